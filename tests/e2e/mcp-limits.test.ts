@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { DEFAULT_REQUEST_TIMEOUT_MSEC } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { createCliLab } from "../support/cli-lab.ts";
-import { randomFrom } from "../support/fault-load.ts";
+import { randomFrom } from "../support/load.ts";
 import { connect, envOf, gatewayPid, launchTwo, listed } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
 

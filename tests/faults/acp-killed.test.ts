@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { runAcpCrash } from "../support/acp-crash.ts";
-import { randomFrom } from "../support/fault-load.ts";
+import { randomFrom } from "../support/load.ts";
 
 // Kills at random moments. More turns, or those of a failed run again:
 // SVC_FAULT_TURNS=1000 SVC_FAULT_SEED=7 bun test --timeout 7200000 tests/faults/acp-killed.test.ts

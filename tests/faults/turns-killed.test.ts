@@ -2,9 +2,9 @@ import { expect } from "bun:test";
 import type { TurnProcess, TurnResult } from "../../src/protocol/turns.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { randomFrom } from "../support/fault-load.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { randomFrom } from "../support/load.ts";
 import { randomMoment } from "../support/random-moment.ts";
 import { until } from "../support/until.ts";
 

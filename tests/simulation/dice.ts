@@ -1,4 +1,4 @@
-import { randomFrom } from "../support/fault-load.ts";
+import { randomFrom } from "../support/load.ts";
 
 /** All chance of a simulated run. The same seed throws the same dice. */
 export interface Dice {

@@ -6,7 +6,7 @@ import { type ChaosAgent, createChaosAgent } from "./chaos-agent.ts";
 import { type CliLab, createCliLab, type Program } from "./cli-lab.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { endTmux } from "./end-tmux.ts";
-import { randomFrom } from "./fault-load.ts";
+import { driveLoad, randomFrom, submitToCoordinator } from "./load.ts";
 import { measureLostTime } from "./lost-time.ts";
 import { until } from "./until.ts";
 
@@ -143,19 +143,25 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       wrong.add(`${what} took ${since(askedMs)}`);
   }
 
-  async function submit(server: CoordServer, on: () => boolean): Promise<void> {
-    for (let number = 1; on(); number++) {
-      const agent = agents[Math.floor(random() * agents.length)];
-      if (!agent) continue;
-      const prompt = `chaos prompt ${number}\nFAST`;
-      const body = { kind: "submit_prompt", payload: { prompt } };
-      const answer = await reply(server, `/svc/agents/${agent.name}/gateway/requests`, body);
-      if (answer.status === 202) {
-        accepted.push({ agent, requestId: String(answer.body["request_id"]), prompt });
-        busy = agent;
-      }
-      await pause(2 * submitEveryMs);
-    }
+  async function submit(server: CoordServer, isOn: () => boolean): Promise<void> {
+    const ask: CoordServer["ask"] = (path, body) => reply(server, path, body ?? undefined);
+    await driveLoad({ random, isOn, maxPauseMs: 2 * submitEveryMs }, [
+      {
+        weight: 1,
+        async run(number) {
+          const agent = agents[Math.floor(random() * agents.length)];
+          if (!agent) return null;
+          const prompt = `chaos prompt ${number}\nFAST`;
+          const body = { kind: "submit_prompt" as const, payload: { prompt } };
+          const response = await submitToCoordinator({ ask }, agent.name, body);
+          if (response.kind === "ok") {
+            accepted.push({ agent, requestId: response.requestId ?? "", prompt });
+            busy = agent;
+          }
+          return response;
+        },
+      },
+    ]);
   }
 
   async function injectFaults(on: () => boolean): Promise<void> {

@@ -4,8 +4,8 @@ import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { crashFindings } from "./crash-findings.ts";
 import { type Asked, crashLoad } from "./crash-load.ts";
-import { randomFrom } from "./fault-load.ts";
 import { fileProblems } from "./fault-story.ts";
+import { randomFrom } from "./load.ts";
 
 /** A third of the processes die so soon after they began, the others so soon after they serve. */
 const longestStartMs = 120;

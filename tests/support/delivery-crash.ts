@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { openDeliveriesForReading } from "../../src/db/coordinator/delivery-listing.ts";
 import type { DeliveryBody } from "../../src/protocol/delivery.ts";
 import { receiver, webhookSecret } from "./delivery-targets.ts";
-import { randomFrom } from "./fault-load.ts";
 import { faultEnvironment, type Moment } from "./fault-steps.ts";
+import { randomFrom } from "./load.ts";
 import { randomMoment } from "./random-moment.ts";
 import { until } from "./until.ts";
 

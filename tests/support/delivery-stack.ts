@@ -5,7 +5,7 @@ import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import type { DeliveryCrashReport } from "./delivery-crash.ts";
 import { receiver, webhookSecret } from "./delivery-targets.ts";
-import { randomFrom } from "./fault-load.ts";
+import { randomFrom } from "./load.ts";
 import { randomMoment } from "./random-moment.ts";
 import { until } from "./until.ts";
 

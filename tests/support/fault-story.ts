@@ -8,6 +8,7 @@ import { type GatewayRequest, GatewayStatus } from "../../src/protocol/gateway.t
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import type { FaultAgent } from "./fault-lab.ts";
+import { submitToGateway } from "./load.ts";
 import { until } from "./until.ts";
 
 /** One request as its caller saw it: `requestId` is null when no 202 came. */
@@ -28,11 +29,11 @@ interface Row {
 }
 
 export async function send(client: GatewayClient, request: GatewayRequest): Promise<Sent> {
-  const reply = await client.call("submitRequest", { body: request });
+  const response = await submitToGateway(client, request);
   return {
     kind: request.kind,
     prompt: request.kind === "submit_prompt" ? request.payload.prompt : null,
-    requestId: reply.kind === "ok" ? reply.body.request_id : null,
+    requestId: (response?.kind === "ok" && response.requestId) || null,
   };
 }
 

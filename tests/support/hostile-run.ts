@@ -1,6 +1,6 @@
 import type { DemoLogEntry, DemoLogRecord } from "../../src/services/demo/log.ts";
-import { randomFrom } from "./fault-load.ts";
 import type { HostileScript } from "./hostile/script.ts";
+import { randomFrom } from "./load.ts";
 
 /** What the scripted agent's person types; no prompt contains it. */
 const personsText = "hm";

@@ -1,5 +1,5 @@
 import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
-import { randomFrom } from "./fault-load.ts";
+import { randomFrom } from "./load.ts";
 import { mailRootDeps } from "./mail-root.ts";
 
 // Sends, reads and archives among all mailboxes of a root, as the dice fall, for so many seconds:

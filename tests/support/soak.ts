@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { memoryMegabytes } from "../bench/lab.ts";
 import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
 import { startCoordinator } from "./coord-server.ts";
-import { randomFrom } from "./fault-load.ts";
+import { randomFrom } from "./load.ts";
 import { judge, type Sample, type Tolerance, type Verdict } from "./soak-judgement.ts";
 import { drive, driveTurns, follow, type Traffic } from "./soak-traffic.ts";
 import { until } from "./until.ts";

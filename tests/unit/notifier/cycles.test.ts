@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { NotifierOutcome } from "../../../src/protocol/notifier.ts";
 import type { Notifier } from "../../../src/services/notifier/notifier.ts";
 import { settle } from "../../support/fake-clock.ts";
-import { randomFrom } from "../../support/fault-load.ts";
+import { randomFrom } from "../../support/load.ts";
 import { everything } from "../../support/mail-story.ts";
 import {
   createNotifierLab,

@@ -1,18 +1,18 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import { maxListed, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** What an operator knows of the hosts of its fleet and of the ways to them. */
 
-const Via = StringEnum(["local", "nats", "ssh"]);
+const Via = StringEnum(["local", "nats", "ssh"], { description: "what carries messages to it" });
 
 /** A host and whether it answers, as the operator sees it. */
 export const HostState = Strict({
-  host: Type.String(),
+  host: Type.String({ description: "its name, as in `NAME@HOST`" }),
   via: Via,
   state: StringEnum(["live", "away"]),
   since_utc: Nullable(Timestamp),
-  agents: Type.Integer(),
-  version: Nullable(Type.String()),
+  agents: Type.Integer({ description: "agents that it last listed" }),
+  version: Nullable(Type.String({ description: "of its program; null when it is not known" })),
   detail: Type.Optional(Nullable(Type.String({ description: "why it is away or did not answer" }))),
   latency_ms: Type.Optional(Nullable(Type.Number({ description: "of a message there and back" }))),
   heartbeat_age_ms: Type.Optional(
@@ -33,11 +33,11 @@ export const CarrierState = Strict({
   via: Via,
   host: Nullable(Type.String({ description: "that it reaches; null for one that reaches all of the fleet" })),
   address: Type.String({ description: "without a secret" }),
-  connected: Type.Boolean(),
-  server_version: Nullable(Type.String()),
+  connected: Type.Boolean({ description: "messages can be sent now" }),
+  server_version: Nullable(Type.String({ description: "of the NATS server; null for ssh" })),
   latency_ms: Nullable(Type.Number({ description: "to the server and back; measured with `probe`" })),
-  reconnects: Type.Integer({ minimum: 0 }),
-  open_calls: Type.Integer({ minimum: 0 }),
+  reconnects: Type.Integer({ minimum: 0, description: "connections after the first" }),
+  open_calls: Type.Integer({ minimum: 0, description: "calls that have no answer yet" }),
   repeated_calls: Type.Integer({ minimum: 0, description: "calls that were sent again" }),
   dropped_messages: Type.Integer({ minimum: 0, description: "messages of hosts that fitted no call" }),
   unreadable_entries: Type.Integer({ minimum: 0, description: "entries of the directory that were refused" }),
@@ -52,11 +52,14 @@ export const HostListQuery = Strict({
 export type HostListQuery = Static<typeof HostListQuery>;
 
 /** Answer of `GET /svc/hosts`. */
-export const HostList = Strict({
-  schema_version: SchemaVersion1,
-  local_host: Nullable(Type.String({ description: "null when this server reaches no other host" })),
-  version: Type.String({ description: "of this server" }),
-  carriers: Type.Array(CarrierState),
-  hosts: Type.Array(HostState, { description: "by name; this host is not in it" }),
-});
+export const HostList = Strict(
+  {
+    schema_version: SchemaVersion1,
+    local_host: Nullable(Type.String({ description: "null when this server reaches no other host" })),
+    version: Type.String({ description: "of this server" }),
+    carriers: Type.Array(CarrierState, { maxItems: maxListed, description: "the ways to other hosts" }),
+    hosts: Type.Array(HostState, { maxItems: maxListed, description: "by name; this host is not in it" }),
+  },
+  { description: "the hosts of the fleet, and whether they answer" },
+);
 export type HostList = Static<typeof HostList>;

@@ -122,6 +122,38 @@ export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> =
   ],
   AgentIdentity: [identity],
   AgentList: [{ agents: [identity] }],
+  ListHostsAnswer: [
+    {
+      schema_version: 1,
+      local_host: "desk",
+      version: "0.1.0",
+      carriers: [
+        {
+          via: "ssh",
+          host: "build-3",
+          address: "user@build-3",
+          connected: true,
+          server_version: null,
+          latency_ms: null,
+          reconnects: 0,
+          open_calls: 0,
+          repeated_calls: 0,
+          dropped_messages: 0,
+          unreadable_entries: 0,
+        },
+      ],
+      hosts: [
+        {
+          host: "build-3",
+          via: "ssh",
+          state: "live",
+          since_utc: "2026-11-21T04:47:00.000+00:00",
+          agents: 12,
+          version: "0.1.0",
+        },
+      ],
+    },
+  ],
   AgentRequest: [
     { schema_version: 1, request_kind: "submit_prompt", prompt: "Run the tests." },
     { schema_version: 1, request_kind: "interrupt" },

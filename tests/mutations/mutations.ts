@@ -119,8 +119,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "forget whom a copy is for",
     module: "src/services/mail/filesystem/delivery.ts",
-    text: "const receivers = [...to, ...cc];",
-    replacement: "const receivers = [...to];\n  void cc;",
+    text: "const receivers = localOf([...to, ...cc]);",
+    replacement: "const receivers = localOf(to);",
     breaks: "mail that was told as sent reaches only some",
     caught: world(/was sent and not delivered/),
   },

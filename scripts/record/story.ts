@@ -1,7 +1,7 @@
 /** What is typed in the recorded session of README.md. */
 export const story = {
   columns: 104,
-  shellRows: 23,
+  shellRows: 24,
   agentRows: 22,
   agentName: "first",
   steps: [

@@ -168,7 +168,8 @@ test("mail to a person of svc.yaml waits for the person, is delivered once, and 
   expect([answered.exitCode, answered.stderr]).toEqual([2, expect.stringContaining("Read it: svc-mgr mail")]);
 
   const delivered = await until("the delivery", () =>
-    existsSync(got) ? readFileSync(got, "utf8") : undefined,
+    // It is there before it is written.
+    existsSync(got) && readFileSync(got, "utf8") ? readFileSync(got, "utf8") : undefined,
   );
   expect(JSON.parse(delivered)["data"]["items"]).toMatchObject([
     { id: item.id, agent: "builder", reason: "mail", summary: '"builder" sent mail that nobody has read' },

@@ -150,7 +150,12 @@ export function callsTo(operation: Operation, document: Document, token: string 
     return fc.oneof({ weight: 4, arbitrary: known }, { weight: 1, arbitrary: wildName });
   };
   const queryValue = (parameter: Parameter): fc.Arbitrary<string> =>
-    fc.oneof({ weight: 4, arbitrary: plain(parameter) }, wildText, wildNumber.map(String));
+    fc.oneof(
+      { weight: 4, arbitrary: plain(parameter) },
+      // As in a path: one that names an agent is no secret.
+      parameter.name === "agent" ? wildName : wildText,
+      wildNumber.map(String),
+    );
   const body =
     operation.body === null
       ? fc.option(fc.constantFrom<JsonValue>({}, null, { a: 1 }), { nil: undefined, freq: 8 })

@@ -195,7 +195,7 @@ export const meanings: readonly Meaning[] = [
     bench: "console",
     metric: "ready_wall_p50_ms",
     title: "console: the wall of 100 agents",
-    what: "the navigation of a browser that was never here to the tiles of 100 agents",
+    what: "the navigation of a browser that was never here to the first tile beside 100 agents",
     aim: { of: "value", atMost: 1000 },
   },
   {

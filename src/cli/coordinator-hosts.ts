@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import manifest from "../../package.json" with { type: "json" };
+import { parseJson } from "../protocol/json.ts";
 import { remoteAgents } from "../routes/coordinator/remote-agents.ts";
 import type { Directory } from "../services/fleet/directory.ts";
 import { createLocalDirectory, createLocalLink } from "../services/hosts/host-link.ts";
@@ -183,14 +183,8 @@ const EpochFile = Type.Object({ epoch: Type.Integer({ minimum: 0 }) });
 
 /** One more than at the last start, kept before it is used. A lost file goes on after what the clock says. */
 function nextEpoch({ files, clock }: Pick<CliContext, "files" | "clock">, path: string): number {
-  const text = files.readOwn(path);
-  let kept: unknown = null;
-  try {
-    kept = text === null ? null : JSON.parse(text);
-  } catch {
-    kept = null;
-  }
-  const epoch = Value.Check(EpochFile, kept) ? kept.epoch + 1 : Math.floor(clock.nowMs() / 1000);
+  const kept = parseJson(EpochFile, files.readOwn(path));
+  const epoch = kept ? kept.epoch + 1 : Math.floor(clock.nowMs() / 1000);
   files.write("file:host-epoch", path, `${JSON.stringify({ epoch })}\n`);
   return epoch;
 }

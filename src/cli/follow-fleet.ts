@@ -6,9 +6,7 @@ import { createLiveness } from "../services/fleet/liveness.ts";
 import { sleep } from "../system/clock.ts";
 import { messageOf } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
-import type { CliIo } from "./command.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
-import { warn } from "./narrate.ts";
 
 /** Between the end of one stream of hints and the next. */
 const reopenMs = 500;
@@ -19,17 +17,18 @@ const reopenMs = 500;
  */
 export async function followFleet(options: {
   context: CliContext;
-  io: CliIo;
+  /** A fault that it goes on with. */
+  onWarning: (text: string) => void;
   stopped: AbortSignal;
   onChange: (change: FleetChange) => Promise<void>;
   onSource?: (coordinator: string | null) => void;
   shown: Promise<void>;
 }): Promise<void> {
-  const { context, io, onChange, onSource = () => {} } = options;
+  const { context, onWarning, onChange, onSource = () => {} } = options;
   const over = new AbortController();
   const stopped = AbortSignal.any([options.stopped, over.signal]);
   const unread = Promise.withResolvers<never>();
-  const openers = mailboxOpeners(context, (what) => void warn(io, what));
+  const openers = mailboxOpeners(context, onWarning);
   const directory = createDirectory({ ...context, registryRoot: context.roots.registryRoot });
   const snapshotDeps = { ...context, openers, sessionAlive: aliveBy(context) };
   const watch = createFleetWatch<AgentSnapshot>({
@@ -37,7 +36,7 @@ export async function followFleet(options: {
     look: (records) => snapshotAgents(snapshotDeps, records),
     // A reader that has gone ends the command, not only this one look.
     onChange: (change) => onChange(change).catch(unread.reject),
-    onError: (error) => void warn(io, messageOf(error)),
+    onError: (error) => onWarning(messageOf(error)),
   });
   const links = createLinks(context);
 
@@ -45,7 +44,7 @@ export async function followFleet(options: {
     const deps = {
       ...context,
       ...{ runtimeRoot: context.roots.runtimeRoot, directory, links },
-      onError: (error: unknown) => void warn(io, messageOf(error)),
+      onError: (error: unknown) => onWarning(messageOf(error)),
     };
     while (!stopped.aborted) {
       const hints = await openFleetHints(deps, stopped);

@@ -151,6 +151,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       // After the tracker, which knows by then whose report it is.
       reports.subscribe((report) => transcript.reported(report, tracker.conversation()));
       followTurns(tracker, transcript);
+      transcript.tokens?.countSoon();
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
@@ -172,7 +173,7 @@ function followTurns(tracker: Tracker, { recorder, tokens }: SessionTranscript):
     if (runs) recorder.turnBegan();
     else {
       recorder.turnEnded();
-      tokens?.turnEnded();
+      tokens?.countSoon();
     }
   });
 }

@@ -62,6 +62,7 @@ export function createStdioMessages(options: {
   let unwritten = 0;
   let fault: ServiceError | null = null;
   let onAnswer = () => {};
+  let onWritten = () => {};
 
   function close(): void {
     inputEnded.abort();
@@ -73,9 +74,7 @@ export function createStdioMessages(options: {
     if (method === undefined && id !== undefined && id !== null) settled(id);
     unwritten += 1;
     if (unwritten > stdioLimits.maxUnwritten) {
-      fault ??= new ServiceError("unavailable", `the client does not read what it is sent; the server ends`);
-      close();
-      return;
+      return endUnread();
     }
     try {
       await options.write(`${JSON.stringify(message)}\n`);
@@ -84,7 +83,22 @@ export function createStdioMessages(options: {
       close();
     } finally {
       unwritten -= 1;
+      onWritten();
     }
+  }
+
+  /** False when the client has read nothing for a while: lines are taken no faster than their errors are read. */
+  async function hasRoom(): Promise<boolean> {
+    if (unwritten < stdioLimits.maxUnwritten) return true;
+    const written = new Promise<true>((resolve) => {
+      onWritten = () => resolve(true);
+    });
+    return (await withinTime(options.clock, stdioLimits.lastAnswersMs, written)) !== null;
+  }
+
+  function endUnread(): void {
+    fault ??= new ServiceError("unavailable", "the client does not read what it is sent; the server ends");
+    close();
   }
 
   function settled(id: string | number): void {
@@ -92,8 +106,8 @@ export function createStdioMessages(options: {
     onAnswer();
   }
 
-  async function untilAnswered(fewerThan: number): Promise<void> {
-    while (unanswered.size >= fewerThan) await new Promise<void>((resolve) => (onAnswer = resolve));
+  async function untilAnswered(): Promise<void> {
+    while (unanswered.size > 0) await new Promise<void>((resolve) => (onAnswer = resolve));
   }
 
   function refuse(id: StdioMessage["id"], code: number, message: string): void {
@@ -137,11 +151,15 @@ export function createStdioMessages(options: {
 
   async function take(): Promise<StdioMessage | null> {
     while (!inputEnded.signal.aborted) {
+      if (!(await hasRoom())) {
+        endUnread();
+        return null;
+      }
       const line = lines.shift();
       if (line === undefined) {
         if (await readLines()) continue;
         inputEnded.abort();
-        await withinTime(options.clock, stdioLimits.lastAnswersMs, untilAnswered(1));
+        await withinTime(options.clock, stdioLimits.lastAnswersMs, untilAnswered());
         return null;
       }
       const message = admit(line);
@@ -153,7 +171,7 @@ export function createStdioMessages(options: {
   let initializing = false;
   return {
     async next() {
-      if (initializing) await Promise.race([untilAnswered(1), closed.promise]);
+      if (initializing) await Promise.race([untilAnswered(), closed.promise]);
       const message = await Promise.race([take(), closed.promise]);
       initializing = message?.method === "initialize" && message.id !== undefined;
       return message;

@@ -72,9 +72,14 @@ function followGateway(): () => void {
     },
   });
   const endClock = followClock();
+  // What waits may begin without an event: a question that nobody could read in its first second.
+  const endLooks = every(5_000, () => {
+    if (isVisible()) ownItems.want("");
+  });
   return () => {
     endEvents();
     endClock();
+    endLooks();
   };
 }
 

@@ -138,10 +138,8 @@ export const hostOperations: ReadonlyMap<string, Endpoint> = new Map(
 );
 
 const MailName = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._+-]*$", maxLength: 200 });
-const MailParty = Strict({
-  address: Type.String({ minLength: 3, maxLength: 300 }),
-  display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-});
+const Shown = Type.String({ minLength: 1, maxLength: 300, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]+$" });
+const MailParty = Strict({ address: Shown, display_name: Type.Optional(Shown) });
 const MailId = Type.String({ pattern: "^msg-\\d{8}T\\d{6}Z-[0-9a-f]{32}$" });
 
 /** A message from a mailbox of one host to mailboxes of another one. */
@@ -152,10 +150,7 @@ export const HostMail = Strict({
   in_reply_to: Nullable(MailId),
   references: Type.Array(MailId, { maxItems: 200 }),
   created_at_utc: Type.String({ maxLength: 40 }),
-  from: Strict({
-    name: MailName,
-    display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-  }),
+  from: Strict({ name: MailName, display_name: Type.Optional(Shown) }),
   /** As everybody reads them: `name@host`, or of a mail server. */
   to: Type.Array(MailParty, { minItems: 1, maxItems: 256 }),
   cc: Type.Array(MailParty, { maxItems: 256 }),

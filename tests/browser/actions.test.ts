@@ -32,7 +32,9 @@ test("a prompt waits for the turn, goes in beside it, or is refused, as the pers
   await view.shows(/Accepted as \S+/);
   await until("it is typed beside the turn", () => submitted("Beside it"));
   await give("Afterwards", "after the turn that runs");
-  await view.shows(/Accepted as \S+/);
+  await until("it waits in the queue", async () =>
+    (await view.page.locator(".requests, main").first().innerText()).includes("10 characters"),
+  );
   expect([submitted("Not now"), submitted("Afterwards")]).toEqual([false, false]);
   expect(await view.flaws()).toEqual([]);
   // The browser itself reports the refused one.
@@ -58,7 +60,9 @@ test("a queue that a relaunch closed is opened by Reconcile", async () => {
   await until("it is no longer offered", async () => {
     return (await view.page.getByRole("button", { name: "Reconcile" }).count()) === 0;
   });
-  // What was accepted for the instance before is not given to the new one.
+  // What was accepted for the instance before is not given to the new one: what comes later is.
+  await at.prompt("edith", "For the new instance");
+  await until("the next prompt", () => submitted("For the new instance"));
   expect(submitted("Afterwards")).toBe(false);
   expect(view.errors).toEqual([]);
 }, 120_000);

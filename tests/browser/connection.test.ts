@@ -120,7 +120,7 @@ test("the wall is filtered by host once there are several", async () => {
   await view.shows("demo @ build-3");
   expect(view.page.url()).toEndWith("#/wall?host=build-3");
   expect(await view.flaws()).toEqual([]);
-  await view.page.getByLabel("Host").selectOption("this one");
+  await view.page.getByLabel("Host").selectOption({ label: "this one" });
   await until("its own are left", async () => {
     const names = await view.page.locator(".tile strong").allInnerTexts();
     return names.join() === "hanna";

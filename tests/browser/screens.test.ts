@@ -32,8 +32,11 @@ describe("the wall", () => {
       await view.shows("waits for you");
       await view.shows("Type a message");
       // On a busy machine the tiles are drawn before all states are known.
-      await view.page.keyboard.press("s");
-      expect(await view.page.locator(".tile strong").allInnerTexts()).toEqual(["felix", "edith"]);
+      const names = () => view.page.locator(".tile strong").allInnerTexts();
+      await until("it is sorted", async () => {
+        await view.page.keyboard.press("s");
+        return (await names()).join() === "felix,edith";
+      });
       expect(await view.violations()).toEqual([]);
       expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
       expect(view.errors).toEqual([]);
@@ -96,11 +99,11 @@ describe("an agent", () => {
     await using view = await at.open(`agents/${edith}/queue`);
     await view.page.getByLabel("Prompt for edith").fill("Read these");
     await view.page.getByRole("button", { name: "Attach files" }).click();
-    await view.page.keyboard.type("/work/plan.md\n/work/list.txt");
+    await view.page.keyboard.type("/srv/plan.md\n/srv/list.txt");
     expect(await view.flaws()).toEqual([]);
     await view.page.getByRole("button", { name: "Send" }).click();
     await view.shows(/Accepted as \S+/);
-    const whole = "Read these\n\nAttached files:\n- /work/plan.md\n- /work/list.txt";
+    const whole = "Read these\n\nAttached files:\n- /srv/plan.md\n- /srv/list.txt";
     await until("the agent has them", () =>
       at.log("edith").some((record) => record.kind === "submitted" && record.text === whole),
     );

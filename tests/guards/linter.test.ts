@@ -15,6 +15,7 @@ interface Planted {
 const globals = "lint/style/noRestrictedGlobals";
 const imports = "lint/style/noRestrictedImports";
 
+/** Source texts that Biome must refuse. They are planted in another folder and are no tests of this project. */
 const planted: Planted[] = [
   {
     id: "process.env in services",

@@ -1,4 +1,3 @@
-import { Value } from "@sinclair/typebox/value";
 import { type CarrierState, HostList, type HostState } from "../../protocol/host-states.ts";
 import { messageOf } from "../../system/errors.ts";
 import { askCoordinator } from "../ask-coordinator.ts";
@@ -15,15 +14,8 @@ const slowMs = 500;
 export async function checkHosts(context: CliContext, io: Pick<CliIo, "env">): Promise<Check[]> {
   const name = "hosts";
   try {
-    const answer = await askCoordinator(context, io, "/svc/hosts?probe=true");
-    if (answer === null) return [];
-    // One that is older has no such route: it says why in its own words.
-    if (!Value.Check(HostList, answer.body)) {
-      const { detail } = (answer.body ?? {}) as { detail?: unknown };
-      const why = typeof detail === "string" ? detail : "its answer is none of this version";
-      return [warning(name, `the server does not list them: ${why}`, "start it again: svc-coord serve")];
-    }
-    return judgeHosts(answer.body);
+    const list = await askCoordinator(context, io, { path: "/svc/hosts?probe=true", schema: HostList });
+    return list === null ? [] : judgeHosts(list);
   } catch (error) {
     return [warning(name, messageOf(error), "svc-coord hosts")];
   }
@@ -52,11 +44,11 @@ function judgeBus({ address, connected, latency_ms: latency, server_version: ver
   if (latency !== null && latency > slowMs) {
     return warning(
       name,
-      `${address}: ${latency} ms there and back`,
+      `${address}: ${latency} ms round trip`,
       "use one nearer, or a leaf node at each site",
     );
   }
-  return ok(name, `${address}, version ${version ?? "unknown"}, ${latency ?? "?"} ms there and back`);
+  return ok(name, `${address}, version ${version ?? "unknown"}, ${latency ?? "?"} ms round trip`);
 }
 
 function judgeHost(one: HostState, version: string, carriers: readonly CarrierState[]): Check {
@@ -71,7 +63,7 @@ function judgeHost(one: HostState, version: string, carriers: readonly CarrierSt
     const detail = `its heartbeats come, and it does not answer: ${one.detail ?? "no reason known"}`;
     return warning(name, detail, `on ${one.host}: svc-mgr doctor`);
   }
-  const facts = `${one.via}, ${one.agents} agents, heartbeat ${age ?? "?"} ms ago, ${latency} ms there and back`;
+  const facts = `${one.via}, ${one.agents} agents, heartbeat ${age ?? "?"} ms ago, ${latency} ms round trip`;
   if (one.version !== version) {
     const detail = `${facts}; it has version ${one.version ?? "unknown"}, this machine ${version}`;
     return warning(name, detail, `install the same version there, then start svc-coord join again`);

@@ -8,6 +8,7 @@ import { createDashboardTerminal } from "../dashboard/terminal.ts";
 import { exitCodes } from "../dispatch.ts";
 import { followFleet } from "../follow-fleet.ts";
 import { openPeopleMail } from "../mailbox-openers.ts";
+import { warn } from "../narrate.ts";
 import { renderSnapshotTable, toSnapshotJson } from "../snapshot-text.ts";
 
 /** `commands`: all of `svc-mgr`; the keys of the dashboard are command lines of it. */
@@ -41,21 +42,17 @@ async function watchByKeys(
   const { io } = invocation;
   const run = async (words: readonly string[], atTerminal: boolean) =>
     toOutcome(await runCaptured(invocation, await commands(), words, { interrupted: stopped, atTerminal }));
-  let warn = (_text: string) => {};
   // Written to the terminal a warning would break the picture.
-  const quiet: CliIo = Object.assign(Object.create(io) as CliIo, {
-    writeError: async (text: string) => warn(text),
-    writeScreen: async (_stream: string, text: string) => warn(text),
-  });
-  const people = openPeopleMail(context, (what) => warn(what));
+  let onWarning = (_text: string) => {};
+  const people = openPeopleMail(context, (what) => onWarning(what));
   const snapshots = await runDashboard(
     {
       clock: context.clock,
       terminal: createDashboardTerminal(io),
       follow(on, ended) {
-        warn = on.warning;
+        onWarning = on.warning;
         return followFleet({
-          ...{ context, io: quiet, stopped: ended, shown: aborted(ended), onSource: on.source },
+          ...{ context, onWarning, stopped: ended, shown: aborted(ended), onSource: on.source },
           onChange: async (change) => on.change(change.snapshots),
         });
       },
@@ -87,7 +84,8 @@ async function printChanges(io: CliIo, context: CliContext, stopped: AbortSignal
     }
   };
   await followFleet({
-    ...{ context, io, stopped, shown: aborted(stopped) },
+    ...{ context, stopped, shown: aborted(stopped) },
+    onWarning: (text) => void warn(io, text),
     async onChange({ appeared, changed, gone }) {
       await print("appeared", appeared);
       await print("changed", changed);

@@ -40,7 +40,7 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   }
 }
 
-type BridgeSystem = Omit<Parameters<typeof createBridge>[0], never> & ReturnType<typeof createSystem>;
+type BridgeSystem = Parameters<typeof createBridge>[0] & ReturnType<typeof createSystem>;
 
 async function runAcpBridge(deps: BridgeSystem, sessionRoot: string, life: string): Promise<number> {
   // The library writes what an agent sent it to the terminal, control characters too.

@@ -53,6 +53,7 @@ export async function runDashboard(
   const failed = Promise.withResolvers<never>();
   let state = initialState;
   let parser = emptyParser;
+  let attaching = Promise.resolve();
   let attached = false;
   let drawing: Promise<void> | null = null;
   let cancelFlush = () => {};
@@ -66,7 +67,7 @@ export async function runDashboard(
     }
   };
 
-  function happen(event: DashboardEvent): void {
+  function dispatch(event: DashboardEvent): void {
     guarded(() => {
       const step = reduce(state, event, clock.nowMs());
       state = step.state;
@@ -93,15 +94,16 @@ export async function runDashboard(
         over.abort();
         return;
       case "repaint":
-        terminal.forget();
+        terminal.invalidate();
         return;
       case "run": {
         const { number, words } = effect;
-        void deps.run(words).then((outcome) => happen({ kind: "ended", number, ...outcome }));
+        void deps.run(words).then((outcome) => dispatch({ kind: "ended", number, ...outcome }));
         return;
       }
       case "attach":
-        attach(effect.words).catch(failed.reject);
+        attaching = attach(effect.words);
+        attaching.catch(failed.reject);
         return;
       default:
         assertNever(effect);
@@ -113,14 +115,16 @@ export async function runDashboard(
     await terminal.close();
     const outcome = await deps.runAtTerminal(words);
     if (ended.aborted) return;
+    // What was typed in part went on to the agent.
+    parser = emptyParser;
     await terminal.open(listeners);
     attached = false;
-    happen({ kind: "detached", ...outcome });
+    dispatch({ kind: "detached", ...outcome });
   }
 
   function typed({ state: next, events }: ReturnType<typeof parseInput>): void {
     parser = next;
-    for (const input of events) if (!attached && !ended.aborted) happen({ kind: "input", input });
+    for (const input of events) if (!attached && !ended.aborted) dispatch({ kind: "input", input });
     if (awaitsSequence(parser)) {
       cancelFlush = clock.after(escapeMs, () => guarded(() => typed(flushInput(parser))));
     }
@@ -132,7 +136,7 @@ export async function runDashboard(
       guarded(() => typed(parseInput(parser, bytes)));
     },
     resized() {
-      terminal.forget();
+      terminal.invalidate();
       draw();
     },
     ended: () => over.abort(),
@@ -141,10 +145,10 @@ export async function runDashboard(
   const mail = createLoop({
     clock,
     async turn() {
-      happen({ kind: "mail", mail: await deps.unreadMail() });
+      dispatch({ kind: "mail", mail: await deps.unreadMail() });
       return mailPollIntervalMs;
     },
-    onError: (error) => happen({ kind: "warning", text: messageOf(error) }),
+    onError: (error) => dispatch({ kind: "warning", text: messageOf(error) }),
   });
 
   async function redraw(): Promise<void> {
@@ -161,11 +165,11 @@ export async function runDashboard(
     following = deps.follow(
       {
         change(snapshots) {
-          happen({ kind: "fleet", snapshots });
+          dispatch({ kind: "fleet", snapshots });
           mail.start();
         },
-        source: (coordinator) => happen({ kind: "source", coordinator }),
-        warning: (text) => happen({ kind: "warning", text }),
+        source: (coordinator) => dispatch({ kind: "source", coordinator }),
+        warning: (text) => dispatch({ kind: "warning", text }),
       },
       ended,
     );
@@ -174,6 +178,8 @@ export async function runDashboard(
   } finally {
     over.abort();
     cancelFlush();
+    // The agent has the terminal until the person leaves it.
+    await attaching.catch(() => {});
     await terminal.close();
     await Promise.allSettled([mail.stop(), following]);
   }

@@ -12,7 +12,7 @@ export interface DashboardTerminal {
   /** Rejects when the terminal has gone. */
   draw(frame: Frame): Promise<void>;
   /** The next `draw` writes everything. */
-  forget(): void;
+  invalidate(): void;
   /** Gives it back as it was. Safe when it is closed, and when the terminal has gone. */
   close(): Promise<void>;
 }
@@ -94,7 +94,7 @@ export function createDashboardTerminal(io: CliIo): DashboardTerminal {
       shown = text;
       await io.writeScreen("stdout", text);
     },
-    forget() {
+    invalidate() {
       shown = "";
     },
     async close() {

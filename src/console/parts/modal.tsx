@@ -35,7 +35,8 @@ export function Modal(props: {
       class={kind}
       aria-label={"text" in label ? label.text : undefined}
       aria-labelledby={"id" in label ? label.id : undefined}
-      onClose={onClose}
+      // Late, when the element has gone: the next one may be open by then.
+      onClose={() => element.current && onClose()}
       onKeyDown={takeKey}
       onClick={(event) => lightly && event.target === element.current && onClose()}
     >

@@ -139,27 +139,39 @@ type Cost = Tokens | "not counted";
 /** A tool writes its record a moment after the end of the turn. */
 const recordedMs = 10_000;
 
+/** The request of a wake, and when the notifier made it. */
+interface WakeRequest {
+  request: string;
+  askedMs: number | null;
+}
+
 /** What the turn of a request used; null while that may still come. */
-async function costOf(agent: string, request: string): Promise<Cost | null> {
+async function costOf(agent: string, { request, askedMs }: WakeRequest): Promise<Cost | null> {
   const query = { request_id: request, limit: 1, max_bytes: 1 };
   const page = await call("agentTranscript", { params: { agent_ref: agent }, query });
   if (!page.ok) return page.why === "refused" ? "not counted" : null;
   const [turn] = page.value.turns;
   if (turn?.usage) return sumOf(turn.usage);
-  const endedMs = parseTime(turn?.ended_at_utc);
-  return endedMs !== null && nowMs() - endedMs > recordedMs ? "not counted" : null;
+  // A wake that never became a turn has none: the time of its poll decides.
+  const sinceMs = turn ? parseTime(turn.ended_at_utc) : askedMs;
+  return sinceMs !== null && nowMs() - sinceMs > recordedMs ? "not counted" : null;
 }
 
 /** The costs of wakes as far as they are known, by request. Each is asked for until it is known. */
-function useCosts(agent: string, requests: readonly string[], revision: number): ReadonlyMap<string, Cost> {
+function useCosts(
+  agent: string,
+  requests: readonly WakeRequest[],
+  revision: number,
+): ReadonlyMap<string, Cost> {
   const costs = useRef<ReadonlyMap<string, Cost>>(new Map());
   const [, draw] = useState(0);
   useEffect(() => {
     let wanted = true;
     const load = async () => {
-      for (const request of requests) {
+      for (const one of requests) {
+        const { request } = one;
         if (costs.current.has(request)) continue;
-        const cost = await costOf(agent, request);
+        const cost = await costOf(agent, one);
         if (!wanted) return;
         if (cost === null) continue;
         costs.current = new Map(costs.current).set(request, cost);
@@ -170,7 +182,7 @@ function useCosts(agent: string, requests: readonly string[], revision: number):
     return () => {
       wanted = false;
     };
-  }, [agent, requests.join(), revision]);
+  }, [agent, requests.map(({ request }) => request).join(), revision]);
   return costs.current;
 }
 
@@ -183,12 +195,14 @@ function useWakes(id: string) {
   );
   const rows = audit.value?.rows ?? [];
   const woken = rows.filter(({ outcome }) => outcome === "enqueued");
-  const requests = woken.flatMap(({ enqueued_request_id: request }) => request ?? []);
-  const costs = useCosts(id, requests, revision);
-  const spent = [...costs.values()].reduce(
-    (sum, cost) => sum + (cost === "not counted" ? 0 : cost.input_tokens + cost.output_tokens),
-    0,
+  const requests = woken.flatMap(({ enqueued_request_id: request, poll_time_utc: at }) =>
+    request ? [{ request, askedMs: parseTime(at) }] : [],
   );
+  const costs = useCosts(id, requests, revision);
+  const spent = requests.reduce((sum, { request }) => {
+    const cost = costs.get(request) ?? "not counted";
+    return sum + (cost === "not counted" ? 0 : cost.input_tokens + cost.output_tokens);
+  }, 0);
   return { rows, woken, costs, spent };
 }
 

@@ -108,7 +108,8 @@ async function send(item: AttentionItem): Promise<void> {
   ].join(" ");
   receipt.value = { item: item.id, ok: failed.length === 0, text };
   announce(text);
-  if (failed.length === 0) leave(item.id);
+  // Who went elsewhere meanwhile stays there.
+  if (failed.length === 0 && route.value.screen === "needs-you" && current()?.id === item.id) leave(item.id);
 }
 
 /** What was answered makes room for the next one, or for whatever comes. */

@@ -4,7 +4,15 @@ import { after } from "../browser.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
 import { followScreens } from "../screens-stream.ts";
-import { type AgentRow, type AgentView, conditionOrder, hostOf, keepOrder, toRows } from "../state/agents.ts";
+import {
+  type AgentRow,
+  type AgentView,
+  conditionOrder,
+  hostOf,
+  keepOrder,
+  ownHost,
+  toRows,
+} from "../state/agents.ts";
 import { brief, count, tokensInWords } from "../state/format.ts";
 import { formatRoute, type WallRoute, wholeWall } from "../state/route.ts";
 import { type GridWindow, gridWindow } from "../state/screen.ts";
@@ -113,7 +121,9 @@ export function Wall() {
             >
               <option value="">All hosts</option>
               {hosts.map((name) => (
-                <option key={name}>{name}</option>
+                <option key={name} value={name}>
+                  {name === ownHost ? "this one" : name}
+                </option>
               ))}
             </select>
           ) : null}

@@ -40,7 +40,8 @@ const asks: readonly AttentionKind[] = ["question", "permission", "usage_limit"]
 
 export const idOf = (identity: AgentIdentity): string => identity.agent_id ?? identity.tracked_agent_id;
 /** An agent of the server's own machine has no host that others could name. */
-export const ownHost = "this one";
+/** In the address too; no host has this name. */
+export const ownHost = ".";
 export const hostOf = (identity: AgentIdentity): string => identity.host ?? ownHost;
 export const nameOf = (identity: AgentIdentity): string => identity.agent_name ?? identity.tracked_agent_id;
 

@@ -1,35 +1,20 @@
 import { renderJson } from "../../protocol/json.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import type { Files } from "../../system/files.ts";
-import type { Locks } from "../../system/locks.ts";
-import type { Processes } from "../../system/processes.ts";
-import type { FolderWatch } from "../../system/watch.ts";
 import { bridgePaths, livingAgent, livingBridge, readBridge, readNextTurn } from "../headless/acp-files.ts";
 import { toSummary } from "../headless/display.ts";
-import type { HeadlessProvider } from "../headless/provider.ts";
 import { endProvider } from "../headless/settle-turn.ts";
 import { createTurnDirectories, type TurnDirectory } from "../headless/turn-directory.ts";
-import type { AgentLimits } from "./agent-session.ts";
 import { type AgentSession, createAgentSession } from "./agent-session.ts";
-import { runTurn } from "./run-turn.ts";
+import { type RunTurnDeps, runTurn } from "./run-turn.ts";
 
-export interface AcpBridgeDeps {
-  clock: Clock;
-  files: Files;
-  processes: Processes;
-  locks: Locks;
-  watch: FolderWatch;
-  providerOf: (tool: string) => HeadlessProvider | null;
+export interface AcpBridgeDeps extends Omit<RunTurnDeps, "session"> {
   sessionRoot: string;
   /** The instance of the agent, as in its manifest: turns of another instance are left alone. */
   life: string | null;
   /** The environment that the agent process gets. */
   env: Record<string, string>;
   version: string;
-  /** Shows text in the pane; may go nowhere. */
-  show: (text: string) => void;
-  limits?: Partial<AgentLimits>;
 }
 
 export interface AcpBridge {

@@ -24,7 +24,7 @@ export interface AcpConnection {
   /** Throws `precondition_failed` for another protocol version, and as `request`. */
   initialize(options: { version: string; timeoutMs: number }): Promise<void>;
   /**
-   * Sends a request. Rejects with the agent's own error, with `timed_out` after `timeoutMs`, and when the connection
+   * Sends a request. Rejects with the agent's own error, with `unavailable` after `timeoutMs`, and when the connection
    * has ended.
    */
   request(method: string, params: object, options?: { timeoutMs?: number }): Promise<unknown>;

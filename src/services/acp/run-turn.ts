@@ -31,6 +31,7 @@ export interface RunTurnDeps {
   watch: FolderWatch;
   providerOf: (tool: string) => HeadlessProvider | null;
   session: AgentSession;
+  /** Shows text in the pane; may go nowhere. */
   show: (text: string) => void;
   limits?: Partial<AgentLimits>;
 }

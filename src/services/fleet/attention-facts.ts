@@ -25,7 +25,10 @@ export interface FailedRequest {
   evidence: string[];
 }
 
-/** What is known of one agent that may need a person. Holds nothing that changes while nothing happens. */
+/**
+ * What is known of one agent that may need a person. Holds nothing that changes while nothing happens, but for a question that
+ * is being drawn: it is found at the next look.
+ */
 export interface AttentionFacts {
   agent: { id: string; name: string; trackedId: string; generation: string };
   relaunchable: boolean;

@@ -7,6 +7,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { localAddress, splitHostAddress } from "../mail/address.ts";
+import { parseBody, parseSubject } from "../mail/draft.ts";
 import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message-file.ts";
 import type { MailRoot } from "../mail/filesystem/root.ts";
 import { readMessageFile } from "../mail/filesystem/root-paths.ts";
@@ -213,9 +214,12 @@ export function createMailCarrier(deps: {
     const chosen = all.length > 1 ? all.filter(knowing) : all;
     const [only] = chosen;
     if (only && chosen.length === 1) return only;
-    return all.length === 0
-      ? `no mailbox of ${host} has the name ${name}`
-      : `several mailboxes of ${host} have the name ${name}`;
+    if (all.length > 0) return `several mailboxes of ${host} have the name ${name}`;
+    // Not held until it can be opened: mail for all others of this host would wait behind it.
+    const isKnown = deps.mailboxes().some((mailbox) => isOf(name, mailbox));
+    return isKnown
+      ? `the mailbox ${name} of ${host} cannot be opened now; send it again later`
+      : `no mailbox of ${host} has the name ${name}`;
   }
 
   async function receiveMail(from: string, mail: HostMail): Promise<void> {
@@ -254,8 +258,9 @@ export function createMailCarrier(deps: {
     const known = openHostOutbox(root.catalog).message(mail.message_id);
     const isOther = known !== null && splitHostAddress(known.senderAddress)?.host !== from;
     const messageId = isOther ? idBesideForeign(mail.message_id, from) : mail.message_id;
+    const checked = { ...mail, subject: parseSubject(mail.subject), body: parseBody(mail.body) };
     const options = { fromHost: from, ownHost: host, receivers, nowMs: clock.nowMs() };
-    root.accept(fromHostMail({ ...mail, message_id: messageId }, options), [...receivers.values()]);
+    root.accept(fromHostMail({ ...checked, message_id: messageId }, options), [...receivers.values()]);
   }
 
   async function receiveReceipt(from: string, { message_id: messageId, refused }: HostMailReceipt) {
@@ -287,6 +292,11 @@ export function createMailCarrier(deps: {
       loop.wake();
     },
   };
+}
+
+/** Whether a mailbox is known under this name. Pure. */
+function isOf(name: string, { agentName, address }: HostMailbox): boolean {
+  return agentName === name || address === localAddress(name);
 }
 
 interface Found {

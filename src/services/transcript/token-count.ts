@@ -31,8 +31,11 @@ type CountedTokens = Static<typeof CountedTokens>;
 export interface TokenCount {
   /** The same object while nothing changed; null until a turn was counted. */
   sum(): TokenSum | null;
-  /** Counts soon, when the tool has written its record, and once more for a tool that writes late. */
-  turnEnded(): void;
+  /**
+   * Counts soon, when the tool has written its record, and once more for a tool that writes late: at the end of a turn, and
+   * at the start for the turns that came while no gateway ran. Nothing after `stop`.
+   */
+  countSoon(): void;
   stop(): Promise<void>;
 }
 
@@ -59,6 +62,7 @@ export function createTokenCount(deps: {
   let shown: { of: CountedTokens; sum: TokenSum | null } | null = null;
   let stopping: AbortController | null = null;
   let counting: Promise<void> = Promise.resolve();
+  let stopped = false;
 
   function load(): CountedTokens {
     counted ??= readCounted();
@@ -74,16 +78,17 @@ export function createTokenCount(deps: {
     return kept ?? { schema_version: 1, since_ms: beganMs, turns: 0, tokens: noTokens, newest: null };
   }
 
-  function save(): void {
+  function save(next: CountedTokens): void {
     files.ensureDirectory("file:transcript-folder", folder);
-    files.write("file:transcript-tokens", path, renderJson(load()), { durable: false });
+    files.write("file:transcript-tokens", path, renderJson(next), { durable: false });
+    counted = next;
   }
 
   async function look(): Promise<void> {
     const turns = await turnsSince(deps.sources(), isNew);
-    const changed = turns.filter((turn) => turn.usage.length > 0 && add(turn));
+    const { next, changed } = addTurns(load(), turns);
     if (changed.length === 0) return;
-    save();
+    save(next);
     for (const { turnId, usage, startedMs: at } of changed) {
       const { input_tokens, output_tokens } = tokensOf(usage);
       deps.events.append("turn_usage", {
@@ -102,26 +107,6 @@ export function createTokenCount(deps: {
     return startedMs !== null && (newest === null ? startedMs >= since_ms : startedMs > newest.started_ms);
   }
 
-  /** False where nothing changed. */
-  function add(turn: ReadTurn): boolean {
-    const now = load();
-    const { newest } = now;
-    const tokens = tokensOf(turn.usage);
-    const fresh = { turn_id: turn.turnId, started_ms: turn.startedMs ?? 0, tokens };
-    if (newest?.turn_id === turn.turnId) {
-      if (JSON.stringify(newest.tokens) === JSON.stringify(tokens)) return false;
-      counted = { ...now, newest: fresh };
-      return true;
-    }
-    counted = {
-      ...now,
-      turns: now.turns + (newest === null ? 0 : 1),
-      tokens: newest === null ? now.tokens : addTokens(now.tokens, newest.tokens),
-      newest: fresh,
-    };
-    return true;
-  }
-
   async function lookLater(signal: AbortSignal): Promise<void> {
     let waitedMs = 0;
     for (const atMs of looksMs) {
@@ -138,7 +123,8 @@ export function createTokenCount(deps: {
       if (shown?.of !== now) shown = { of: now, sum: toSum(now) };
       return shown.sum;
     },
-    turnEnded() {
+    countSoon() {
+      if (stopped) return;
       // A look reads all turns since the last one that was counted.
       stopping?.abort();
       stopping = new AbortController();
@@ -146,10 +132,37 @@ export function createTokenCount(deps: {
       counting = counting.then(() => lookLater(signal));
     },
     async stop() {
+      stopped = true;
       stopping?.abort();
       await counting;
     },
   };
+}
+
+/** `turns`, oldest first, added to what was counted; `changed`: those whose count is new. Pure. */
+function addTurns(
+  counted: CountedTokens,
+  turns: readonly ReadTurn[],
+): { next: CountedTokens; changed: ReadTurn[] } {
+  let next = counted;
+  const changed: ReadTurn[] = [];
+  for (const turn of turns) {
+    if (turn.usage.length === 0) continue;
+    const { newest } = next;
+    const tokens = tokensOf(turn.usage);
+    const isSame = newest?.turn_id === turn.turnId;
+    if (isSame && JSON.stringify(newest.tokens) === JSON.stringify(tokens)) continue;
+    const former =
+      isSame || newest === null
+        ? {}
+        : { turns: next.turns + 1, tokens: addTokens(next.tokens, newest.tokens) };
+    next = {
+      ...{ ...next, ...former },
+      newest: { turn_id: turn.turnId, started_ms: turn.startedMs ?? 0, tokens },
+    };
+    changed.push(turn);
+  }
+  return { next, changed };
 }
 
 function toSum({ since_ms, turns, tokens, newest }: CountedTokens): TokenSum | null {

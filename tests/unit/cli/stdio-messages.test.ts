@@ -4,7 +4,10 @@ import { createFakeClock } from "../../support/fake-clock.ts";
 import { until } from "../../support/until.ts";
 
 /** A connection whose client sends `lines` and then ends its input, unless it `stays`. */
-function connect(lines: readonly object[], options: { stays?: boolean; readerGone?: boolean } = {}) {
+function connect(
+  lines: readonly object[],
+  options: { stays?: boolean; readerGone?: boolean; reads?: boolean } = {},
+) {
   const clock = createFakeClock();
   const written: { id?: unknown; error?: { code: number } }[] = [];
   async function* input() {
@@ -15,6 +18,7 @@ function connect(lines: readonly object[], options: { stays?: boolean; readerGon
     ...{ clock, input: input(), nullId: true },
     async write(text) {
       if (options.readerGone) throw new Error("EPIPE");
+      if (options.reads === false) await new Promise(() => {});
       written.push(JSON.parse(text));
     },
   });
@@ -66,5 +70,20 @@ describe("the messages of a client on standard streams", () => {
     const end = messages.next();
     await messages.send(answer(1));
     expect([await end, messages.fault()]).toEqual([null, null]);
+  });
+
+  test("thousands of bad lines at once get their errors, and the next request is read", async () => {
+    const bad = Array.from({ length: 5000 }, () => ({ jsonrpc: "1.0" }));
+    const { messages, written } = connect([...bad, request(1)], { stays: true });
+    expect(await messages.next()).toMatchObject({ id: 1 });
+    expect([written.length, messages.fault()]).toEqual([5000, null]);
+  });
+
+  test("a client that never reads ends the connection with a fault", async () => {
+    const bad = Array.from({ length: stdioLimits.maxUnwritten + 1 }, () => ({ jsonrpc: "1.0" }));
+    const { messages, clock } = connect(bad, { stays: true, reads: false });
+    const end = messages.next();
+    await clock.advance(stdioLimits.lastAnswersMs);
+    expect([await end, messages.fault()?.message]).toEqual([null, expect.stringContaining("does not read")]);
   });
 });

@@ -68,7 +68,7 @@ describe("what doctor says of a host", () => {
     },
     {
       ...{ id: "a slow way", given: list({ hosts: [{ ...live, latency_ms: 900 }] }), name: "host build-1" },
-      ...{ detail: "900 ms there and back", remedy: "look at the network" },
+      ...{ detail: "900 ms round trip", remedy: "look at the network" },
     },
     {
       ...{ id: "no server", given: list({ carriers: [{ ...bus, connected: false }] }), name: "NATS server" },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { createTokenCount } from "../../../src/services/transcript/token-count.ts";
 import type { ReadTurn } from "../../../src/services/transcript/turn-source.ts";
 import { noTokens } from "../../../src/services/transcript/turn-usage.ts";
@@ -32,7 +32,7 @@ function open(scratch: Scratch, clock = createFakeClock()) {
       return fakeTurn(id, { startedMs: nowMs + afterMs, usage: [model] });
     },
     async look(advanceMs = 3_000) {
-      count.turnEnded();
+      count.countSoon();
       await settle();
       await clock.advance(advanceMs);
       await settle();
@@ -116,10 +116,31 @@ test("it stops while a look is due", async () => {
   using scratch = createScratch();
   const at = open(scratch);
   at.turns.push(at.turn("a", 10, 5, 1));
-  at.count.turnEnded();
+  at.count.countSoon();
   await settle();
   await at.count.stop();
   await at.clock.advance(10_000);
   await settle();
+  expect(figures(at.count)).toBeNull();
+});
+
+test("a turn whose count could not be written is counted at the next look", async () => {
+  using scratch = createScratch();
+  const at = open(scratch);
+  at.turns.push(at.turn("a", 10, 5, 1));
+  scratch.files.ensureDirectory("test", scratch.path("transcript/tokens.json/in-the-way"));
+  await at.look();
+  expect([at.events.length, at.problems.length > 0]).toEqual([0, true]);
+  rmSync(scratch.path("transcript/tokens.json"), { recursive: true });
+  await at.look();
+  expect([figures(at.count), at.events.length]).toEqual([[1, 5, 1], 1]);
+});
+
+test("nothing is counted after the end", async () => {
+  using scratch = createScratch();
+  const at = open(scratch);
+  at.turns.push(at.turn("a", 10, 5, 1));
+  await at.count.stop();
+  await at.look();
   expect(figures(at.count)).toBeNull();
 });

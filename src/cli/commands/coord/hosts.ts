@@ -1,7 +1,5 @@
-import { Value } from "@sinclair/typebox/value";
 import { HostList } from "../../../protocol/host-states.ts";
-import { ServiceError } from "../../../system/errors.ts";
-import { askCoordinator } from "../../ask-coordinator.ts";
+import { requireCoordinator } from "../../ask-coordinator.ts";
 import { openCliContext } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 import { renderTable } from "../../format.ts";
@@ -15,12 +13,9 @@ export default command({
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
-    const answer = await askCoordinator(context, io, `/svc/hosts?probe=${args.probe}`);
-    if (!answer) throw new ServiceError("unavailable", "no coordination server runs: svc-coord serve");
-    if (!Value.Check(HostList, answer.body)) {
-      throw new ServiceError("transport_failed", "the answer of the coordination server is no list of hosts");
-    }
-    return { json: answer.body, text: toText(answer.body) };
+    const path = `/svc/hosts?probe=${args.probe}`;
+    const list = await requireCoordinator(context, io, { path, schema: HostList });
+    return { json: list, text: toText(list) };
   },
 });
 
@@ -37,19 +32,9 @@ function toText({ local_host: own, carriers, hosts }: HostList): string {
     ...[milliseconds(one.latency_ms), String(one.returns ?? 0), milliseconds(one.clock_difference_ms)],
     one.detail ?? "",
   ]);
-  const header = [
-    "HOST",
-    "VIA",
-    "STATE",
-    "AGENTS",
-    "VERSION",
-    "HEARTBEAT",
-    "THERE AND BACK",
-    "RETURNS",
-    "CLOCK",
-  ];
+  const header = ["HOST", "VIA", "STATE", "AGENTS", "VERSION", "HEARTBEAT", "ROUND TRIP", "RETURNS", "CLOCK"];
   return [
-    renderTable(["VIA", "ADDRESS", "STATE", "THERE AND BACK", "RECONNECTS", "REPEATED"], ways),
+    renderTable(["VIA", "ADDRESS", "STATE", "ROUND TRIP", "RECONNECTS", "REPEATED"], ways),
     "",
     hosts.length === 0 ? `No other host was seen; this one is "${own}".` : renderTable([...header, ""], rows),
   ].join("\n");

@@ -48,31 +48,31 @@ export default command({
     );
     const paths = natsFleetPaths(stateRootOf(io.env, io.home), fleet);
     const users = createNatsFleetFiles({ files: context.files, paths, fleet });
-    const fleetOf: FleetOf = { context, io, fleet, users };
+    const fleetContext: FleetContext = { context, io, fleet, users };
     if (args.action !== undefined) {
       if (args.listen !== undefined || args.host.length > 0) {
         throw new UsageError("--listen and --host are for the server: svc-coord nats");
       }
       if (args.name === undefined) throw new UsageError(`name the host: svc-coord nats ${args.action} NAME`);
-      return change(fleetOf, args.action, toHostName("the host", args.name));
+      return change(fleetContext, args.action, toHostName("the host", args.name));
     }
     const hosts = args.host.map((name) => toHostName("--host", name));
     const listen = args.listen === undefined ? null : toListenAddress(args.listen);
-    return serve(fleetOf, {
+    return serve(fleetContext, {
       listen: listen ?? users.read()?.listen ?? toListenAddress(defaultListen),
       ...{ hosts, asJson: inherited["json"] === true },
     });
   },
 });
 
-interface FleetOf {
+interface FleetContext {
   context: CliContext;
   io: CliIo;
   fleet: string;
   users: import("../../../services/hosts/nats-fleet.ts").NatsFleetFiles;
 }
 
-async function change(of: FleetOf, action: string, host: string): Promise<Answer> {
+async function change(of: FleetContext, action: string, host: string): Promise<Answer> {
   const { context, users } = of;
   const { paths } = users;
   if (action !== "add-host" && action !== "revoke") {
@@ -97,7 +97,7 @@ async function change(of: FleetOf, action: string, host: string): Promise<Answer
       text: `the key of host "${host}" is not accepted any more: ${effect}.\nIts agents live on there. It is listed as away until its entries end, in a week at most.`,
     };
   }
-  const joining = await joinOf(of, made.listen, host);
+  const joining = await joinInstructions(of, made.listen, host);
   return {
     json: { fleet: of.fleet, ...joining, server_running: isRunning },
     text: [...hostText(joining), ...(isRunning ? [] : ["", "No server runs now: svc-coord nats"])].join("\n"),
@@ -105,14 +105,14 @@ async function change(of: FleetOf, action: string, host: string): Promise<Answer
 }
 
 async function serve(
-  of: FleetOf,
+  of: FleetContext,
   { listen, hosts, asJson }: { listen: ListenAddress; hosts: readonly string[]; asJson: boolean },
 ): Promise<number> {
   const { context, io, users } = of;
   const { paths } = users;
-  const process = await import("../../../services/hosts/nats-process.ts");
+  const natsProcess = await import("../../../services/hosts/nats-process.ts");
   const machine = { ...context.system, env: io.env };
-  const server = await process.findNatsServer(machine);
+  const server = await natsProcess.findNatsServer(machine);
   context.files.ensureDirectory("file:nats-folder", paths.folder);
   const lock = context.locks.tryTake(paths.lock);
   if (!lock) throw new ServiceError("conflict", `the NATS server of the fleet "${of.fleet}" runs already`);
@@ -121,8 +121,8 @@ async function serve(
     for (const host of hosts) if (!known.includes(host)) users.addHost(host);
     return users.read();
   });
-  if (!listen.isLoopback) await process.ensureCertificate(machine, paths, listen);
-  const running = await process.startNatsServer(machine, {
+  if (!listen.isLoopback) await natsProcess.ensureCertificate(machine, paths, listen);
+  const running = await natsProcess.startNatsServer(machine, {
     ...{ paths, server, onTrouble: (line) => void warn(io, `nats-server: ${line}`) },
   });
   endOnUnhandled(() => {});
@@ -132,7 +132,7 @@ async function serve(
     await running.stop();
     lock.release();
   });
-  const joining = await Promise.all((fleet?.hosts ?? []).map((host) => joinOf(of, listen, host)));
+  const joining = await Promise.all((fleet?.hosts ?? []).map((host) => joinInstructions(of, listen, host)));
   const operator = await operatorOf(of, listen);
   const facts = { fleet: of.fleet, folder: paths.folder, version: running.version, operator, hosts: joining };
   await io.writeOut(
@@ -145,7 +145,7 @@ async function serve(
   return Promise.race([stopped, died]);
 }
 
-interface Joining {
+interface JoinInstructions {
   host: string;
   /** On this machine; null when it was moved away. */
   key_file: string | null;
@@ -155,11 +155,11 @@ interface Joining {
 }
 
 /** The line that a host joins with. On another machine the files have their names alone. */
-async function joinOf(
-  { context, fleet, users }: FleetOf,
+async function joinInstructions(
+  { context, fleet, users }: FleetContext,
   listen: ListenAddress,
   host: string,
-): Promise<Joining> {
+): Promise<JoinInstructions> {
   const { paths } = users;
   const key = paths.hostKey(host);
   const isThere = context.files.exists(key);
@@ -172,7 +172,7 @@ async function joinOf(
   };
 }
 
-async function operatorOf({ fleet, users }: FleetOf, listen: ListenAddress) {
+async function operatorOf({ fleet, users }: FleetContext, listen: ListenAddress) {
   const { paths } = users;
   const flags = await busWords(paths, { listen, fleet, isElsewhere: false });
   return {
@@ -194,7 +194,7 @@ async function busWords(
   ];
 }
 
-function hostText({ host, key_file, copy, command: line }: Joining): string[] {
+function hostText({ host, key_file, copy, command: line }: JoinInstructions): string[] {
   if (key_file === null) return [`Host ${host}, whose key was moved away from here:`, `  ${line}`];
   if (copy.length === 0) return [`Host ${host}:`, `  ${line}`];
   return [`Host ${host}, after: scp ${copy.map(shellWord).join(" ")} ${host}:`, `  ${line}`];
@@ -205,7 +205,7 @@ function readyText(facts: {
   folder: string;
   version: string;
   operator: { command: string };
-  hosts: readonly Joining[];
+  hosts: readonly JoinInstructions[];
 }): string[] {
   return [
     `nats-server ${facts.version} serves the fleet "${facts.fleet}"; its keys and data are in ${facts.folder}`,

@@ -1,8 +1,6 @@
-import { Value } from "@sinclair/typebox/value";
 import { forwardedEndpoints } from "../../../protocol/endpoints.ts";
 import { RequestList, type RequestRecord } from "../../../protocol/gateway.ts";
-import { ServiceError } from "../../../system/errors.ts";
-import { askCoordinator } from "../../ask-coordinator.ts";
+import { requireCoordinator } from "../../ask-coordinator.ts";
 import { openCliContext } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 
@@ -25,17 +23,10 @@ export default command({
       ":agent_ref",
       encodeURIComponent(args["agent-name"]),
     );
-    const answer = await askCoordinator(
-      context,
-      io,
-      `${path}?idempotency_key=${encodeURIComponent(args.key)}`,
-    );
-    if (!answer) throw new ServiceError("unavailable", "no coordination server runs: svc-coord serve");
-    const { body } = answer;
-    if (!Value.Check(RequestList, body)) {
-      const detail = (body as { detail?: unknown } | null)?.detail;
-      throw new ServiceError("unavailable", typeof detail === "string" ? detail : "its answer is no list");
-    }
+    const body = await requireCoordinator(context, io, {
+      path: `${path}?idempotency_key=${encodeURIComponent(args.key)}`,
+      schema: RequestList,
+    });
     const [request] = body.requests;
     return { json: { request: request ?? null }, text: wordsOf(request, args.key) };
   },

@@ -9,15 +9,12 @@ import {
   shownRows,
 } from "../../../../src/cli/dashboard/state.ts";
 import { paintFrame } from "../../../../src/cli/dashboard/terminal.ts";
-import type { AgentSnapshot } from "../../../../src/services/fleet/agent-snapshot.ts";
 import { widthOf } from "../../../../src/system/text-columns.ts";
 import { visibleCell } from "../../../../src/system/visible.ts";
 import { agentSnapshot, agentState, question } from "../../../support/agent-snapshots.ts";
+import { fleet, key, text } from "../../../support/dashboard-events.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 0, 1);
-const fleet = (...snapshots: AgentSnapshot[]): DashboardEvent => ({ kind: "fleet", snapshots });
-const key = (name: string): DashboardEvent => ({ kind: "input", input: { kind: "key", name } });
-const text = (typed: string): DashboardEvent => ({ kind: "input", input: { kind: "text", text: typed } });
 const stateAfter = (...events: DashboardEvent[]) =>
   events.reduce((state, event) => reduce(state, event, nowMs).state, initialState);
 const frameOf = (state: DashboardState, columns = 100, rows = 14) =>

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import type { Frame } from "../../../../src/cli/dashboard/render.ts";
 import { type CommandOutcome, type DashboardDeps, runDashboard } from "../../../../src/cli/dashboard/run.ts";
 import type { DashboardTerminal, TerminalEvents } from "../../../../src/cli/dashboard/terminal.ts";
-
 import type { AgentSnapshot } from "../../../../src/services/fleet/agent-snapshot.ts";
 import { aborted } from "../../../../src/system/clock.ts";
 import { agentSnapshot, question } from "../../../support/agent-snapshots.ts";
@@ -28,7 +27,7 @@ function start(change: Partial<DashboardDeps> = {}) {
     async draw(drawn) {
       frame = drawn;
     },
-    forget: () => void history.push("forget"),
+    invalidate: () => void history.push("invalidate"),
     async close() {
       if (events !== null) history.push("close");
       events = null;
@@ -36,12 +35,12 @@ function start(change: Partial<DashboardDeps> = {}) {
   };
   const run = (words: readonly string[]) =>
     new Promise<CommandOutcome>((resolve) => commands.push({ words, end: resolve }));
-  let change_: (snapshots: readonly AgentSnapshot[]) => void = () => {};
+  let report: (snapshots: readonly AgentSnapshot[]) => void = () => {};
   const ended = runDashboard(
     {
       ...{ clock, terminal, run, runAtTerminal: run, unreadMail: async () => [] },
       async follow(on, stopped) {
-        change_ = on.change;
+        report = on.change;
         on.change([asking]);
         await aborted(stopped);
       },
@@ -57,7 +56,7 @@ function start(change: Partial<DashboardDeps> = {}) {
     },
     endInput: () => events?.ended(),
     resize: () => events?.resized(),
-    see: (...snapshots: AgentSnapshot[]) => change_(snapshots),
+    see: (...snapshots: AgentSnapshot[]) => report(snapshots),
     lines: async () => {
       await clock.advance(0);
       return frame.rows.map(({ text }) => text);
@@ -103,10 +102,20 @@ describe("the dashboard", () => {
     commands[0]?.end({ failed: true, text: "its session is gone" });
     expect((await lines()).at(-2)).toBe("its session is gone");
     expect((await lines())[0]).toBe("2 agents, 1 waits for you");
-    expect(history).toEqual(["open", "close", "open", "forget"]);
+    expect(history).toEqual(["open", "close", "open", "invalidate"]);
     await type("q");
     await ended;
     expect(history.at(-1)).toBe("close");
+  });
+
+  test("after the agent it reads keys again, whatever was typed in part before", async () => {
+    const { type, commands, clock, ended } = start();
+    await clock.advance(0);
+    await type("\r\x1b[200~the begin of a paste");
+    commands[0]?.end({ failed: false, text: "" });
+    await clock.advance(0);
+    await type("q");
+    await ended;
   });
 
   test("draws ages again each second, and everything after a change of the size", async () => {
@@ -115,7 +124,7 @@ describe("the dashboard", () => {
     await clock.advance(61_000);
     expect((await lines())[2]).toMatch(/^> ann .* asks +1m /);
     resize();
-    expect(history).toEqual(["open", "forget"]);
+    expect(history).toEqual(["open", "invalidate"]);
     stop.abort();
     await ended;
   });
@@ -129,6 +138,22 @@ describe("the terminal is given back", () => {
     await ended;
     expect(history).toEqual(["open", "close"]);
     expect(clock.pending()).toBe(0);
+  });
+
+  test("once the person has left the agent, when a signal ends the command meanwhile", async () => {
+    const { history, type, commands, stop, ended, clock } = start();
+    await clock.advance(0);
+    await type("\r");
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    stop.abort();
+    await clock.advance(1000);
+    expect(isOver).toBe(false);
+    commands[0]?.end({ failed: false, text: "" });
+    await ended;
+    expect(history).toEqual(["open", "close"]);
   });
 
   test("when its input ends", async () => {

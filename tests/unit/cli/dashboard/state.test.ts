@@ -7,13 +7,10 @@ import {
   reduce,
   shownRows,
 } from "../../../../src/cli/dashboard/state.ts";
-import type { AgentSnapshot } from "../../../../src/services/fleet/agent-snapshot.ts";
 import { agentSnapshot, agentState, question } from "../../../support/agent-snapshots.ts";
+import { fleet, key, text } from "../../../support/dashboard-events.ts";
 
 const now = Date.UTC(2026, 0, 1, 0, 1);
-const fleet = (...snapshots: AgentSnapshot[]): DashboardEvent => ({ kind: "fleet", snapshots });
-const key = (name: string): DashboardEvent => ({ kind: "input", input: { kind: "key", name } });
-const text = (typed: string): DashboardEvent => ({ kind: "input", input: { kind: "text", text: typed } });
 const paste = (pasted: string): DashboardEvent => ({ kind: "input", input: { kind: "paste", text: pasted } });
 const ended = (number: number, failed: boolean, said: string): DashboardEvent => ({
   ...{ kind: "ended", number, failed },

@@ -29,6 +29,13 @@ export interface HostMailbox {
   address: string;
 }
 
+/** The mailbox roots that this host has joined, kept outside of them. */
+export interface JoinedRoots {
+  has(root: string): boolean;
+  /** On disk when it returns. */
+  add(root: string): void;
+}
+
 export interface MailCarrier {
   start(): void;
   stop(): Promise<void>;
@@ -48,6 +55,8 @@ const batchSize = 100;
 /** Then a note says to the sender that the other host has not confirmed it. */
 const givenUpAfterMs = 3 * 24 * 3_600_000;
 const maxWhy = 500;
+/** Mail waits only where this host has joined: other rows came with the folder, of a repository perhaps that was cloned. */
+const notOurs = "it waited in this folder before this host had joined it; send it again";
 
 /**
  * Mail between hosts: takes what waits in the outboxes of this host's mailbox roots to where it goes, and puts what comes into
@@ -62,6 +71,7 @@ export function createMailCarrier(deps: {
   /** Folders of mailboxes of this host; one that cannot be opened is passed over. */
   roots: () => readonly string[];
   mailboxes: () => readonly HostMailbox[];
+  joined: JoinedRoots;
   openRoot: (root: string) => MailRoot;
   log: (line: string) => void;
 }): MailCarrier {
@@ -88,7 +98,6 @@ export function createMailCarrier(deps: {
       try {
         const root = open.get(path) ?? deps.openRoot(path);
         open.set(path, root);
-        openHostOutbox(root.catalog).joinAs(host);
         complain(`mail of ${path}`, null);
         return [root];
       } catch (error) {
@@ -100,14 +109,29 @@ export function createMailCarrier(deps: {
 
   const keyOf = (root: MailRoot, entry: OutboxEntry) => `${root.root} ${entry.messageId} ${entry.host}`;
 
+  /** Sends what waits. */
   async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
     const outbox = openHostOutbox(root.catalog);
+    if (!deps.joined.has(root.root)) {
+      await forEachWaiting(outbox, signal, (entry) => giveUp(root, outbox, entry, notOurs));
+      if (signal.aborted) return;
+      deps.joined.add(root.root);
+    }
+    outbox.joinAs(host);
+    await forEachWaiting(outbox, signal, (entry) => sendEntry(root, outbox, entry));
+  }
+
+  async function forEachWaiting(
+    outbox: HostOutbox,
+    signal: AbortSignal,
+    act: (entry: OutboxEntry) => Promise<void>,
+  ): Promise<void> {
     let after = 0;
     for (;;) {
       const entries = outbox.waiting({ after, limit: batchSize });
       for (const entry of entries) {
         if (signal.aborted) return;
-        await sendEntry(root, outbox, entry);
+        await act(entry);
         after = entry.seq;
       }
       if (entries.length < batchSize) return;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
+import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import type { HostMail, HostMailReceipt } from "../../../src/protocol/hosts.ts";
 import { createMailCarrier, type MailCarrier } from "../../../src/services/hosts/mail-carrier.ts";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
@@ -19,12 +20,15 @@ let sent: Sent[];
 let refusal: Error | null;
 let nowMs: number;
 let ann: Mailbox;
+/** Folders that a host has joined, as its state folder has them. */
+let joinedRoots: Set<string>;
 
 function carrierOf(at: MailRootLab, host: string): MailCarrier {
   const { deps } = at;
   return createMailCarrier({
     clock: { ...deps.clock, nowMs: () => nowMs },
     ...{ files: deps.files, host, mailboxes: () => [], log: () => {} },
+    joined: { has: (root) => joinedRoots.has(root), add: (root) => void joinedRoots.add(root) },
     roots: () => [at.path],
     openRoot: (root) => openMailRoot(deps, root),
     way: {
@@ -41,6 +45,7 @@ beforeEach(() => {
   sent = [];
   refusal = null;
   nowMs = Date.now();
+  joinedRoots = new Set();
   ann = lab.mailbox("ann");
   carrier = carrierOf(lab, "build-1");
 });
@@ -127,6 +132,29 @@ describe("mail to another host", () => {
     carrier.start();
     await until("it", () => sent.length === 1);
     expect(mails()).toMatchObject([{ subject: "Kept", deliver_to: ["bob"] }]);
+  });
+
+  test("that came with the folder is not sent: a cloned repository writes to nobody", async () => {
+    const outbox = openHostOutbox(lab.root.catalog);
+    outbox.joinAs("build-1");
+    await ann.send(draft("bob@build-2", "Planted"));
+    for (const [messageId, at] of [
+      ["../../x", "build-2"],
+      ["msg-1", "*"],
+      ["msg-2", "a.b>"],
+    ] as const) {
+      outbox.restore({ messageId, host: at, acceptedAtUtc: new Date().toISOString() });
+    }
+    carrier.start();
+    await until("the folder to be joined", () => joinedRoots.size === 1);
+    await ann.send(draft("bob@build-2", "Ours"));
+    await until("ours", () => sent.length > 0);
+    expect(mails().map(({ subject }) => subject)).toEqual(["Ours"]);
+    expect((await inbox(ann)).map(({ subject }) => subject)).toEqual(["Not delivered: Planted"]);
+    // And afterwards: a row of no message, or for no host, goes nowhere.
+    outbox.restore({ messageId: "../../x", host: "*", acceptedAtUtc: new Date().toISOString() });
+    await until("it to be dropped", () => outbox.waiting({ after: 0, limit: 9 }).length === 1);
+    expect(sent.length).toBe(1);
   });
 
   test("waits while the way takes nothing", async () => {

@@ -84,7 +84,7 @@ export function createSimCoordinator(options: {
       ended.resolve();
     });
     try {
-      const io = { env: {}, cwd: world.folder, home: world.folder };
+      const io = { env: world.env, cwd: world.folder, home: world.folder };
       const flags = { "runtime-root": join(world.folder, "runtime"), "registry-root": world.registryRoot };
       const coordinator = createCoordinator({
         context: openCliContext(io, flags, process.system),

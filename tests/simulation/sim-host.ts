@@ -195,7 +195,7 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
         port: 0,
         token: null,
         profiles: [],
-        env: {},
+        env: world.env,
         registry: world.registryFor(process),
       });
       const mine = { process, gateway, client: null as GatewayClient | null };

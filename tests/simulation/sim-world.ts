@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
@@ -26,6 +26,8 @@ export interface SimWorld {
   readonly folder: string;
   readonly mailRoot: string;
   readonly registryRoot: string;
+  /** Of each process. The locks of the tmux server lie in this world: beside those of another one they would wait for it. */
+  readonly env: Readonly<Record<string, string>>;
   /** The interfaces of what prepares the machine; nothing goes wrong there. */
   readonly outside: System;
   readonly weather: Weather;
@@ -61,6 +63,8 @@ export function createSimWorld(options: { seed: number; echo?: (line: string) =>
   const clock = createSimClock(stray);
   const trace = createTrace({ nowMs: clock.nowMs, ...(options.echo ? { echo: options.echo } : {}) });
   const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), "svc-simulation-"));
+  const tmuxFolder = join(folder, "tmux");
+  mkdirSync(join(tmuxFolder, `tmux-${process.getuid?.() ?? 0}`), { recursive: true, mode: 0o700 });
   const network = createSimNetwork(clock, dice.fork("network"));
   const watching = createWatchHub(clock);
   const weather: Weather = { crashes: false, diskFull: false, slowDisk: false, sinceMs: 0 };
@@ -127,6 +131,7 @@ export function createSimWorld(options: { seed: number; echo?: (line: string) =>
     folder,
     mailRoot,
     registryRoot: join(folder, "registry"),
+    env: { TMUX_TMPDIR: tmuxFolder },
     outside,
     weather,
     counts,

@@ -12,7 +12,7 @@ export interface Leftover {
  */
 export async function endLeftovers(
   mark: { name: string; value: string },
-  graceMs = 3000,
+  graceMs = 10_000,
 ): Promise<Leftover[]> {
   const deadline = performance.now() + graceMs;
   let left = findMarked(mark);

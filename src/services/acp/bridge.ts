@@ -64,7 +64,10 @@ export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
     const bridge = livingBridge(processes, previous);
     if (bridge) {
       const deadlineMs = clock.monotonicMs() + previousBridgeMs;
-      while (livingBridge(processes, previous) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
+      while (!stopping && livingBridge(processes, previous) && clock.monotonicMs() < deadlineMs) {
+        await sleep(clock, 20);
+      }
+      if (stopping) return;
       if (livingBridge(processes, previous)) await endProvider(deps, bridge, "SIGKILL");
     }
     const agent = livingAgent(processes, previous);
@@ -117,6 +120,7 @@ export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
     async run() {
       files.ensureDirectory("file:acp-folder", paths.folder);
       await endPreviousBridge();
+      if (stopping) return;
       await locks.hold(paths.lock, async () => {
         const session: AgentSession = createAgentSession({ ...deps, onProcess: () => saveRecord(session) });
         saveRecord(null);

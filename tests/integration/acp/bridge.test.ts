@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { bridgePaths } from "../../../src/services/headless/acp-files.ts";
 import { acpLab } from "../../support/acp-lab.ts";
 import { until } from "../../support/until.ts";
 
@@ -62,5 +63,21 @@ describe("the bridge of an ACP agent", () => {
     const pid = await until("the agent", () => lab.agentPid());
     await lab.stopBridges();
     expect(lab.processes.alive(pid)).toBe(false);
+  });
+
+  test("ends at once when it is stopped while it waits for the previous bridge", async () => {
+    await using lab = acpLab();
+    await using previous = Bun.spawn(["sleep", "60"]);
+    const { folder, host } = bridgePaths(lab.sessionRoot);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const record = {
+      ...{ schema_version: 1, life: "life", child_pid: null, child_start: null },
+      ...{ runner_pid: previous.pid, runner_start: lab.processes.startToken(previous.pid) },
+    };
+    writeFileSync(host, JSON.stringify(record), { mode: 0o600 });
+    lab.startBridge();
+    await lab.stopBridges();
+    expect(previous.exitCode ?? previous.signalCode).toBeNull();
+    expect(readFileSync(host, "utf8")).toBe(JSON.stringify(record));
   });
 });

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { renderJson } from "../src/protocol/json.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
-import { createCliLab } from "../tests/support/cli-lab.ts";
+import { createCliFixture } from "../tests/support/cli-fixture.ts";
 import { keep, releasedFolder } from "../tests/support/released.ts";
 import { until } from "../tests/support/until.ts";
 import { repositoryRoot } from "./bootstrap.ts";
@@ -19,14 +19,14 @@ if (name === undefined)
 const entry = join(resolve(source), "src/cli/svc-mgr.ts");
 const kept = join(releasedFolder, name);
 
-await using lab = createCliLab();
+await using fixture = createCliFixture();
 const processes = createProcesses({ steps: quietSteps });
 const one = ["agents", "single", "--agent-name", "worker"];
 
 async function mgr(words: string[], input?: string): Promise<Record<string, unknown>> {
   const run = await processes.run([process.execPath, entry, ...words, "--json"], {
-    env: lab.env,
-    cwd: lab.workdir,
+    env: fixture.env,
+    cwd: fixture.workdir,
     timeoutMs: 30_000,
     ...(input === undefined ? {} : { input }),
   });
@@ -34,7 +34,7 @@ async function mgr(words: string[], input?: string): Promise<Record<string, unkn
   return JSON.parse(run.stdout) as Record<string, unknown>;
 }
 const offers = async (word: string, ...words: string[]) => {
-  const help = await processes.run([process.execPath, entry, ...words, "--help"], { env: lab.env });
+  const help = await processes.run([process.execPath, entry, ...words, "--help"], { env: fixture.env });
   return help.stdout.includes(word);
 };
 /** A prompt that keeps the agent at work; resolves when it is. */
@@ -80,25 +80,25 @@ if (await offers("--headless", "agents", "launch")) {
   files["headless.json"] = await mgr([...batch, "requests", "list"]);
 }
 
-const state = join(lab.env["HOME"] ?? "", ".local/state/svc");
+const state = join(fixture.env["HOME"] ?? "", ".local/state/svc");
 for (const path of new Bun.Glob("**/current-instance.json").scanSync({
-  cwd: lab.folder,
+  cwd: fixture.folder,
   absolute: true,
   dot: true,
 })) {
-  lab.kill((JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid);
+  fixture.kill((JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid);
 }
-await lab.tmux("kill-server");
+await fixture.tmux("kill-server");
 
 rmSync(kept, { recursive: true, force: true });
 mkdirSync(kept, { recursive: true });
 const places = [
-  ["socket", lab.socket],
-  ["home", lab.env["HOME"] ?? ""],
-  ["work", lab.workdir],
+  ["socket", fixture.socket],
+  ["home", fixture.env["HOME"] ?? ""],
+  ["work", fixture.workdir],
   ["bun", process.execPath],
   ["source", resolve(source)],
 ] as const;
 keep(state, join(kept, "state"), places);
-if (mails) keep(join(lab.workdir, ".svc"), join(kept, "project"), places);
+if (mails) keep(join(fixture.workdir, ".svc"), join(kept, "project"), places);
 for (const [path, content] of Object.entries(files)) writeFileSync(join(kept, path), renderJson(content));

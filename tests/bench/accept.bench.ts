@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Bench, durationRows, percentile, type Row, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchLab, freePort } from "./lab.ts";
+import { createBenchFixture, freePort } from "./fixture.ts";
 import { createLoad } from "./load.ts";
 import { openRawQueue } from "./raw-queue.ts";
 
@@ -18,10 +18,10 @@ const warmUpMs = effort(1500, 300);
 const bench: Bench = {
   name: "accept",
   async run() {
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     await using load = createLoad();
-    const { folder } = lab.tmux;
-    const agent = await lab.launch("busy");
+    const { folder } = fixture.tmux;
+    const agent = await fixture.launch("busy");
     const gateway = await agent.serve();
     await gateway.whenReady();
     await gateway.submit("Work for long.\nSILENT 9000000");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { compileBare } from "./bare.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { type BenchLab, createBenchLab } from "./lab.ts";
+import { type BenchFixture, createBenchFixture } from "./fixture.ts";
 
 const agents = effort(40, 4);
 const launchedAtOnce = 4;
@@ -19,23 +19,23 @@ const bench: Bench = {
   name: "commands",
   async run() {
     if (!existsSync(join(dist, "svc"))) throw new Error("the programs are not built: bun run build");
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     const numbers = Array.from({ length: agents }, (_, index) => index).values();
     const work = async () => {
       for (const number of numbers) {
-        const gateway = await (await lab.launch(`live-${number}`)).serve();
+        const gateway = await (await fixture.launch(`live-${number}`)).serve();
         await gateway.whenReady();
       }
     };
     await Promise.all(Array.from({ length: launchedAtOnce }, work));
-    const bare = compileBare(join(lab.tmux.folder, "bare"), "hello", 'console.log("hello");\n');
+    const bare = compileBare(join(fixture.tmux.folder, "bare"), "hello", 'console.log("hello");\n');
     const svc = join(dist, "svc");
     const durations = await takeTurns(
       [
-        { name: "bare", run: () => spend(lab, [bare], "hello") },
-        { name: "help", run: () => spend(lab, [svc, "--help"], "Usage:") },
-        { name: "ok", run: () => spend(lab, [svc, "ok", "live-0"], "asks nothing") },
-        { name: "svc", run: () => spend(lab, [svc], `live-${agents - 1}`) },
+        { name: "bare", run: () => spend(fixture, [bare], "hello") },
+        { name: "help", run: () => spend(fixture, [svc, "--help"], "Usage:") },
+        { name: "ok", run: () => spend(fixture, [svc, "ok", "live-0"], "asks nothing") },
+        { name: "svc", run: () => spend(fixture, [svc], `live-${agents - 1}`) },
       ],
       { rounds, warmUp: 2 },
     );
@@ -51,7 +51,7 @@ const bench: Bench = {
 
 export default bench;
 
-async function spend({ world, tmux }: BenchLab, command: string[], expected: string): Promise<void> {
+async function spend({ world, tmux }: BenchFixture, command: string[], expected: string): Promise<void> {
   const child = Bun.spawn(command, {
     env: { ...world.env },
     cwd: tmux.folder,

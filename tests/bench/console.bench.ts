@@ -8,12 +8,12 @@ import { until } from "../support/until.ts";
 import { type Bench, durationRows, percentile, type Row, wallMs } from "./bench.ts";
 import { effort } from "./effort.ts";
 import {
-  type BenchLab,
+  type BenchFixture,
   type Coordinator,
   cpuNanoseconds,
-  createBenchLab,
+  createBenchFixture,
   type ServedGateway,
-} from "./lab.ts";
+} from "./fixture.ts";
 
 const agents = effort(100, 4);
 const launchedAtOnce = 4;
@@ -33,9 +33,9 @@ const bench: Bench = {
     await installChromium();
     if (!existsSync(join(import.meta.dir, "../../dist/svc-coord")))
       throw new Error("build first: bun run build");
-    await using lab = await createBenchLab();
-    const gateways = await launchMany(lab);
-    await using server = await lab.coordinate();
+    await using fixture = await createBenchFixture();
+    const gateways = await launchMany(fixture);
+    await using server = await fixture.coordinate();
     const browser = await chromium.launch({
       executablePath: chromiumPath,
       args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
@@ -57,12 +57,12 @@ const bench: Bench = {
 export default bench;
 
 /** Some at a time: each start is work for the machine that the others would wait for. */
-async function launchMany(lab: BenchLab): Promise<ServedGateway[]> {
+async function launchMany(fixture: BenchFixture): Promise<ServedGateway[]> {
   const gateways: ServedGateway[] = [];
   const numbers = Array.from({ length: agents }, (_, index) => index).values();
   async function work(): Promise<void> {
     for (const number of numbers) {
-      const agent = await lab.launch(`agent-${String(number).padStart(3, "0")}`, fast);
+      const agent = await fixture.launch(`agent-${String(number).padStart(3, "0")}`, fast);
       gateways[number] = await agent.serve();
     }
   }

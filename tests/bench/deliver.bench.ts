@@ -2,7 +2,7 @@ import type { ControlConnection } from "../../src/services/terminal/tmux-control
 import { quoteArgument } from "../../src/services/terminal/tmux-protocol.ts";
 import { type Bench, durationRows } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchLab } from "./lab.ts";
+import { createBenchFixture } from "./fixture.ts";
 
 const rounds = effort(12, 2);
 const prompt = "Say what you find.\nFAST";
@@ -15,12 +15,12 @@ const prompt = "Say what you find.\nFAST";
 const bench: Bench = {
   name: "deliver",
   async run() {
-    await using lab = await createBenchLab();
-    const served = await lab.launch("served");
-    const alone = await lab.launch("alone");
+    await using fixture = await createBenchFixture();
+    const served = await fixture.launch("served");
+    const alone = await fixture.launch("alone");
     const gateway = await served.serve();
-    const seen = await lab.tmux.control(served.manifest.tmux_session_name);
-    const raw = await lab.tmux.control(alone.manifest.tmux_session_name);
+    const seen = await fixture.tmux.control(served.manifest.tmux_session_name);
+    const raw = await fixture.tmux.control(alone.manifest.tmux_session_name);
     const contestants = {
       ours: async () => {
         await using request = await openRequest(gateway.baseUrl);
@@ -29,7 +29,7 @@ const bench: Bench = {
       control: () => timeToOutput(raw, alone.paneId, () => paste(raw, alone.paneId)),
       forked: () =>
         timeToOutput(raw, alone.paneId, () =>
-          lab.tmux.run("send-keys", "-t", alone.paneId, "-l", "Say what you find."),
+          fixture.tmux.run("send-keys", "-t", alone.paneId, "-l", "Say what you find."),
         ),
     };
     const durations: Record<"ours" | "control" | "forked", number[]> = { ours: [], control: [], forked: [] };

@@ -7,12 +7,12 @@ import { type Bench, durationRows, percentile, type Row, takeTurns } from "./ben
 import { effort } from "./effort.ts";
 import {
   ask,
-  type BenchLab,
+  type BenchFixture,
   cpuNanoseconds,
-  createBenchLab,
+  createBenchFixture,
   memoryMegabytes,
   type ServedGateway,
-} from "./lab.ts";
+} from "./fixture.ts";
 
 const registered = effort(300, 60);
 const live = effort(40, 4);
@@ -32,13 +32,13 @@ const repositoryRoot = join(import.meta.dir, "..", "..");
 const bench: Bench = {
   name: "fleet",
   async run() {
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     const startedMs = performance.now();
-    const gateways = await launchMany(lab);
+    const gateways = await launchMany(fixture);
     for (const gateway of gateways) await gateway.whenReady();
     const launchSeconds = (performance.now() - startedMs) / 1000;
-    await registerOthers(lab);
-    await using server = await lab.coordinate();
+    await registerOthers(fixture);
+    await using server = await fixture.coordinate();
     const listed = (await server.ask("/svc/agents")) as { agents: unknown[] };
     if (listed.agents.length !== registered) throw new Error(`${listed.agents.length} agents are listed`);
 
@@ -58,7 +58,7 @@ const bench: Bench = {
     const of = (contestant: string) => durations[contestant] ?? [];
     const added = (share: number) => percentile(of("forwarded"), share) - percentile(of("direct"), share);
     const lists = [];
-    for (let count = 0; count < commandLines; count++) lists.push(await timeCommandLine(lab));
+    for (let count = 0; count < commandLines; count++) lists.push(await timeCommandLine(fixture));
     const memory = memoryMegabytes(server.pid);
     return [
       { metric: "agents", value: registered, unit: "" },
@@ -81,18 +81,18 @@ const bench: Bench = {
 export default bench;
 
 /** Some at a time: each start is work for the machine that the others would wait for. */
-async function launchMany(lab: BenchLab): Promise<ServedGateway[]> {
+async function launchMany(fixture: BenchFixture): Promise<ServedGateway[]> {
   const gateways: ServedGateway[] = [];
   const numbers = Array.from({ length: live }, (_, index) => index).values();
   async function work(): Promise<void> {
-    for (const number of numbers) gateways[number] = await (await lab.launch(`live-${number}`)).serve();
+    for (const number of numbers) gateways[number] = await (await fixture.launch(`live-${number}`)).serve();
   }
   await Promise.all(Array.from({ length: launchedAtOnce }, work));
   return gateways;
 }
 
 /** Agents of which only the registry and their manifests know. */
-async function registerOthers({ world, tmux }: BenchLab): Promise<void> {
+async function registerOthers({ world, tmux }: BenchFixture): Promise<void> {
   for (let number = live; number < registered; number++) {
     const manifest = sampleManifest({
       agentName: `other-${number}`,
@@ -118,7 +118,7 @@ async function registerOthers({ world, tmux }: BenchLab): Promise<void> {
 }
 
 /** `svc-mgr agents list` from its start to its end, ms. */
-async function timeCommandLine({ world, tmux }: BenchLab): Promise<number> {
+async function timeCommandLine({ world, tmux }: BenchFixture): Promise<number> {
   const startedMs = performance.now();
   const compiled = join(repositoryRoot, "dist", "svc-mgr");
   const program = existsSync(compiled) ? [compiled] : world.managerCommand;

@@ -8,7 +8,7 @@ import { sampleManifest } from "../support/session-samples.ts";
 import { until } from "../support/until.ts";
 import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { type BenchLab, cpuNanoseconds, createBenchLab, memoryMegabytes } from "./lab.ts";
+import { type BenchFixture, cpuNanoseconds, createBenchFixture, memoryMegabytes } from "./fixture.ts";
 
 const hostCount = effort(20, 3);
 const registered = effort(50, 20);
@@ -31,7 +31,7 @@ const bench: Bench = {
   name: "hosts",
   async run() {
     await using stack = new AsyncDisposableStack();
-    const operator = stack.use(await createBenchLab());
+    const operator = stack.use(await createBenchFixture());
     const names = Array.from({ length: hostCount }, (_, index) => `build-${index + 1}`);
     const bus = stack.use(await startBus(join(operator.tmux.folder, "bus"), names));
     // The first host by a way that can be interrupted.
@@ -64,7 +64,7 @@ const bench: Bench = {
     const idlePercent = await idleCpuPercent(hosts.map(({ pid }) => pid));
     const [first, second] = hosts;
     if (!first || !second) throw new Error("too few hosts were started");
-    const local = stack.use(await startProgram(second.lab, ["serve", "--port", "0"]));
+    const local = stack.use(await startProgram(second.fixture, ["serve", "--port", "0"]));
     const localUrl = local.ready["api_base_url"] ?? "";
 
     let turn = 0;
@@ -132,22 +132,22 @@ interface BenchHost extends AsyncDisposable {
   name: string;
   /** Of its process in the fleet. */
   pid: number;
-  lab: BenchLab;
+  fixture: BenchFixture;
 }
 
 /** Agents that run and others that only the registry knows, and the process that joins the fleet. */
 async function startHost(name: string, url: string, bus: Bus): Promise<BenchHost> {
   await using stack = new AsyncDisposableStack();
-  const lab = stack.use(await createBenchLab());
+  const fixture = stack.use(await createBenchFixture());
   for (let number = 0; number < live; number++) {
-    const gateway = await (await lab.launch(`live-${number}`)).serve();
+    const gateway = await (await fixture.launch(`live-${number}`)).serve();
     await gateway.whenReady();
   }
-  for (let number = live; number < registered; number++) await register(lab, `other-${number}`);
+  for (let number = live; number < registered; number++) await register(fixture, `other-${number}`);
   const words = ["join", "--host", name, ...credentials({ ...bus, url }, name)];
-  const { pid } = stack.use(await startProgram(lab, words));
+  const { pid } = stack.use(await startProgram(fixture, words));
   const kept = stack.move();
-  return { name, pid, lab, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { name, pid, fixture, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 function credentials(bus: Pick<Bus, "url" | "operatorKey" | "keyOf">, name: string): string[] {
@@ -155,7 +155,7 @@ function credentials(bus: Pick<Bus, "url" | "operatorKey" | "keyOf">, name: stri
 }
 
 /** An agent of which only the registry and its manifest know. */
-async function register({ world, tmux }: BenchLab, agentName: string): Promise<void> {
+async function register({ world, tmux }: BenchFixture, agentName: string): Promise<void> {
   const manifest = sampleManifest({
     ...{ agentName, agentId: `id-${agentName}`, generationId: `generation-${agentName}` },
     sessionId: `local_interactive-20261121-044700Z-${Bun.hash.crc32(agentName).toString(16).padStart(8, "0")}`,
@@ -183,7 +183,7 @@ async function changesVisible(
     const host = hosts[number % hosts.length];
     if (!host) continue;
     const name = `late-${number}`;
-    await register(host.lab, name);
+    await register(host.fixture, name);
     durations.push(
       await timeUntil(
         async () => {},
@@ -215,7 +215,7 @@ interface Program extends AsyncDisposable {
   ready: Record<string, string>;
 }
 
-async function startProgram({ world, tmux }: BenchLab, words: readonly string[]): Promise<Program> {
+async function startProgram({ world, tmux }: BenchFixture, words: readonly string[]): Promise<Program> {
   mkdirSync(world.env["HOME"] ?? "", { recursive: true });
   const child = Bun.spawn([program, ...words, "--json"], {
     ...{ env: { ...world.env }, cwd: tmux.folder, stdio: ["ignore", "pipe", "inherit"] as const },

@@ -1,7 +1,7 @@
 import { type Bench, type Row, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
+import { createBenchFixture, type ServedGateway } from "./fixture.ts";
 import { watchIdle } from "./idle-watch.ts";
-import { createBenchLab, type ServedGateway } from "./lab.ts";
 
 const sizes = effort([1, 10, 100], [1, 4]);
 const launchedAtOnce = 4;
@@ -13,7 +13,7 @@ const launchedAtOnce = 4;
 const bench: Bench = {
   name: "hundred",
   async run() {
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     const gateways: ServedGateway[] = [];
     const rows: Row[] = [];
     for (const size of sizes) {
@@ -24,13 +24,13 @@ const bench: Bench = {
       await Promise.all(
         Array.from({ length: launchedAtOnce }, async () => {
           for (const number of left) {
-            gateways[number] = await (await lab.launch(`idle-${number}`)).serve();
+            gateways[number] = await (await fixture.launch(`idle-${number}`)).serve();
           }
         }),
       );
       for (const gateway of gateways) await gateway.whenReady();
       const launchMs = (performance.now() - startedMs) / numbers.length;
-      const { cpuPercent, memory } = await watchIdle(lab, gateways);
+      const { cpuPercent, memory } = await watchIdle(fixture, gateways);
       rows.push(
         { metric: `launch_each_${size}_ms`, value: launchMs, unit: "ms" },
         withLimit({ metric: `cpu_percent_${size}`, value: cpuPercent.ours, unit: "%" }, cpuPercent.bare),

@@ -3,7 +3,13 @@ import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { bareServer, compileBare } from "./bare.ts";
 import { effort } from "./effort.ts";
-import { type BenchLab, cpuNanoseconds, freePort, memoryMegabytes, type ServedGateway } from "./lab.ts";
+import {
+  type BenchFixture,
+  cpuNanoseconds,
+  freePort,
+  memoryMegabytes,
+  type ServedGateway,
+} from "./fixture.ts";
 
 /** A minute after its last change a gateway gives memory back, which costs it as much as a minute of idling. */
 const settleMs = effort(75_000, 500);
@@ -20,9 +26,12 @@ export interface IdleFigures {
  * Watches gateways with their tmux clients, summed, beside a compiled bare Bun.serve, while nothing happens. Throws
  * when a gateway has other processes than its tmux client.
  */
-export async function watchIdle(lab: BenchLab, gateways: readonly ServedGateway[]): Promise<IdleFigures> {
+export async function watchIdle(
+  fixture: BenchFixture,
+  gateways: readonly ServedGateway[],
+): Promise<IdleFigures> {
   const processes = createProcesses({ steps: quietSteps });
-  const bareProgram = compileBare(join(lab.tmux.folder, "bare"), "server", bareServer);
+  const bareProgram = compileBare(join(fixture.tmux.folder, "bare"), "server", bareServer);
   const bare = Bun.spawn([bareProgram, String(await freePort())], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -32,7 +41,7 @@ export async function watchIdle(lab: BenchLab, gateways: readonly ServedGateway[
       if (length !== 2) throw new Error(`expected a gateway and its tmux client, found ${length}`);
     }
     const ours = trees.flat().map(({ pid }) => pid);
-    const [server = ""] = (await lab.tmux.run("display-message", "-p", "#{pid}")).split("\n");
+    const [server = ""] = (await fixture.tmux.run("display-message", "-p", "#{pid}")).split("\n");
     const read = () => ({
       atMs: performance.now(),
       ours: ours.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0),

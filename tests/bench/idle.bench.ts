@@ -1,16 +1,16 @@
 import { type Bench, withLimit } from "./bench.ts";
+import { createBenchFixture } from "./fixture.ts";
 import { watchIdle } from "./idle-watch.ts";
-import { createBenchLab } from "./lab.ts";
 
 /** A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same minute. */
 const bench: Bench = {
   name: "idle",
   async run() {
-    await using lab = await createBenchLab();
-    const agent = await lab.launch("idle");
+    await using fixture = await createBenchFixture();
+    const agent = await fixture.launch("idle");
     const gateway = await agent.serve();
     await gateway.whenReady();
-    const { cpuPercent, memory } = await watchIdle(lab, [gateway]);
+    const { cpuPercent, memory } = await watchIdle(fixture, [gateway]);
     const { ours, bare } = memory;
     return [
       withLimit({ metric: "cpu_percent", value: cpuPercent.ours, unit: "%" }, cpuPercent.bare),

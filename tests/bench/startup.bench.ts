@@ -6,7 +6,7 @@ import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { bareServer, compileBare } from "./bare.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchLab, freePort, gatewayKind } from "./lab.ts";
+import { createBenchFixture, freePort, gatewayKind } from "./fixture.ts";
 import { answers } from "./probe.ts";
 
 const executable = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
@@ -19,12 +19,12 @@ const executable = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
 const bench: Bench = {
   name: "startup",
   async run() {
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
     try {
       const server = compileBare(folder, "server", bareServer);
       const nothing = compileBare(folder, "nothing", 'console.log("0.0.0");\n');
-      const agent = await lab.launch("starting");
+      const agent = await fixture.launch("starting");
       const { queue } = sessionPaths(agent.sessionRoot);
       const durations = { gateway: [] as number[], loaded: [] as number[], bare: [] as number[] };
       for (let round = -2; round < effort(15, 3); round++) {

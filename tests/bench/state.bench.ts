@@ -4,7 +4,7 @@ import { profileFor } from "../../src/services/terminal/profile.ts";
 import { createTracker } from "../../src/services/terminal/tracker.ts";
 import { type Bench, durationRows, type Row, wallMs, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchLab } from "./lab.ts";
+import { createBenchFixture } from "./fixture.ts";
 import { type Edge, edgeOf, type Witness } from "./state-edges.ts";
 
 const rounds = effort(8, 1);
@@ -17,15 +17,15 @@ const workMs = 1200;
 const bench: Bench = {
   name: "state",
   async run() {
-    await using lab = await createBenchLab();
-    const agent = await lab.launch("watched");
-    const { clock, processes } = lab.tmux;
+    await using fixture = await createBenchFixture();
+    const agent = await fixture.launch("watched");
+    const { clock, processes } = fixture.tmux;
     const session = agent.manifest.tmux_session_name;
-    const control = await lab.tmux.control(session);
-    const typist = await lab.tmux.control(session);
+    const control = await fixture.tmux.control(session);
+    const typist = await fixture.tmux.control(session);
     const tracker = createTracker({
       control,
-      tmux: lab.tmux.tmux,
+      tmux: fixture.tmux.tmux,
       processes,
       clock,
       profile: profileFor("demo", []),
@@ -33,7 +33,7 @@ const bench: Bench = {
       sessionRoot: agent.sessionRoot,
       log: { line: (text) => console.error(text) },
     });
-    await using witness = startWitness(lab.tmux.socket, session, agent.paneId);
+    await using witness = startWitness(fixture.tmux.socket, session, agent.paneId);
     const edges: Edge[] = [];
     let known: Edge["kind"] | null = null;
     let told = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { compileBare } from "./bare.ts";
 import { type Bench, durationRows, percentile, type Row, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchLab, freePort } from "./lab.ts";
+import { createBenchFixture, freePort } from "./fixture.ts";
 import { createLoad } from "./load.ts";
 import { answers } from "./probe.ts";
 
@@ -29,15 +29,15 @@ Bun.serve({
 const bench: Bench = {
   name: "status",
   async run() {
-    await using lab = await createBenchLab();
+    await using fixture = await createBenchFixture();
     await using load = createLoad();
-    const gateway = await (await lab.launch("asked")).serve();
+    const gateway = await (await fixture.launch("asked")).serve();
     await gateway.whenReady();
-    const file = join(lab.tmux.folder, "status.json");
+    const file = join(fixture.tmux.folder, "status.json");
     writeFileSync(file, JSON.stringify(await gateway.status()));
     const port = await freePort();
     const bare = Bun.spawn(
-      [compileBare(join(lab.tmux.folder, "bare"), "teller", teller), file, String(port)],
+      [compileBare(join(fixture.tmux.folder, "bare"), "teller", teller), file, String(port)],
       {
         stdio: ["ignore", "ignore", "inherit"],
       },

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
 
@@ -58,14 +58,14 @@ const middle = (samples: readonly number[]) =>
   samples.toSorted((left, right) => left - right)[Math.floor(samples.length / 2)] ?? Number.NaN;
 
 type Plan = { launch_plan: { executable: string; args: string[] } };
-const manifestOf = (agent: HeadlessAgentLab) => join(agent.sessionRoot, "manifest.json");
-const readPlan = (agent: HeadlessAgentLab) => JSON.parse(readFileSync(manifestOf(agent), "utf8")) as Plan;
+const manifestOf = (agent: HeadlessAgentFixture) => join(agent.sessionRoot, "manifest.json");
+const readPlan = (agent: HeadlessAgentFixture) => JSON.parse(readFileSync(manifestOf(agent), "utf8")) as Plan;
 
 /** What the bridge runs, with the prompt on standard input, until it has ended and its output was read. */
-async function runDirectly(agent: HeadlessAgentLab): Promise<void> {
+async function runDirectly(agent: HeadlessAgentFixture): Promise<void> {
   const { executable, args } = readPlan(agent).launch_plan;
   const child = Bun.spawn([executable, ...args, "--headless"], {
-    env: agent.lab.env,
+    env: agent.fixture.env,
     stdin: Buffer.from(prompt),
     stdout: "pipe",
     stderr: "ignore",
@@ -75,7 +75,7 @@ async function runDirectly(agent: HeadlessAgentLab): Promise<void> {
 }
 
 /** Turns of a provider that says when it wrote. */
-async function eventLatencies(agent: HeadlessAgentLab, reader: EventReader): Promise<number[]> {
+async function eventLatencies(agent: HeadlessAgentFixture, reader: EventReader): Promise<number[]> {
   const manifest = readPlan(agent);
   const launch_plan = {
     ...manifest.launch_plan,
@@ -108,7 +108,7 @@ interface EventReader {
 }
 
 /** A reader of the gateway's event stream. */
-async function openEvents(agent: HeadlessAgentLab): Promise<EventReader> {
+async function openEvents(agent: HeadlessAgentFixture): Promise<EventReader> {
   const abort = new AbortController();
   const options = { signal: abort.signal, proxy: false } as RequestInit;
   const reply = await fetch(`${agent.baseUrl()}/v1/events`, options);

@@ -7,7 +7,7 @@ import { followEvents } from "../support/gateway-events.ts";
 import { everything } from "../support/mail-story.ts";
 import { type Bench, durationRows } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { type BenchLab, createBenchLab, type ServedGateway } from "./lab.ts";
+import { type BenchFixture, createBenchFixture, type ServedGateway } from "./fixture.ts";
 
 const rounds = effort(10, 1);
 const pollMs = 2000;
@@ -19,8 +19,8 @@ const pollMs = 2000;
 const bench: Bench = {
   name: "wake",
   async run() {
-    await using lab = await createBenchLab();
-    const root = openRoot(lab);
+    await using fixture = await createBenchFixture();
+    const root = openRoot(fixture);
     try {
       root.registrations.register({
         address: "sender@svc.localhost",
@@ -28,8 +28,8 @@ const bench: Bench = {
         mode: "safe",
       });
       const sender = root.openMailbox({ address: "sender@svc.localhost", principalId: "SVC-sender" });
-      await using woken = await createReceiver(lab, root, sender, "woken");
-      await using polled = await createReceiver(lab, root, sender, "polled");
+      await using woken = await createReceiver(fixture, root, sender, "woken");
+      await using polled = await createReceiver(fixture, root, sender, "polled");
       await woken.enableNotifier();
       const stopPolling = poll(polled);
       const durations = { woken: [] as number[], polled: [] as number[] };
@@ -60,22 +60,22 @@ interface Receiver extends AsyncDisposable {
   receive(): Promise<number>;
 }
 
-function openRoot({ tmux, world }: BenchLab): MailRoot {
+function openRoot({ tmux, world }: BenchFixture): MailRoot {
   const root = join(tmux.folder, "mail");
   initMailRoot(world, root);
   return openMailRoot(world, root);
 }
 
 async function createReceiver(
-  lab: BenchLab,
+  fixture: BenchFixture,
   root: MailRoot,
   sender: Mailbox,
   name: string,
 ): Promise<Receiver> {
-  const script = join(lab.tmux.folder, `${name}.json`);
+  const script = join(fixture.tmux.folder, `${name}.json`);
   writeFileSync(script, JSON.stringify({ schema_version: 1, rules: [{ directive: "FAST" }] }));
-  const agent = await lab.launch(name, ["--script", script]);
-  const { binding } = await registerMailbox(lab.world, agent, root, { mode: "safe" });
+  const agent = await fixture.launch(name, ["--script", script]);
+  const { binding } = await registerMailbox(fixture.world, agent, root, { mode: "safe" });
   const mailbox = root.openMailbox({ address: binding.address, principalId: binding.principal_id });
   const gateway = await agent.serve();
   const events = await followEvents(gateway.baseUrl);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
 
 /** Prompts as a person wants them delivered, a closed queue, the wall sorted again, words found in a transcript. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 let edith: string;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   edith = await at.launch("edith", "--signals");
 }, 120_000);
 afterAll(() => at?.[Symbol.asyncDispose]());

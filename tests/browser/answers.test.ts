@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AttentionItem } from "../../src/protocol/attention.ts";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, type ConsolePage, createConsoleLab, type Size } from "./support/console.ts";
+import { type ConsoleFixture, type ConsolePage, createConsoleFixture, type Size } from "./support/console.ts";
 
 /** Needs you: a person answers agents with two keys. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   for (const name of ["atlas", "bruno", "clara"]) await at.launch(name);
 }, 120_000);
 afterAll(() => at?.[Symbol.asyncDispose]());
@@ -167,7 +167,7 @@ describe("Needs you", () => {
 
   test("mail that a person has not read is listed last, with the command that reads it", async () => {
     const register = (name: string, ...more: string[]) =>
-      at.lab.mgr(
+      at.fixture.mgr(
         "mailbox",
         "register",
         "--address",
@@ -179,7 +179,14 @@ describe("Needs you", () => {
     await register("dora", "--role", "person");
     await register("helper");
     const to = ["--address", "helper@svc.localhost", "send", "--to", "dora@svc.localhost"];
-    const sent = await at.lab.mgr("mail", ...to, "--subject", "<b>Done</b>", "--body-content", "the body");
+    const sent = await at.fixture.mgr(
+      "mail",
+      ...to,
+      "--subject",
+      "<b>Done</b>",
+      "--body-content",
+      "the body",
+    );
     expect([sent.exitCode, sent.stderr]).toEqual([0, ""]);
     await using view = await at.open("needs-you");
     await view.shows("dora@svc.localhost has mail from helper@svc.localhost: <b>Done</b>");
@@ -190,8 +197,8 @@ describe("Needs you", () => {
     expect(await view.violations()).toEqual([]);
     expect(view.errors).toEqual([]);
     const command = await view.page.locator("code.command").innerText();
-    const program = at.lab.command("svc-mgr").join(" ");
-    const read = await at.lab.shell(command.replace(/^svc-mgr/, () => program));
+    const program = at.fixture.command("svc-mgr").join(" ");
+    const read = await at.fixture.shell(command.replace(/^svc-mgr/, () => program));
     expect([read.exitCode, read.stderr]).toEqual([0, ""]);
     await view.shows("waits no more");
   }, 120_000);
@@ -224,9 +231,9 @@ test("what others write stays text: no name, question, mail or screen becomes HT
   };
   expect((await at.coordinator().ask(`/svc/agents/${dora}/mail/post`, mail)).status).toBe(200);
   // A terminal title, a link and a tag, as a program writes them.
-  const session = (await at.lab.sessions()).find((name) => name.includes("dora")) ?? "";
-  const tty = await at.lab.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
-  await at.lab.shell(
+  const session = (await at.fixture.sessions()).find((name) => name.includes("dora")) ?? "";
+  const tty = await at.fixture.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
+  await at.fixture.shell(
     `printf '\\033]0;${markup}\\007\\033]8;;javascript:window.ran=1\\007click\\033]8;;\\007 <b id=fromscreen>shown</b>' > ${tty}`,
   );
   const covered = async () => (await asked("dora"))?.evidence.some((row) => row.includes("fromscreen"));

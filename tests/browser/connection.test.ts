@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import type { AgentList } from "../../src/protocol/agents.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
 
 /** What the console does when a server or a gateway is killed, and with a hundred agents. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   await at.launch("hanna");
 }, 120_000);
 afterAll(() => at?.[Symbol.asyncDispose]());
@@ -40,7 +40,7 @@ test("a killed gateway is something that needs a person", async () => {
   const { agents } = (await at.coordinator().ask("/svc/agents")).body as AgentList;
   const { currentInstance } = sessionPaths(agents[0]?.session_root ?? "");
   const { pid } = JSON.parse(readFileSync(currentInstance, "utf8")) as { pid: number };
-  at.lab.kill(pid);
+  at.fixture.kill(pid);
   await until("the dead gateway is listed", async () => {
     await view.page.keyboard.press(".");
     return /dead gateway/.test(await view.page.evaluate(() => document.body.innerText));

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture, type Size } from "./support/console.ts";
 
 /** Wall, agent, mail, timeline and palette in a real browser. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 let edith: string;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   edith = await at.launch("edith", "--mailbox");
   await at.launch("felix");
   await at.prompt("edith", "Explain the plan");
@@ -231,7 +231,7 @@ test("mail is answered as the agent, marked and archived", async () => {
 }, 120_000);
 
 test("a headless agent is launched from its definition; what does not fit is refused in words", async () => {
-  const definition = join(at.lab.folder, "definition");
+  const definition = join(at.fixture.folder, "definition");
   mkdirSync(join(definition, "roles/reviewer"), { recursive: true });
   writeFileSync(join(definition, "roles/reviewer/system-prompt.md"), "You review.\n");
   writeFileSync(join(definition, "brain.yaml"), "schema_version: 3\ninputs:\n  tool: demo\n");
@@ -248,7 +248,7 @@ test("a headless agent is launched from its definition; what does not fit is ref
   await fill("Name", "rita");
   await view.page.keyboard.press("Enter");
   await view.shows(/Not launched\. working_directory/);
-  await fill("Working directory", at.lab.workdir);
+  await fill("Working directory", at.fixture.workdir);
   await view.page.keyboard.press("Enter");
   await view.shows("rita is launched.");
   await view.page.getByRole("link", { name: "Open it" }).click();
@@ -342,7 +342,7 @@ test("no request leaves the origin, and the first load is small", async () => {
 
 /** `SVC_CONSOLE_IMAGES=docs/images` renews the pictures of README and guide. */
 test("the pictures of the guide are taken", async () => {
-  const folder = process.env["SVC_CONSOLE_IMAGES"] ?? at.lab.folder;
+  const folder = process.env["SVC_CONSOLE_IMAGES"] ?? at.fixture.folder;
   for (const name of ["greta", "henri"]) await at.launch(name, "--signals");
   for (const name of ["greta", "henri"]) await at.prompt(name, "Explain the plan");
   await at.prompt("greta", "MENU Push to main?");

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
-import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
 
 /** A browser at a server that asks for a token: the one-time link, and who is kept out. */
 
 const token = "right-token";
 const bearer = { authorization: `Bearer ${token}` };
-let at: ConsoleLab;
+let at: ConsoleFixture;
 let server: CoordServer;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   await at.launch("ida");
-  server = await startCoordinator(at.lab, { env: { SVC_COORD_TOKEN: token } });
+  server = await startCoordinator(at.fixture, { env: { SVC_COORD_TOKEN: token } });
 }, 120_000);
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture, type Size } from "./support/console.ts";
 
 /** One agent in a real browser: its live terminal, typed into under a lease, and the console of its gateway alone. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 let edith: string;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   edith = await at.launch("edith", "--mailbox");
 }, 120_000);
 afterAll(() => at?.[Symbol.asyncDispose]());

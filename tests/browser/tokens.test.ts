@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { TranscriptPage } from "../../src/protocol/transcript.ts";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
 
 /** What turns cost: on the wall, in transcript and timeline, and of the wakes by mail. */
 
-let at: ConsoleLab;
+let at: ConsoleFixture;
 let nora: string;
 beforeAll(async () => {
-  at = await createConsoleLab();
+  at = await createConsoleFixture();
   nora = await at.launch("nora", "--mailbox", "--signals");
   await at.launch("oscar");
 }, 120_000);

@@ -3,8 +3,8 @@ import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
 import type { HostDirectory, HostLink, HostRequest } from "../../src/services/hosts/host-link.ts";
 import { ServiceError } from "../../src/system/errors.ts";
-import type { CliLab } from "../support/cli-lab.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** One host as its operator has it. */
@@ -29,15 +29,15 @@ const json = (value: unknown) => ({
   body: new TextEncoder().encode(JSON.stringify(value)),
 });
 
-/** What every way to a host keeps. `reach`: over this way, the host whose programs run in the lab. */
+/** What every way to a host keeps. `reach`: over this way, the host whose programs run in the fixture. */
 export function hostLinkSuite(
   name: string,
-  reach: (lab: CliLab, host: string) => Promise<ReachedHost>,
+  reach: (fixture: CliFixture, host: string) => Promise<ReachedHost>,
 ): void {
   describe(`a host reached ${name}`, () => {
     async function setup() {
-      const lab = createCliLab();
-      const host = await reach(lab, "build-3");
+      const fixture = createCliFixture();
+      const host = await reach(fixture, "build-3");
       const send = (operation: string, more: Partial<HostRequest> = {}) =>
         host.link.send({
           ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
@@ -54,7 +54,7 @@ export function hostLinkSuite(
         );
       const launch = async (agent: string, ...flags: string[]) => {
         const words = ["agents", "launch", "--tool", "demo", "--agent-name", agent, ...flags, "--json"];
-        const run = await lab.mgr(...words);
+        const run = await fixture.mgr(...words);
         if (run.exitCode !== 0) throw new Error(run.stderr);
       };
       /** The status, or the reason for which there is none. */
@@ -75,10 +75,10 @@ export function hostLinkSuite(
         return (body["turn"] as { phase?: string })?.phase === "ready";
       };
       return {
-        ...{ ...host, lab, send, ask, outcomeOf, names, launch, isReady },
+        ...{ ...host, fixture, send, ask, outcomeOf, names, launch, isReady },
         async [Symbol.asyncDispose]() {
           await host[Symbol.asyncDispose]();
-          await lab[Symbol.asyncDispose]();
+          await fixture[Symbol.asyncDispose]();
         },
       };
     }
@@ -169,7 +169,7 @@ export function hostLinkSuite(
       /** As the host itself knows them, whatever becomes of the way: each has a length that no other has. */
       const accepted = async (key: string) => {
         const words = ["agents", "single", "--agent-name", "worker", "requests", "list", "--json"];
-        const { requests } = (await host.lab.mgr(...words)).json() as {
+        const { requests } = (await host.fixture.mgr(...words)).json() as {
           requests: { prompt_length?: number }[];
         };
         return requests.filter((request) => request.prompt_length === `SAY ${key}`.length).length;

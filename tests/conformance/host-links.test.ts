@@ -9,7 +9,7 @@ import { createIds } from "../../src/system/ids.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { joinHost, startBus } from "../support/bus.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { type FaultyLine, openFaultyLine } from "../support/faulty-line.ts";
 import { startSshd, writeHostProgram } from "../support/sshd.ts";
@@ -17,9 +17,11 @@ import { until } from "../support/until.ts";
 import { hostLinkSuite } from "./host-link-suite.ts";
 
 /** The gateway of the agent `worker`, which the server of its host reaches by loopback HTTP. */
-function gatewayOf(lab: CliLab) {
+function gatewayOf(fixture: CliFixture) {
   const pid = async () => {
-    const listed = (await lab.mgr("agents", "list", "--json")).json()["agents"] as { session_root: string }[];
+    const listed = (await fixture.mgr("agents", "list", "--json")).json()["agents"] as {
+      session_root: string;
+    }[];
     const record = join(listed[0]?.session_root ?? "", "gateway", "run", "current-instance.json");
     return (JSON.parse(readFileSync(record, "utf8")) as { pid: number }).pid;
   };
@@ -29,17 +31,17 @@ function gatewayOf(lab: CliLab) {
     async replace() {
       const before = await pid();
       await signal("SIGKILL");
-      await until("the gateway to be gone", () => !lab.alive(before));
+      await until("the gateway to be gone", () => !fixture.alive(before));
       const words = ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--background"];
-      const run = await lab.mgr(...words);
+      const run = await fixture.mgr(...words);
       if (run.exitCode !== 0) throw new Error(run.stderr);
     },
   };
 }
 
-hostLinkSuite("by its folders and loopback HTTP", async (lab, host) => {
-  const server = await startCoordinator(lab);
-  const gateway = gatewayOf(lab);
+hostLinkSuite("by its folders and loopback HTTP", async (fixture, host) => {
+  const server = await startCoordinator(fixture);
+  const gateway = gatewayOf(fixture);
   return {
     link: createLocalLink((request) => {
       const url = new URL(request.url);
@@ -76,8 +78,8 @@ async function loseAnswer<T>(
   return answer;
 }
 
-hostLinkSuite("over NATS", async (lab, host) => {
-  const bus = await startBus(join(lab.folder, "bus"), [host]);
+hostLinkSuite("over NATS", async (fixture, host) => {
+  const bus = await startBus(join(fixture.folder, "bus"), [host]);
   const line = await openFaultyLine(Number(new URL(bus.url).port));
   const operator = await operateBus({
     ...{ clock: createClock(), ids: createIds(), log: () => {} },
@@ -86,7 +88,7 @@ hostLinkSuite("over NATS", async (lab, host) => {
       credentials: readFileSync(bus.operatorKey, "utf8"),
     },
   });
-  const joined = await joinHost(lab, bus, host);
+  const joined = await joinHost(fixture, bus, host);
   await until("the host to be live", () => operator.directory.hosts().some(({ state }) => state === "live"));
   return {
     directory: operator.directory,
@@ -103,16 +105,16 @@ hostLinkSuite("over NATS", async (lab, host) => {
   };
 });
 
-hostLinkSuite("over ssh", async (lab, host) => {
-  const sshd = await startSshd(join(lab.folder, "sshd"));
+hostLinkSuite("over ssh", async (fixture, host) => {
+  const sshd = await startSshd(join(fixture.folder, "sshd"));
   const line = await openFaultyLine(sshd.port);
   const operator = operateSsh({
     ...{ clock: createClock(), ids: createIds(), log: () => {} },
     processes: createProcesses({ steps: quietSteps }),
     targets: [{ host, destination: sshd.destinationBy(line.port) }],
     access: {
-      ...{ configFile: sshd.configFile, program: writeHostProgram(lab), controlFolder: lab.folder },
-      env: { PATH: lab.env["PATH"] ?? "" },
+      ...{ configFile: sshd.configFile, program: writeHostProgram(fixture), controlFolder: fixture.folder },
+      env: { PATH: fixture.env["PATH"] ?? "" },
     },
   });
   await until("the host to be live", () => operator.directory.hosts().some(({ state }) => state === "live"));

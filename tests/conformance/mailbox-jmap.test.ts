@@ -5,7 +5,7 @@ import { createScratch } from "../support/scratch.ts";
 import { mailboxConformance } from "./mailbox-suite.ts";
 
 let server: Cyrus | null = null;
-let labs = 0;
+let fixtures = 0;
 
 // A machine without the server installs it here, once.
 beforeAll(async () => {
@@ -19,8 +19,8 @@ afterAll(async () => {
 mailboxConformance("a JMAP server", async () => {
   if (!server) throw new Error("the mail server was not started");
   const cyrus = server;
-  labs += 1;
-  const open = async (name: string) => jmapMailbox(cyrus, await cyrus.addAccount(`${name}-${labs}`));
+  fixtures += 1;
+  const open = async (name: string) => jmapMailbox(cyrus, await cyrus.addAccount(`${name}-${fixtures}`));
   const scratch = createScratch();
   const [ada, ben, cleo] = await Promise.all([open("ada"), open("ben"), open("cleo")]);
   return {

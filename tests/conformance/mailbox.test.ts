@@ -1,16 +1,16 @@
 import { createFakeMail } from "../support/fake-mailbox.ts";
-import { createMailRootLab } from "../support/mail-root.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { createScratch } from "../support/scratch.ts";
 import { mailboxConformance } from "./mailbox-suite.ts";
 
 mailboxConformance("the file system", async () => {
-  const lab = createMailRootLab();
+  const fixture = createMailRootFixture();
   return {
-    ada: lab.mailbox("ada"),
-    ben: lab.mailbox("ben"),
-    cleo: lab.mailbox("cleo"),
-    folder: lab.scratch.folder,
-    [Symbol.asyncDispose]: async () => lab[Symbol.dispose](),
+    ada: fixture.mailbox("ada"),
+    ben: fixture.mailbox("ben"),
+    cleo: fixture.mailbox("cleo"),
+    folder: fixture.scratch.folder,
+    [Symbol.asyncDispose]: async () => fixture[Symbol.dispose](),
   };
 });
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
-let agent: HeadlessAgentLab;
+let agent: HeadlessAgentFixture;
 beforeAll(async () => {
   agent = await launchHeadless({ tool: "demo-acp" });
 });
@@ -43,7 +43,7 @@ describe("an ACP agent behind its gateway", () => {
     expect((await agent.mgr("state", "--json")).json()).toMatchObject({
       awaiting_decision: { id: decision.id },
     });
-    const list = (await agent.lab.mgr("attention", "list", "--json")).json() as {
+    const list = (await agent.fixture.mgr("attention", "list", "--json")).json() as {
       items: { kind: string; question?: string }[];
     };
     expect(list.items[0]).toMatchObject({ question: expect.stringContaining("rm everything") });
@@ -72,25 +72,25 @@ describe("an ACP agent behind its gateway", () => {
 
 describe("a permission policy", () => {
   test("answers what its rules name and leaves the rest to a person", async () => {
-    await using lab = await launchWithPolicy({
+    await using fixture = await launchWithPolicy({
       schema_version: 1,
       rules: [
         { action: "allow", kinds: ["execute"], title: "touch *" },
         { action: "deny", title: "*everything*" },
       ],
     });
-    await lab.submit("by-rule", "work\nASK touch proof\nASK rm everything");
-    expect(await lab.ended("by-rule")).toMatchObject({ status: "completed" });
-    const out = await lab.text("/v1/turns/by-rule/artifacts/stdout");
+    await fixture.submit("by-rule", "work\nASK touch proof\nASK rm everything");
+    expect(await fixture.ended("by-rule")).toMatchObject({ status: "completed" });
+    const out = await fixture.text("/v1/turns/by-rule/artifacts/stdout");
     expect(out).toContain("touch proof: done");
     expect(out).toContain("rm everything: refused");
-    await lab.submit("asked", "work\nASK shutdown");
-    await until("a question", async () => (await lab.call("/v1/status")).body["awaiting_decision"]);
+    await fixture.submit("asked", "work\nASK shutdown");
+    await until("a question", async () => (await fixture.call("/v1/status")).body["awaiting_decision"]);
   });
 });
 
-async function launchWithPolicy(policy: object): Promise<HeadlessAgentLab> {
-  const path = join(agent.lab.folder, "policy.json");
+async function launchWithPolicy(policy: object): Promise<HeadlessAgentFixture> {
+  const path = join(agent.fixture.folder, "policy.json");
   writeFileSync(path, JSON.stringify(policy), { mode: 0o600 });
   return launchHeadless({ tool: "demo-acp", name: "ruled", flags: ["--permission-policy", path] });
 }

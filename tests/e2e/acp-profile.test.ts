@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 
 const scripted = join(import.meta.dir, "../support/hostile-acp.ts");
 const agent = {
@@ -12,21 +12,21 @@ const agent = {
 };
 
 describe("an ACP agent of the user's own profile", () => {
-  let lab: CliLab;
+  let fixture: CliFixture;
   let path: string;
   beforeAll(() => {
-    lab = createCliLab();
-    path = join(lab.folder, "profiles.json");
-    lab.env["SVC_ACP_PROFILES"] = path;
+    fixture = createCliFixture();
+    path = join(fixture.folder, "profiles.json");
+    fixture.env["SVC_ACP_PROFILES"] = path;
   });
-  afterAll(() => lab[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   const profiles = (agents: unknown, mode = 0o600) => {
     writeFileSync(path, JSON.stringify({ schema_version: 1, agents }));
     chmodSync(path, mode);
   };
   const launch = (name: string, ...flags: string[]) =>
-    lab.mgr("agents", "launch", "--tool", "mine-acp", "--agent-name", name, ...flags);
+    fixture.mgr("agents", "launch", "--tool", "mine-acp", "--agent-name", name, ...flags);
 
   test.each([
     { id: "asks", flags: [], mode: "careful" },
@@ -35,7 +35,7 @@ describe("an ACP agent of the user's own profile", () => {
     profiles([agent]);
     const { exitCode, stderr } = await launch(id, ...flags);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
-    const { stdout } = await lab.run("svc", ["ask", id, "hello"]);
+    const { stdout } = await fixture.run("svc", ["ask", id, "hello"]);
     expect(stdout).toMatch(new RegExp(`^mode=${mode} MINE=yes SHELL_PROGRAM=/\\S*/sh MISSING=\\n$`));
   });
 
@@ -50,6 +50,6 @@ describe("an ACP agent of the user's own profile", () => {
     expect(exitCode).not.toBe(0);
     expect(stderr).toContain(path);
     expect(stderr).toContain(want);
-    expect((await lab.sessions()).filter((name) => name.includes("refused"))).toEqual([]);
+    expect((await fixture.sessions()).filter((name) => name.includes("refused"))).toEqual([]);
   });
 });

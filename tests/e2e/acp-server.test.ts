@@ -8,23 +8,23 @@ import {
   type RequestPermissionRequest,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { installPythonPackage } from "../support/foreign-packages.ts";
 import { gatewayPid } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
 
-let lab: CliLab;
+let fixture: CliFixture;
 beforeAll(async () => {
-  lab = createCliLab();
+  fixture = createCliFixture();
   for (const [name, tool] of [
     ["worker", "demo-acp"],
     ["screen", "demo"],
   ] as const) {
-    const { stderr, exitCode } = await lab.run("svc", ["new", name, tool, "-w"]);
+    const { stderr, exitCode } = await fixture.run("svc", ["new", name, tool, "-w"]);
     expect({ name, stderr, exitCode }).toEqual({ name, stderr: "", exitCode: 0 });
   }
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 interface Editor extends AsyncDisposable {
   connection: ClientConnection;
@@ -39,8 +39,8 @@ interface Editor extends AsyncDisposable {
 
 /** The official client library beside a server of its own, as an editor starts one. */
 async function edit(name: string, option: string | null = "Allow"): Promise<Editor> {
-  const command = [...lab.command("svc"), "acp", "--agent", name];
-  const child = Bun.spawn(command, { env: lab.env, cwd: lab.folder, stdin: "pipe", stdout: "pipe" });
+  const command = [...fixture.command("svc"), "acp", "--agent", name];
+  const child = Bun.spawn(command, { env: fixture.env, cwd: fixture.folder, stdin: "pipe", stdout: "pipe" });
   const updates: SessionUpdate[] = [];
   const asked: RequestPermissionRequest[] = [];
   const input = new WritableStream<Uint8Array>({
@@ -63,7 +63,10 @@ async function edit(name: string, option: string | null = "Allow"): Promise<Edit
     .connect(ndJsonStream(input, child.stdout));
   const { agent } = connection;
   await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
-  const { sessionId } = await agent.request(methods.agent.session.new, { cwd: lab.folder, mcpServers: [] });
+  const { sessionId } = await agent.request(methods.agent.session.new, {
+    cwd: fixture.folder,
+    mcpServers: [],
+  });
   return {
     ...{ connection, sessionId, updates, asked, pid: child.pid, exited: child.exited },
     prompt: (text) =>
@@ -137,13 +140,13 @@ describe("svc acp, to the official client library", () => {
     const { sessions } = await agent.request(methods.agent.session.list, {});
     expect(sessions).toMatchObject([{ sessionId: editor.sessionId, title: "worker" }]);
     await agent.request(methods.agent.session.load, {
-      ...{ sessionId: editor.sessionId, cwd: lab.folder, mcpServers: [] },
+      ...{ sessionId: editor.sessionId, cwd: fixture.folder, mcpServers: [] },
     });
     const first = editor.updates.slice(0, 2);
     expect(first.map((one) => one.sessionUpdate)).toEqual(["user_message_chunk", "agent_message_chunk"]);
     expect(JSON.stringify(first)).toContain("hello there");
     const load = agent.request(methods.agent.session.load, {
-      ...{ sessionId: "svc-nobody", cwd: lab.folder, mcpServers: [] },
+      ...{ sessionId: "svc-nobody", cwd: fixture.folder, mcpServers: [] },
     });
     expect(load).rejects.toMatchObject({ code: -32002 });
     await load.catch(() => {});
@@ -158,19 +161,19 @@ describe("svc acp, to the official client library", () => {
     await using second = await edit("worker");
     expect(await second.prompt("next")).toMatchObject({ stopReason: "end_turn" });
     await second.connection.agent.request(methods.agent.session.load, {
-      ...{ sessionId: second.sessionId, cwd: lab.folder, mcpServers: [] },
+      ...{ sessionId: second.sessionId, cwd: fixture.folder, mcpServers: [] },
     });
     expect(second.said()).toContain("You said: finish this");
   });
 
   test("a gateway that restarts in the middle of a turn is waited for; a stopped agent is not", async () => {
     const words = ["agents", "single", "--agent-name", "worker"];
-    const pid = await gatewayPid(lab, "worker");
+    const pid = await gatewayPid(fixture, "worker");
     await using editor = await edit("worker");
     const answer = editor.prompt("go on\nSLOW 3000");
     await until("the answer's first words", () => editor.said() !== "");
     process.kill(pid, "SIGKILL");
-    expect((await lab.mgr(...words, "gateway", "attach")).exitCode).toBe(0);
+    expect((await fixture.mgr(...words, "gateway", "attach")).exitCode).toBe(0);
     expect(await answer).toMatchObject({ stopReason: "end_turn" });
     expect(editor.said()).toBe("You said: go on");
 
@@ -179,16 +182,16 @@ describe("svc acp, to the official client library", () => {
     lost.catch(() => {});
     const state = ["agents", "single", "--agent-name", "screen", "state", "--json"];
     await until("the turn", async () => {
-      const { turn } = (await lab.mgr(...state)).json() as { turn: { phase: string } };
+      const { turn } = (await fixture.mgr(...state)).json() as { turn: { phase: string } };
       return turn.phase === "active";
     });
-    expect((await lab.run("svc", ["stop", "screen"])).exitCode).toBe(0);
+    expect((await fixture.run("svc", ["stop", "screen"])).exitCode).toBe(0);
     expect(lost).rejects.toThrow("was stopped");
     await lost.catch(() => {});
   });
 
   test("an agent that does not exist is refused at once", async () => {
-    const { exitCode, stderr } = await lab.run("svc", ["acp", "--agent", "nobody"]);
+    const { exitCode, stderr } = await fixture.run("svc", ["acp", "--agent", "nobody"]);
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("nobody")]);
   });
 });
@@ -198,9 +201,9 @@ test("a client of another library, of Python, is served the same", async () => {
     ...{ purpose: "a second client of ACP", name: "agent-client-protocol", version: "0.12.1" },
   });
   const script = join(import.meta.dir, "../support/acp-client.py");
-  const server = [...lab.command("svc"), "acp", "--agent", "worker"];
+  const server = [...fixture.command("svc"), "acp", "--agent", "worker"];
   const child = Bun.spawn([join(bin, "python"), script, "Reject", "work\nASK rm everything", ...server], {
-    ...{ env: lab.env, cwd: lab.folder, stdout: "pipe" },
+    ...{ env: fixture.env, cwd: fixture.folder, stdout: "pipe" },
   });
   const seen = JSON.parse(await new Response(child.stdout).text());
   expect(seen).toMatchObject({

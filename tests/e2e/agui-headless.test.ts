@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brokenRules, type StockClient, stockClients } from "../support/agui.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
-let batch: HeadlessAgentLab;
+let batch: HeadlessAgentFixture;
 beforeAll(async () => {
   batch = await launchHeadless({ name: "gui" });
 }, 120_000);

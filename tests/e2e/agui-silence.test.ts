@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { brokenRules, stockClients } from "../support/agui.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
-let quiet: HeadlessAgentLab;
+let quiet: HeadlessAgentFixture;
 beforeAll(async () => {
   quiet = await launchHeadless({ name: "quiet" });
 }, 120_000);

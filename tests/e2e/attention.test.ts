@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AttentionItem } from "../../src/protocol/attention.ts";
 import { parseDemoLog } from "../../src/services/demo/log.ts";
-import { createBuiltLab } from "../support/built-agent.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import { createBuiltFixture } from "../support/built-agent.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
@@ -12,21 +12,25 @@ const dist = join(import.meta.dir, "../../dist");
 const one = (name: string) => ["agents", "single", "--agent-name", name];
 
 /** Runs `svc-mgr` and expects it to succeed. */
-async function run(lab: CliLab, ...words: string[]) {
-  const done = await lab.mgr(...words);
+async function run(fixture: CliFixture, ...words: string[]) {
+  const done = await fixture.mgr(...words);
   if (done.exitCode !== 0) throw new Error(`${words.join(" ")}: ${done.stderr}${done.stdout}`);
   return done;
 }
 
-async function launch(lab: CliLab, name: string, ...flags: string[]): Promise<Record<string, string>> {
+async function launch(
+  fixture: CliFixture,
+  name: string,
+  ...flags: string[]
+): Promise<Record<string, string>> {
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
-  const log = join(lab.folder, `${name}.log`);
-  return (await run(lab, ...words, "--", "--log", log)).json() as Record<string, string>;
+  const log = join(fixture.folder, `${name}.log`);
+  return (await run(fixture, ...words, "--", "--log", log)).json() as Record<string, string>;
 }
 
 /** What the agent says that it was given at its menus. */
-const pressed = (lab: CliLab, name: string) =>
-  parseDemoLog(readFileSync(join(lab.folder, `${name}.log`), "utf8")).flatMap((record) =>
+const pressed = (fixture: CliFixture, name: string) =>
+  parseDemoLog(readFileSync(join(fixture.folder, `${name}.log`), "utf8")).flatMap((record) =>
     record.kind === "menu_answered" ? [record.label] : record.kind === "lost_input" ? ["lost"] : [],
   );
 
@@ -39,18 +43,18 @@ const questionOf = (at: CoordServer, name: string, before?: string) =>
     (await listed(at, `?agent=${name}&kind=question`)).find(({ id }) => id !== before),
   );
 
-const ask = (lab: CliLab, name: string) =>
-  run(lab, ...one(name), "prompt", "--prompt", "MENU Delete it all?");
+const ask = (fixture: CliFixture, name: string) =>
+  run(fixture, ...one(name), "prompt", "--prompt", "MENU Delete it all?");
 
 describe("what waits for a person", () => {
   test("a question is listed, answered once, and a late answer presses nothing", async () => {
-    await using lab = createBuiltLab(dist);
-    await launch(lab, "asker");
-    await using at = await startCoordinator(lab);
+    await using fixture = createBuiltFixture(dist);
+    await launch(fixture, "asker");
+    await using at = await startCoordinator(fixture);
     expect(await listed(at)).toEqual([]);
-    expect((await run(lab, "attention", "list")).stdout).toBe("nothing waits for you\n");
+    expect((await run(fixture, "attention", "list")).stdout).toBe("nothing waits for you\n");
 
-    await ask(lab, "asker");
+    await ask(fixture, "asker");
     const first = await questionOf(at, "asker");
     expect(first).toMatchObject({
       kind: "question",
@@ -60,13 +64,13 @@ describe("what waits for a person", () => {
       epoch: 1,
     });
     // The same id from another reader, another server and another gateway.
-    const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+    const read = (await run(fixture, "attention", "list", "--json")).json()["items"] as AttentionItem[];
     expect(read.map(({ id }) => id)).toEqual([first.id]);
-    await run(lab, ...one("asker"), "gateway", "detach");
-    await run(lab, ...one("asker"), "gateway", "attach");
-    await using later = await startCoordinator(lab);
+    await run(fixture, ...one("asker"), "gateway", "detach");
+    await run(fixture, ...one("asker"), "gateway", "attach");
+    await using later = await startCoordinator(fixture);
     expect((await questionOf(later, "asker")).id).toBe(first.id);
-    const [count, line] = (await run(lab, "agents", "list")).stdout.split("\n");
+    const [count, line] = (await run(fixture, "agents", "list")).stdout.split("\n");
     expect(count).toBe("1 thing waits for you; all of it: svc-mgr attention list");
     expect(line).toContain('"asker" asks: Delete it all?: 1. Yes, 2. No, 3. Always');
 
@@ -75,7 +79,7 @@ describe("what waits for a person", () => {
     const answers = `/svc/attention/${first.id}/answers`;
     expect((await at.ask(answers, { answer: "2", epoch: 7 })).status).toBe(409);
     expect((await at.ask(answers, { answer: "Perhaps" })).status).toBe(422);
-    expect(pressed(lab, "asker")).toEqual([]);
+    expect(pressed(fixture, "asker")).toEqual([]);
     expect(await at.ask(answers, { answer: "2", epoch: 1 })).toEqual({
       status: 200,
       body: { status: "ok", id: first.id, answer: { answer: "2", label: "No" } },
@@ -84,29 +88,29 @@ describe("what waits for a person", () => {
     expect((await at.ask(answers, { answer: "1" })).status).toBe(409);
 
     // The same words again are another question: the answer to the first one is late.
-    await ask(lab, "asker");
+    await ask(fixture, "asker");
     const second = await questionOf(at, "asker", first.id);
     expect((await at.ask(answers, { answer: "1" })).status).toBe(409);
-    expect((await lab.mgr("attention", "answer", first.id, "1")).exitCode).toBe(1);
-    expect(pressed(lab, "asker")).toEqual(["No"]);
-    const answered = await run(lab, "attention", "answer", second.id, "always");
+    expect((await fixture.mgr("attention", "answer", first.id, "1")).exitCode).toBe(1);
+    expect(pressed(fixture, "asker")).toEqual(["No"]);
+    const answered = await run(fixture, "attention", "answer", second.id, "always");
     expect(answered.stdout).toBe("answered 3. Always\n");
-    expect(pressed(lab, "asker")).toEqual(["No", "Always"]);
+    expect(pressed(fixture, "asker")).toEqual(["No", "Always"]);
   }, 120_000);
 
   test("a dead agent, a dead gateway and a closed queue are listed with the command that ends each", async () => {
-    await using lab = createBuiltLab(dist);
-    const dead = await launch(lab, "dead", "--gateway-background");
-    const left = await launch(lab, "left", "--gateway-background");
-    await launch(lab, "closed");
-    await using at = await startCoordinator(lab);
+    await using fixture = createBuiltFixture(dist);
+    const dead = await launch(fixture, "dead", "--gateway-background");
+    const left = await launch(fixture, "left", "--gateway-background");
+    await launch(fixture, "closed");
+    await using at = await startCoordinator(fixture);
     const instance = join(left["session_root"] ?? "", "gateway/run/current-instance.json");
     const { pid } = JSON.parse(readFileSync(instance, "utf8")) as { pid: number };
-    lab.kill(pid);
-    await lab.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
-    await run(lab, ...one("closed"), "prompt", "--prompt", "SLOW 600000");
-    await run(lab, ...one("closed"), "prompt", "--prompt", "later");
-    await run(lab, ...one("closed"), "relaunch");
+    fixture.kill(pid);
+    await fixture.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
+    await run(fixture, ...one("closed"), "prompt", "--prompt", "SLOW 600000");
+    await run(fixture, ...one("closed"), "prompt", "--prompt", "later");
+    await run(fixture, ...one("closed"), "relaunch");
 
     const summary = (items: AttentionItem[]) =>
       items.map(({ kind, agent_name, command }) => [kind, agent_name, command]).sort();
@@ -123,34 +127,34 @@ describe("what waits for a person", () => {
       return same(items) && items;
     });
     const read = await until("the same from the command line", async () => {
-      const items = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+      const items = (await run(fixture, "attention", "list", "--json")).json()["items"] as AttentionItem[];
       return same(items) && items;
     });
     expect(read.map(({ id }) => id).sort()).toEqual(found.map(({ id }) => id).sort());
 
     // Each command does what it is listed for.
-    for (const { command } of found) await run(lab, ...(command ?? "").split(" ").slice(1));
-    await run(lab, ...one("dead"), "gateway", "reconcile");
+    for (const { command } of found) await run(fixture, ...(command ?? "").split(" ").slice(1));
+    await run(fixture, ...one("dead"), "gateway", "reconcile");
     await until("nothing to wait", async () => (await listed(at)).length === 0);
   }, 120_000);
 });
 
 test("mail to a person of svc.yaml waits for the person, is delivered once, and is over when it is read", async () => {
-  await using lab = createBuiltLab(dist);
-  const config = join(lab.env["HOME"] ?? "", ".config/svc");
+  await using fixture = createBuiltFixture(dist);
+  const config = join(fixture.env["HOME"] ?? "", ".config/svc");
   mkdirSync(config, { recursive: true, mode: 0o700 });
-  const got = join(lab.folder, "got.ndjson");
+  const got = join(fixture.folder, "got.ndjson");
   const rules = `version: 1\nrules:\n  desk:\n    reasons: [mail]\n    command: { argv: [sh, -c, 'cat >> "$0"', ${got}] }\n`;
   writeFileSync(join(config, "deliveries.yaml"), rules, { mode: 0o600 });
   const team = "version: 1\nagents:\n  builder: { tool: demo, mailbox: true }\npeople:\n  ann: {}\n";
-  writeFileSync(join(lab.workdir, "svc.yaml"), team);
-  const svc = (...words: string[]) => lab.run("svc", words, { cwd: lab.workdir });
+  writeFileSync(join(fixture.workdir, "svc.yaml"), team);
+  const svc = (...words: string[]) => fixture.run("svc", words, { cwd: fixture.workdir });
   expect((await svc("up", "--yes")).exitCode).toBe(0);
-  await using at = await startCoordinator(lab);
+  await using at = await startCoordinator(fixture);
   expect(await listed(at)).toEqual([]);
 
   const content = ["--subject", "The build is red", "--body-content", "the private part"];
-  await run(lab, ...one("builder"), "mail", "send", "--to", "ann@svc.localhost", ...content);
+  await run(fixture, ...one("builder"), "mail", "send", "--to", "ann@svc.localhost", ...content);
   const item = await until("the mail of ann", async () => (await listed(at, "?kind=mail"))[0]);
   expect(item).toMatchObject({
     ...{ agent_name: "builder", address: "ann@svc.localhost", epoch: null, answers: [] },
@@ -159,12 +163,12 @@ test("mail to a person of svc.yaml waits for the person, is delivered once, and 
   });
   expect(item.age_seconds).toBeLessThan(60);
   // The same id from the command line in another folder, and from the short program above the agents.
-  const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+  const read = (await run(fixture, "attention", "list", "--json")).json()["items"] as AttentionItem[];
   expect(read.map(({ id }) => id)).toEqual([item.id]);
   const short = await svc();
   expect(short.stdout).toContain('ann@svc.localhost has mail from "builder": The build is red');
   expect([short.stdout, JSON.stringify(read)].join()).not.toContain("the private part");
-  const answered = await lab.mgr("attention", "answer", item.id, "1");
+  const answered = await fixture.mgr("attention", "answer", item.id, "1");
   expect([answered.exitCode, answered.stderr]).toEqual([2, expect.stringContaining("Read it: svc-mgr mail")]);
 
   const delivered = await until("the delivery", () =>
@@ -178,19 +182,19 @@ test("mail to a person of svc.yaml waits for the person, is delivered once, and 
 
   // A look leaves it unread; the command of the item reads it.
   const command = (item.command ?? "").split(" ").slice(1);
-  await run(lab, ...command.map((word) => (word === "read" ? "peek" : word)));
+  await run(fixture, ...command.map((word) => (word === "read" ? "peek" : word)));
   expect((await listed(at)).map(({ id }) => id)).toEqual([item.id]);
-  expect((await run(lab, ...command)).stdout).toContain("the private part");
+  expect((await run(fixture, ...command)).stdout).toContain("the private part");
   await until("nothing to wait", async () => (await listed(at)).length === 0);
-  expect((await run(lab, "attention", "list")).stdout).toBe("nothing waits for you\n");
+  expect((await run(fixture, "attention", "list")).stdout).toBe("nothing waits for you\n");
 
   // What the agent replies to a note of the operator waits for a person too.
-  await run(lab, ...one("builder"), "mail", "post", "--subject", "look", "--body-content", "at this");
-  const inbox = (await run(lab, ...one("builder"), "mail", "list", "--json")).json()["messages"] as {
+  await run(fixture, ...one("builder"), "mail", "post", "--subject", "look", "--body-content", "at this");
+  const inbox = (await run(fixture, ...one("builder"), "mail", "list", "--json")).json()["messages"] as {
     message_ref: string;
   }[];
   const ref = inbox[0]?.message_ref ?? "";
-  await run(lab, ...one("builder"), "mail", "reply", "--message-ref", ref, "--body-content", "seen");
+  await run(fixture, ...one("builder"), "mail", "reply", "--message-ref", ref, "--body-content", "seen");
   const reply = await until("the reply", async () => (await listed(at))[0]);
   expect(reply.reason).toBe('SVC-operator@svc.localhost has mail from "builder": Re: look');
   await until("its delivery", () => readFileSync(got, "utf8").includes(reply.id));

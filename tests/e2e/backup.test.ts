@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 const launch = ["agents", "launch", "--tool", "demo", "--agent-name"];
 const one = (name: string, ...words: string[]) => ["agents", "single", "--agent-name", name, ...words];
 
 test("agents at work are copied with queue, turns and mail, and come back in an empty home", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const must = async (...words: string[]) => {
-    const run = await lab.mgr(...words);
+    const run = await fixture.mgr(...words);
     if (run.exitCode !== 0) throw new Error(`${words.join(" ")}: ${run.stderr}${run.stdout}`);
     return run;
   };
@@ -17,28 +17,28 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   await must(...one("anna", "prompt", "--prompt", "remember the lighthouse\nFAST", "--wait"));
   const address = ["--to", "anna@svc.localhost"];
   await must(...one("anna", "mail", "send", ...address, "--subject", "Noon", "--body-content", "the bell"));
-  mkdirSync(join(lab.workdir, ".svc/runtime"), { mode: 0o700 });
+  mkdirSync(join(fixture.workdir, ".svc/runtime"), { mode: 0o700 });
   await must(...launch, "bert", "--headless", "--env", "API_TOKEN=secret-of-bert", "--no-gateway");
 
-  const archive = join(lab.workdir, "all.tar");
+  const archive = join(fixture.workdir, "all.tar");
   const done = (await must("backup", "create", "--output", archive, "--json")).json();
   expect(done).toMatchObject({ path: archive, secrets_left_out: 1, problems: [] });
   expect(done["agents"]).toMatchObject([{ agent_name: "anna" }, { agent_name: "bert" }]);
   const { mode } = statSync(archive);
   expect([mode & 0o777, readFileSync(archive, "latin1").includes("secret-of-bert")]).toEqual([0o600, false]);
-  expect((await lab.shell(`tar -tf ${archive} | head -1`)).stdout).toBe("svc-backup.json\n");
-  expect((await lab.mgr("backup", "create", "--output", archive)).stderr).toContain("exists already");
-  const secrets = join(lab.workdir, "secrets.tar");
+  expect((await fixture.shell(`tar -tf ${archive} | head -1`)).stdout).toBe("svc-backup.json\n");
+  expect((await fixture.mgr("backup", "create", "--output", archive)).stderr).toContain("exists already");
+  const secrets = join(fixture.workdir, "secrets.tar");
   await must("backup", "create", "--output", secrets, "--with-secrets");
   expect(readFileSync(secrets, "latin1").includes("secret-of-bert")).toBe(true);
-  const refused = await lab.mgr("backup", "restore", archive);
+  const refused = await fixture.mgr("backup", "restore", archive);
   expect([refused.exitCode, refused.stderr.includes("nothing was restored")]).toEqual([1, true]);
 
   for (const name of ["anna", "bert"]) await must(...one(name, "stop"));
-  rmSync(join(lab.workdir, ".svc"), { recursive: true });
-  const home = join(lab.folder, "another");
+  rmSync(join(fixture.workdir, ".svc"), { recursive: true });
+  const home = join(fixture.folder, "another");
   mkdirSync(home);
-  lab.env["HOME"] = home;
+  fixture.env["HOME"] = home;
   const restored = (await must("backup", "restore", archive, "--json")).json();
   expect(restored["agents"]).toMatchObject([
     {
@@ -50,7 +50,7 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   ]);
   const listed = (await must("agents", "list", "--state", "all", "--json")).json();
   expect(listed["agents"]).toMatchObject([{ agent_name: "anna" }, { agent_name: "bert" }]);
-  expect(JSON.stringify(listed)).not.toContain(join(lab.folder, "home"));
+  expect(JSON.stringify(listed)).not.toContain(join(fixture.folder, "home"));
 
   await must(...one("anna", "relaunch"));
   const requests = (await must(...one("anna", "requests", "list", "--json"))).json()["requests"];
@@ -58,8 +58,8 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   const mail = (await must(...one("anna", "mail", "list", "--json"))).json();
   expect(mail["messages"]).toMatchObject([{ subject: "Noon" }]);
   await must(...one("anna", "prompt", "--prompt", "again\nFAST", "--wait"));
-  expect((await lab.mgr("doctor")).stdout).not.toContain("DAMAGED");
+  expect((await fixture.mgr("doctor")).stdout).not.toContain("DAMAGED");
   // Its values are a secret and were left out.
   await must(...one("bert", "relaunch"));
-  expect((await lab.mgr(...one("bert", "gateway", "status"))).stdout).toContain("API_TOKEN");
+  expect((await fixture.mgr(...one("bert", "gateway", "status"))).stdout).toContain("API_TOKEN");
 }, 120_000);

@@ -2,16 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { launched } from "../support/cli-agent.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 describe("an agent's life on the command line", () => {
   test("it is launched, seen, prompted, interrupted and stopped, and nothing runs on", async () => {
     await using at = await launched();
     expect(at.launch).toMatchObject({ agent_name: "worker", tool: "demo", gateway_host: "127.0.0.1" });
-    expect(await at.lab.sessions()).toEqual([at.session]);
+    expect(await at.fixture.sessions()).toEqual([at.session]);
 
-    const list = await at.lab.mgr("agents", "list", "--json");
+    const list = await at.fixture.mgr("agents", "list", "--json");
     expect(list.json()).toMatchObject({
       agents: [
         {
@@ -23,7 +23,7 @@ describe("an agent's life on the command line", () => {
       ],
       ignored: [],
     });
-    expect((await at.lab.mgr("agents", "global", "list")).stdout).toContain("worker");
+    expect((await at.fixture.mgr("agents", "global", "list")).stdout).toContain("worker");
 
     const prompted = await at.type(
       "agents single --agent-name worker prompt",
@@ -55,15 +55,15 @@ describe("an agent's life on the command line", () => {
     const stopped = await at.type("agents single --agent-name worker stop --json");
     expect(stopped.exitCode).toBe(0);
     expect(stopped.json()).toMatchObject({ success: true, gateway: "stopped", surviving_pids: [] });
-    expect(at.lab.alive(pid)).toBe(false);
-    expect(await at.lab.sessions()).toEqual([]);
+    expect(at.fixture.alive(pid)).toBe(false);
+    expect(await at.fixture.sessions()).toEqual([]);
     expect((await at.type("agents single --agent-name worker stop")).stdout).toContain("stopped already");
-    expect((await at.lab.mgr("agents", "list", "--json")).json()).toEqual({
+    expect((await at.fixture.mgr("agents", "list", "--json")).json()).toEqual({
       agents: [],
       ignored: [],
       orphans: [],
     });
-    expect((await at.lab.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
+    expect((await at.fixture.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
       agents: [{ agent_name: "worker", lifecycle_state: "stopped" }],
     });
   }, 120_000);
@@ -114,8 +114,8 @@ describe("an agent's life on the command line", () => {
     const pid = await at.gatewayPid();
     expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
     expect(await at.gatewayPid()).toBe(pid);
-    at.lab.kill(pid);
-    await until("the gateway's end", () => !at.lab.alive(pid));
+    at.fixture.kill(pid);
+    await until("the gateway's end", () => !at.fixture.alive(pid));
     const offline = await at.type("agents single --agent-name worker gateway status --json");
     expect(offline.json()).toMatchObject({ gateway_health: "not_attached" });
     const unreachable = await at.type("agents single --agent-name worker prompt", "--prompt", "x");
@@ -132,8 +132,10 @@ describe("an agent's life on the command line", () => {
 
   test("from inside its session the agent is `self`", async () => {
     await using at = await launched();
-    const { run, env } = at.lab;
-    const inside = { env: { ...env, TMUX: `${at.lab.socket},1,0`, TMUX_PANE: "%0", SVC_TMUX_SOCKET: "" } };
+    const { run, env } = at.fixture;
+    const inside = {
+      env: { ...env, TMUX: `${at.fixture.socket},1,0`, TMUX_PANE: "%0", SVC_TMUX_SOCKET: "" },
+    };
     const state = await run("svc-mgr", ["agents", "self", "state", "--json"], inside);
     expect(state.json()).toMatchObject({ identity: { agent_name: "worker", tmux_session_name: at.session } });
     const stop = await run("svc-mgr", ["agents", "self", "stop"], inside);
@@ -145,10 +147,18 @@ describe("an agent's life on the command line", () => {
 
   test("a name that runs is not launched twice", async () => {
     await using at = await launched();
-    const again = await at.lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json");
+    const again = await at.fixture.mgr(
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "worker",
+      "--json",
+    );
     expect(again.exitCode).toBe(1);
     expect(again.error()).toMatchObject({ error: "conflict" });
-    expect(await at.lab.sessions()).toEqual([at.session]);
+    expect(await at.fixture.sessions()).toEqual([at.session]);
   }, 120_000);
 });
 
@@ -192,19 +202,21 @@ describe("a launch that cannot be", () => {
     },
   ];
   test.each(cases)("$id", async ({ args, exitCode, says }) => {
-    await using lab = createCliLab();
+    await using fixture = createCliFixture();
     // Only what is needed is on PATH, so that no agent CLI of this machine is found.
-    const path = pathWithTmuxOnly(lab);
-    const run = await lab.run("svc-mgr", ["agents", "launch", ...args], { env: { ...lab.env, PATH: path } });
+    const path = pathWithTmuxOnly(fixture);
+    const run = await fixture.run("svc-mgr", ["agents", "launch", ...args], {
+      env: { ...fixture.env, PATH: path },
+    });
     expect(run.exitCode).toBe(exitCode);
     expect(run.stderr).toContain(says);
     expect(run.stdout).toBe("");
-    expect(await lab.sessions()).toEqual([]);
+    expect(await fixture.sessions()).toEqual([]);
   });
 });
 
-function pathWithTmuxOnly(lab: CliLab): string {
-  const bin = join(lab.folder, "bin");
+function pathWithTmuxOnly(fixture: CliFixture): string {
+  const bin = join(fixture.folder, "bin");
   mkdirSync(bin);
   symlinkSync(Bun.which("tmux") ?? "", join(bin, "tmux"));
   return bin;

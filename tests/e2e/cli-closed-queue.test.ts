@@ -20,7 +20,7 @@ describe("a caller that is refused by a closed queue", () => {
     expect(told.error()).toEqual({ detail });
     const run = await at.type(`${one} prompt`, "--prompt", "x");
     expect(run.exitCode).toBe(1);
-    await follow(at.lab, run, [`${one} gateway reconcile`]);
+    await follow(at.fixture, run, [`${one} gateway reconcile`]);
     expect(await at.type(`${one} prompt --wait`, "--prompt", "x\nFAST")).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
@@ -53,7 +53,7 @@ describe("a caller that is refused by a closed queue", () => {
     });
     const run = await at.type(`${one} prompt`, "--prompt", "x");
     expect(run.exitCode).toBe(1);
-    await follow(at.lab, run, [`${one} relaunch`]);
+    await follow(at.fixture, run, [`${one} relaunch`]);
     expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 });

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 const processes = createProcesses({ steps: quietSteps });
 
@@ -11,21 +11,21 @@ describe("the programs", () => {
   test.each(["svc-mgr", "svc-gateway", "svc-coord"] as const)(
     "%s says its version and its help",
     async (program) => {
-      await using lab = createCliLab();
-      const version = await lab.run(program, ["--version"]);
+      await using fixture = createCliFixture();
+      const version = await fixture.run(program, ["--version"]);
       expect(version).toMatchObject({ exitCode: 0, stderr: "" });
       expect(version.stdout).toMatch(/^\d+\.\d+\.\d+/);
-      const help = await lab.run(program, ["--help"]);
+      const help = await fixture.run(program, ["--help"]);
       expect(help).toMatchObject({ exitCode: 0, stderr: "" });
       expect(help.stdout).toContain(`Usage:\n  ${program} `);
     },
   );
 
   test("one executable beside an agent is enough: `svc-gateway mgr` is the command line", async () => {
-    await using lab = createCliLab();
-    const list = await lab.run("svc-gateway", ["mgr", "agents", "list", "--json"]);
+    await using fixture = createCliFixture();
+    const list = await fixture.run("svc-gateway", ["mgr", "agents", "list", "--json"]);
     expect(list.json()).toEqual({ agents: [], ignored: [], orphans: [] });
-    expect((await lab.run("svc-coord", ["list", "--json"])).json()).toEqual({
+    expect((await fixture.run("svc-coord", ["list", "--json"])).json()).toEqual({
       agents: [],
       ignored: [],
       orphans: [],
@@ -33,18 +33,18 @@ describe("the programs", () => {
   });
 
   test("looking leaves nothing in an empty home", async () => {
-    await using lab = createCliLab();
-    await lab.mgr("agents", "list");
-    await lab.mgr("doctor");
-    const { stdout } = await processes.run(["find", join(lab.folder, "home"), "-mindepth", "1"]);
+    await using fixture = createCliFixture();
+    await fixture.mgr("agents", "list");
+    await fixture.mgr("doctor");
+    const { stdout } = await processes.run(["find", join(fixture.folder, "home"), "-mindepth", "1"]);
     expect(stdout).toBe("");
   });
 });
 
 describe("errors", () => {
   test("of use are 2, on stderr, with the way to the help", async () => {
-    await using lab = createCliLab();
-    const run = await lab.mgr("agents", "single", "--agent-nmae", "x", "state");
+    await using fixture = createCliFixture();
+    const run = await fixture.mgr("agents", "single", "--agent-nmae", "x", "state");
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
     expect(run.stderr).toBe(
       'Error: unknown option "--agent-nmae"; did you mean "--agent-name"?\nSee: svc-mgr agents single --help\n',
@@ -52,16 +52,16 @@ describe("errors", () => {
   });
 
   test("of an unknown agent are 1, and a document with --json", async () => {
-    await using lab = createCliLab();
-    const run = await lab.mgr("agents", "single", "--agent-name", "nobody", "state", "--json");
+    await using fixture = createCliFixture();
+    const run = await fixture.mgr("agents", "single", "--agent-name", "nobody", "state", "--json");
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     expect(run.error()).toMatchObject({ error: "not_found" });
   });
 
   test("a relative root is named", async () => {
-    await using lab = createCliLab();
-    const run = await lab.run("svc-mgr", ["agents", "list"], {
-      env: { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: "here" },
+    await using fixture = createCliFixture();
+    const run = await fixture.run("svc-mgr", ["agents", "list"], {
+      env: { ...fixture.env, SVC_GLOBAL_REGISTRY_DIR: "here" },
     });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain("SVC_GLOBAL_REGISTRY_DIR must be an absolute path");
@@ -69,19 +69,19 @@ describe("errors", () => {
 });
 
 test("a reader that has gone is no error", async () => {
-  await using lab = createCliLab();
-  const program = lab
+  await using fixture = createCliFixture();
+  const program = fixture
     .command("svc-mgr")
     .map((word) => `'${word}'`)
     .join(" ");
   const script = `{ ${program} agents launch --help; echo $? > code; } | true`;
   const { stderr } = await processes.run(["sh", "-c", script], {
-    env: lab.env,
-    cwd: lab.workdir,
+    env: fixture.env,
+    cwd: fixture.workdir,
     timeoutMs: 60_000,
   });
   expect(stderr).toBe("");
-  expect(readFileSync(join(lab.workdir, "code"), "utf8")).toBe("0\n");
+  expect(readFileSync(join(fixture.workdir, "code"), "utf8")).toBe("0\n");
 });
 
 describe("completion", () => {
@@ -102,8 +102,8 @@ describe("completion", () => {
     },
     { id: "the words of a closed set", words: ["agents", "list", "--state", "st"], want: ["stopped"] },
   ])("knows $id", async ({ words, want }) => {
-    await using lab = createCliLab();
-    const { stdout } = await lab.mgr("complete", "--", ...words);
+    await using fixture = createCliFixture();
+    const { stdout } = await fixture.mgr("complete", "--", ...words);
     const offered = stdout
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith(":"))
@@ -114,11 +114,11 @@ describe("completion", () => {
 
 describe("doctor", () => {
   test("finds nothing needed missing, and tools that are not there are no fault", async () => {
-    await using lab = createCliLab();
-    const bin = join(lab.folder, "bin");
+    await using fixture = createCliFixture();
+    const bin = join(fixture.folder, "bin");
     mkdirSync(bin);
     await processes.run(["ln", "-s", Bun.which("tmux") ?? "", join(bin, "tmux")]);
-    const run = await lab.run("svc-mgr", ["doctor", "--json"], { env: { ...lab.env, PATH: bin } });
+    const run = await fixture.run("svc-mgr", ["doctor", "--json"], { env: { ...fixture.env, PATH: bin } });
     expect(run.exitCode).toBe(0);
     const { healthy, checks } = run.json() as {
       healthy: boolean;
@@ -138,14 +138,14 @@ describe("doctor", () => {
   });
 
   test("reports a tool of another version than the recorded ones, and one that does not start", async () => {
-    await using lab = createCliLab();
-    const bin = join(lab.folder, "bin");
+    await using fixture = createCliFixture();
+    const bin = join(fixture.folder, "bin");
     mkdirSync(bin);
     writeFileSync(join(bin, "claude"), "#!/bin/sh\necho '99.1.0 (Claude Code)'\n", { mode: 0o755 });
     writeFileSync(join(bin, "codex"), "#!/nowhere/interpreter\n", { mode: 0o755 });
     writeFileSync(join(bin, "gemini"), "#!/bin/sh\necho 0.61.0\n", { mode: 0o755 });
-    const env = { ...lab.env, PATH: `${bin}:${lab.env["PATH"]}` };
-    const run = await lab.run("svc-mgr", ["doctor", "--json"], { env });
+    const env = { ...fixture.env, PATH: `${bin}:${fixture.env["PATH"]}` };
+    const run = await fixture.run("svc-mgr", ["doctor", "--json"], { env });
     const { checks } = run.json() as { checks: { name: string; verdict: string; detail: string }[] };
     const check = (name: string) => checks.find((one) => one.name === name);
     expect(check("claude")).toMatchObject({
@@ -161,29 +161,31 @@ describe("doctor", () => {
   });
 
   test("reports a folder that cannot be made, and ports that collide", async () => {
-    await using lab = createCliLab();
-    const file = join(lab.folder, "file");
+    await using fixture = createCliFixture();
+    const file = join(fixture.folder, "file");
     writeFileSync(file, "");
-    const env = { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: join(file, "registry") };
-    const broken = await lab.run("svc-mgr", ["doctor"], { env });
+    const env = { ...fixture.env, SVC_GLOBAL_REGISTRY_DIR: join(file, "registry") };
+    const broken = await fixture.run("svc-mgr", ["doctor"], { env });
     expect(broken.exitCode).toBe(1);
     expect(broken.stdout).toContain(`registry  ${file} is a file, not a folder`);
     const launch = ["agents", "launch", "--tool", "demo", "--no-gateway", "--agent-name"];
     for (const name of ["one", "two"]) {
-      const made = (await lab.mgr(...launch, name, "--json")).json();
+      const made = (await fixture.mgr(...launch, name, "--json")).json();
       const wish = { schema_version: 1, desired_execution_mode: "detached_process", desired_port: 4711 };
       writeFileSync(
         join(String(made["session_root"]), "gateway", "desired-config.json"),
         JSON.stringify(wish),
       );
     }
-    const { stdout } = await lab.mgr("doctor");
+    const { stdout } = await fixture.mgr("doctor");
     expect(stdout).toMatch(/look +ports of gateways +4711 is asked for by one and two/);
   }, 120_000);
 
   test("without tmux ends with 1 and says what to do", async () => {
-    await using lab = createCliLab();
-    const run = await lab.run("svc-mgr", ["doctor"], { env: { ...lab.env, PATH: join(lab.folder, "home") } });
+    await using fixture = createCliFixture();
+    const run = await fixture.run("svc-mgr", ["doctor"], {
+      env: { ...fixture.env, PATH: join(fixture.folder, "home") },
+    });
     expect(run.exitCode).toBe(1);
     expect(run.stdout).toMatch(/MISSING +tmux +tmux is not installed/);
     expect(run.stdout).toContain("tmux: install tmux 3.2 or later");
@@ -191,14 +193,14 @@ describe("doctor", () => {
   });
 
   test("an agent whose tmux is gone is shown as gone, and cleaned up only when asked", async () => {
-    await using lab = createCliLab();
-    await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "lost", "--no-gateway");
-    await processes.run(["tmux", "-S", lab.socket, "-N", "kill-server"]);
-    expect((await lab.mgr("agents", "list")).stdout).toMatch(/lost +\S+ +demo +gone +unavailable/);
-    const look = await lab.mgr("doctor");
+    await using fixture = createCliFixture();
+    await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "lost", "--no-gateway");
+    await processes.run(["tmux", "-S", fixture.socket, "-N", "kill-server"]);
+    expect((await fixture.mgr("agents", "list")).stdout).toMatch(/lost +\S+ +demo +gone +unavailable/);
+    const look = await fixture.mgr("doctor");
     expect(look.stdout).toMatch(/look +registry +lost: tmux session SVC-lost-\d+ is gone/);
-    expect((await lab.mgr("doctor", "--fix")).stdout).toContain("cleaned up: 1");
-    const after = await lab.mgr("agents", "list", "--state", "all", "--json");
+    expect((await fixture.mgr("doctor", "--fix")).stdout).toContain("cleaned up: 1");
+    const after = await fixture.mgr("agents", "list", "--state", "all", "--json");
     expect(after.json()).toMatchObject({ agents: [{ agent_name: "lost", lifecycle_state: "stopped" }] });
   }, 120_000);
 });

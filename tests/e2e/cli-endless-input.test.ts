@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 
 interface Ended {
   exitCode: number | null;
@@ -8,13 +8,13 @@ interface Ended {
 }
 
 /** One of our command lines in bash, ended after a time in which endless input would take gigabytes. */
-async function typed(lab: CliLab, line: string): Promise<Ended> {
-  const words = lab.command("svc-mgr").map((word) => `"${word}"`);
+async function typed(fixture: CliFixture, line: string): Promise<Ended> {
+  const words = fixture.command("svc-mgr").map((word) => `"${word}"`);
   const shell = Bun.spawn({
     // Peak memory is that of whatever the shell became.
     cmd: ["bash", "-c", line.replace("svc-mgr", words.join(" "))],
-    cwd: lab.workdir,
-    env: lab.env,
+    cwd: fixture.workdir,
+    env: fixture.env,
     stdout: "ignore",
     stderr: "pipe",
     timeout: 20_000,
@@ -26,13 +26,13 @@ async function typed(lab: CliLab, line: string): Promise<Ended> {
 }
 
 test("input without an end is refused at the limit, and no input at all before a message is sent", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const address = "alice@svc.localhost";
-  expect((await lab.mgr("mailbox", "init", "--mailbox-root", `${lab.folder}/mail`)).exitCode).toBe(0);
-  const register = ["mailbox", "register", "--mailbox-root", `${lab.folder}/mail`, "--address", address];
-  expect((await lab.mgr(...register, "--principal-id", "SVC-alice")).exitCode).toBe(0);
+  expect((await fixture.mgr("mailbox", "init", "--mailbox-root", `${fixture.folder}/mail`)).exitCode).toBe(0);
+  const register = ["mailbox", "register", "--mailbox-root", `${fixture.folder}/mail`, "--address", address];
+  expect((await fixture.mgr(...register, "--principal-id", "SVC-alice")).exitCode).toBe(0);
 
-  const send = `exec svc-mgr mail --address ${address} --mailbox-root "${lab.folder}/mail" send --to ${address} --subject hi`;
+  const send = `exec svc-mgr mail --address ${address} --mailbox-root "${fixture.folder}/mail" send --to ${address} --subject hi`;
   const single = "exec svc-mgr agents single --agent-name worker";
   const launch = "exec svc-mgr agents launch --tool demo --agent-name worker";
   const device = "is a device, not a file";
@@ -53,18 +53,18 @@ test("input without an end is refused at the limit, and no input at all before a
     { line: "exec svc-mgr tools explain --tool demo --screen - < <(yes)", says: large },
   ];
   for (const { line, says } of refused) {
-    const ended = await typed(lab, line);
+    const ended = await typed(fixture, line);
     expect([line, ended.exitCode, ended.stderr]).toEqual([line, 2, expect.stringContaining(says)]);
     expect(ended.peakBytes).toBeLessThan(300e6);
   }
-  expect((await typed(lab, `${send} --body-file <(echo hello)`)).exitCode).toBe(0);
-  const listed = await lab.mgr(
+  expect((await typed(fixture, `${send} --body-file <(echo hello)`)).exitCode).toBe(0);
+  const listed = await fixture.mgr(
     ...[
       "mailbox",
       "messages",
       "list",
       "--mailbox-root",
-      `${lab.folder}/mail`,
+      `${fixture.folder}/mail`,
       "--address",
       address,
       "--json",

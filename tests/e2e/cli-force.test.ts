@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 const launch = (tool: string, name: string) => [
   ...["agents", "launch", "--tool", tool],
@@ -44,20 +44,20 @@ const refusals: { id: string; words: string[]; says: string }[] = [
 ];
 
 test("a launch that cannot be costs nobody the agent whose place it was to take", async () => {
-  await using lab = createCliLab();
-  writeFileSync(join(lab.workdir, "role.md"), "You review harbors.\n");
-  const made = (await lab.mgr(...launch("demo", "worker"), "--json")).json();
-  await lab.mgr(...launch("demo", "other"), "--agent-id", "another");
-  await lab.startSession("mine", ["cat"]);
+  await using fixture = createCliFixture();
+  writeFileSync(join(fixture.workdir, "role.md"), "You review harbors.\n");
+  const made = (await fixture.mgr(...launch("demo", "worker"), "--json")).json();
+  await fixture.mgr(...launch("demo", "other"), "--agent-id", "another");
+  await fixture.startSession("mine", ["cat"]);
   for (const { id, words, says } of refusals) {
-    const refused = await lab.mgr(...words);
+    const refused = await fixture.mgr(...words);
     expect({ id, refused: refused.exitCode !== 0, stdout: refused.stdout }).toEqual({
       id,
       refused: true,
       stdout: "",
     });
     expect({ id, stderr: refused.stderr }).toEqual({ id, stderr: expect.stringContaining(says) });
-    expect({ id, sessions: await lab.sessions() }).toEqual({
+    expect({ id, sessions: await fixture.sessions() }).toEqual({
       id,
       sessions: expect.arrayContaining([String(made["tmux_session_name"])]),
     });
@@ -66,10 +66,10 @@ test("a launch that cannot be costs nobody the agent whose place it was to take"
 }, 120_000);
 
 test("a launch takes the session of the agent whose place it takes", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const named = [...launch("demo", "worker"), "--session-name", "mine"];
-  await lab.mgr(...named);
-  const again = await lab.mgr(...named, ...clean);
+  await fixture.mgr(...named);
+  const again = await fixture.mgr(...named, ...clean);
   expect(again).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(await lab.sessions()).toEqual(["mine"]);
+  expect(await fixture.sessions()).toEqual(["mine"]);
 }, 120_000);

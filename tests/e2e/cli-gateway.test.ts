@@ -21,7 +21,7 @@ async function windows(at: CliAgent): Promise<string[]> {
 
 function record(at: CliAgent): Record<string, unknown> {
   const path = join(
-    at.lab.folder,
+    at.fixture.folder,
     "home/.local/state/svc/registry/live_agents",
     String(at.launch["agent_id"]),
   );
@@ -72,7 +72,7 @@ describe("a gateway in a window beside its agent", () => {
       execution_mode: "tmux_auxiliary_window",
       managed_agent_instance_epoch: 1,
     });
-    expect(at.lab.alive(pid)).toBe(false);
+    expect(at.fixture.alive(pid)).toBe(false);
     expect(await windows(at)).toEqual([agent ?? ""]);
     const saved = at.file("gateway", "state.json");
     expect(saved).toEqual(detached.json());
@@ -94,7 +94,7 @@ describe("a gateway as a separate process", () => {
     expect((await at.type("agents single --agent-name worker gateway detach")).stdout).toBe(
       "the gateway has ended\n",
     );
-    expect(at.lab.alive(pid)).toBe(false);
+    expect(at.fixture.alive(pid)).toBe(false);
     await at.type("agents single --agent-name worker gateway attach");
     expect(await windows(at)).toHaveLength(1);
     await at.type("agents single --agent-name worker gateway detach");
@@ -138,14 +138,14 @@ describe("what an attach asks for is kept", () => {
   test("a caller's wish in the environment counts, another gateway's live bindings do not", async () => {
     await using at = await launched("--no-gateway");
     const words = ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--json"];
-    const env = { ...at.lab.env, SVC_AGENT_GATEWAY_HOST: "localhost", SVC_AGENT_GATEWAY_PORT: "0" };
-    const asked = await at.lab.run("svc-mgr", words, { env });
+    const env = { ...at.fixture.env, SVC_AGENT_GATEWAY_HOST: "localhost", SVC_AGENT_GATEWAY_PORT: "0" };
+    const asked = await at.fixture.run("svc-mgr", words, { env });
     expect(asked.json()).toMatchObject({ gateway_host: "localhost" });
     await at.type("agents single --agent-name worker gateway detach");
     await at.type("agents single --agent-name worker gateway attach --host 127.0.0.1");
     await at.type("agents single --agent-name worker gateway detach");
     const live = { ...env, SVC_AGENT_GATEWAY_PORT: "1", SVC_GATEWAY_STATE_PATH: "/other/state.json" };
-    const ignored = await at.lab.run("svc-mgr", words, { env: live });
+    const ignored = await at.fixture.run("svc-mgr", words, { env: live });
     expect(ignored.json()).toMatchObject({ gateway_host: "127.0.0.1", gateway_health: "healthy" });
   }, 120_000);
 });
@@ -154,8 +154,8 @@ describe("where an agent finds its gateway", () => {
   test("live variables and the registry say so while one runs, the token only by its file", async () => {
     await using at = await launched("--no-gateway");
     expect(await liveVariables(at)).toEqual({});
-    const env = { ...at.lab.env, SVC_GATEWAY_TOKEN: "a-secret-of-ours" };
-    const attached = await at.lab.run(
+    const env = { ...at.fixture.env, SVC_GATEWAY_TOKEN: "a-secret-of-ours" };
+    const attached = await at.fixture.run(
       "svc-mgr",
       ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--json"],
       { env },
@@ -186,8 +186,8 @@ describe("where an agent finds its gateway", () => {
       await using at = await launched();
       const pid = at.gatewayPid();
       const before = await liveVariables(at);
-      at.lab.kill(pid);
-      await until("the gateway's end", () => !at.lab.alive(pid));
+      at.fixture.kill(pid);
+      await until("the gateway's end", () => !at.fixture.alive(pid));
       expect(await liveVariables(at)).toEqual(before);
       const run = await at.type(`agents single --agent-name worker gateway ${verb} --json`);
       if (verb === "status") {
@@ -217,18 +217,18 @@ describe("through the gateway on the command line", () => {
     await using at = await launched();
     await at.ready();
     const keys = [..."agents single --agent-name worker gateway send-keys --json".split(" "), "--sequence"];
-    const typed = await at.lab.mgr(...keys, "hello<[Enter]>");
+    const typed = await at.fixture.mgr(...keys, "hello<[Enter]>");
     expect(typed.json()).toEqual({ status: "ok", action: "control_input", detail: "sent" });
     await until("the agent to hear it", () => at.heard().length === 1);
     await at.ready();
-    await at.lab.mgr(...keys, "a <[Enter]> in it", "--escape-special-keys");
-    await at.lab.mgr(...keys, "<[Enter]>");
+    await at.fixture.mgr(...keys, "a <[Enter]> in it", "--escape-special-keys");
+    await at.fixture.mgr(...keys, "<[Enter]>");
     await until("the agent to hear it", () => at.heard().length === 2);
     expect(at.heard()).toEqual(["hello", "a <[Enter]> in it"]);
-    const wrong = await at.lab.mgr(...keys, "<[F13]>");
+    const wrong = await at.fixture.mgr(...keys, "<[F13]>");
     expect(wrong.exitCode).toBe(1);
     expect(wrong.error()).toMatchObject({ detail: expect.stringContaining("Escape") });
-    expect((await at.lab.mgr(...keys, "  ")).exitCode).toBe(2);
+    expect((await at.fixture.mgr(...keys, "  ")).exitCode).toBe(2);
   }, 120_000);
 
   test("a turn is interrupted, and an idle agent is left in peace", async () => {
@@ -327,8 +327,8 @@ describe("a gateway whose port the system chose", () => {
     expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
     expect(port(at)).toBe(first);
     const pid = at.gatewayPid();
-    at.lab.kill(pid);
-    await until("its end", () => !at.lab.alive(pid));
+    at.fixture.kill(pid);
+    await until("its end", () => !at.fixture.alive(pid));
     expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
     expect(port(at)).toBe(first);
 

@@ -1,40 +1,40 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 
 const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
 const worker = (...words: string[]) => ["agents", "single", "--agent-name", "worker", ...words];
 
 test("the state of an agent whose session or whose tmux has gone says so, and what to do", async () => {
-  await using lab = createCliLab();
-  const made = (await lab.mgr(...launch, "--no-gateway", "--json")).json();
-  await lab.startSession("other", ["cat"]);
+  await using fixture = createCliFixture();
+  const made = (await fixture.mgr(...launch, "--no-gateway", "--json")).json();
+  await fixture.startSession("other", ["cat"]);
   const state = async () => ({
-    text: (await lab.mgr(...worker("state"))).stdout,
-    identity: (await lab.mgr(...worker("state", "--json"))).json()["identity"],
+    text: (await fixture.mgr(...worker("state"))).stdout,
+    identity: (await fixture.mgr(...worker("state", "--json"))).json()["identity"],
   });
   const session = String(made["tmux_session_name"]);
   expect(await state()).toEqual({
     text: expect.stringMatching(/^lifecycle +active$/m),
     identity: expect.objectContaining({ lifecycle_state: "active", liveness: "alive" }),
   });
-  await lab.tmux("kill-session", "-t", `=${session}`);
+  await fixture.tmux("kill-session", "-t", `=${session}`);
   expect(await state()).toEqual({
     text: expect.stringMatching(
       /^lifecycle +gone: its tmux session has ended; start it again with: .* --agent-name worker relaunch$/m,
     ),
     identity: expect.objectContaining({ lifecycle_state: "active", liveness: "gone" }),
   });
-  await lab.tmux("kill-session", "-t", "=other");
+  await fixture.tmux("kill-session", "-t", "=other");
   expect(await state()).toEqual({
     text: expect.stringMatching(
       /^lifecycle +gone: its tmux server is not there; start it again with: .*relaunch$/m,
     ),
     identity: expect.objectContaining({ lifecycle_state: "active", liveness: "unknown" }),
   });
-  await lab.mgr(...worker("stop"));
+  await fixture.mgr(...worker("stop"));
   expect(await state()).toEqual({
     text: expect.stringMatching(/^lifecycle +stopped$/m),
     identity: expect.objectContaining({ lifecycle_state: "stopped", liveness: "gone" }),
@@ -43,73 +43,73 @@ test("the state of an agent whose session or whose tmux has gone says so, and wh
 
 describe("what an agent left", () => {
   test("is removed when it has ended and somebody says so, and nothing else is", async () => {
-    await using lab = createCliLab();
-    const made = (await lab.mgr(...launch, "--no-gateway", "--session-name", "mine", "--json")).json();
+    await using fixture = createCliFixture();
+    const made = (await fixture.mgr(...launch, "--no-gateway", "--session-name", "mine", "--json")).json();
     expect(made["tmux_session_name"]).toBe("mine");
     const root = String(made["session_root"]);
-    const running = await lab.mgr(...worker("cleanup", "--yes", "--json"));
+    const running = await fixture.mgr(...worker("cleanup", "--yes", "--json"));
     expect(running).toMatchObject({ exitCode: 1, stdout: "" });
     expect(running.error()).toMatchObject({
       error: "conflict",
       detail: expect.stringContaining("End it first with: svc-mgr agents single --agent-id"),
     });
-    expect((await lab.mgr(...worker("stop"))).exitCode).toBe(0);
+    expect((await fixture.mgr(...worker("stop"))).exitCode).toBe(0);
 
-    const unasked = await lab.mgr(...worker("cleanup"));
+    const unasked = await fixture.mgr(...worker("cleanup"));
     expect(unasked).toMatchObject({ exitCode: 1, stdout: "" });
     expect(unasked.stderr).toContain("Say so with --yes");
-    const planned = await lab.mgr(...worker("cleanup", "--dry-run", "--json"));
+    const planned = await fixture.mgr(...worker("cleanup", "--dry-run", "--json"));
     expect(planned.json()).toMatchObject({ session_root: root, removed: false });
     expect(existsSync(root)).toBe(true);
 
     // A folder of the person's, to which something in the session points, is not the agent's.
-    const precious = join(lab.folder, "precious");
+    const precious = join(fixture.folder, "precious");
     mkdirSync(precious);
     writeFileSync(join(precious, "kept"), "x");
     symlinkSync(precious, join(root, "link"));
-    const gone = await lab.mgr(...worker("cleanup", "--yes", "--json"));
+    const gone = await fixture.mgr(...worker("cleanup", "--yes", "--json"));
     expect(gone.json()).toMatchObject({ agent_name: "worker", removed: true });
     expect([existsSync(root), existsSync(join(precious, "kept"))]).toEqual([false, true]);
-    const again = await lab.mgr("agents", "single", "--agent-name", "worker", "cleanup", "--yes");
+    const again = await fixture.mgr("agents", "single", "--agent-name", "worker", "cleanup", "--yes");
     expect(again).toMatchObject({ exitCode: 1 });
     expect(again.stderr).toContain("svc-mgr agents list --state all");
   }, 120_000);
 
   test("outside the sessions is left alone, whatever the record says", async () => {
-    await using lab = createCliLab();
-    const made = (await lab.mgr(...launch, "--no-gateway", "--json")).json();
-    await lab.mgr(...worker("stop"));
-    const path = join(lab.folder, "home/.local/state/svc/registry/live_agents", String(made["agent_id"]));
+    await using fixture = createCliFixture();
+    const made = (await fixture.mgr(...launch, "--no-gateway", "--json")).json();
+    await fixture.mgr(...worker("stop"));
+    const path = join(fixture.folder, "home/.local/state/svc/registry/live_agents", String(made["agent_id"]));
     const record = JSON.parse(readFileSync(join(path, "record.json"), "utf8"));
-    record.runtime.session_root = lab.workdir;
+    record.runtime.session_root = fixture.workdir;
     writeFileSync(join(path, "record.json"), JSON.stringify(record));
-    expect((await lab.mgr(...worker("cleanup", "--yes", "--json"))).json()).toMatchObject({
+    expect((await fixture.mgr(...worker("cleanup", "--yes", "--json"))).json()).toMatchObject({
       session_root: null,
     });
-    expect(existsSync(lab.workdir)).toBe(true);
+    expect(existsSync(fixture.workdir)).toBe(true);
   }, 120_000);
 });
 
 describe("a launch", () => {
   test("takes the place of an agent of its name when asked to", async () => {
-    await using lab = createCliLab();
-    const first = (await lab.mgr(...launch, "--no-gateway", "--json")).json();
-    const refused = await lab.mgr(...launch, "--no-gateway");
+    await using fixture = createCliFixture();
+    const first = (await fixture.mgr(...launch, "--no-gateway", "--json")).json();
+    const refused = await fixture.mgr(...launch, "--no-gateway");
     expect(refused).toMatchObject({ exitCode: 1 });
     expect(refused.stderr).toContain("already runs");
-    const second = await lab.mgr(...launch, "--no-gateway", "--force", "keep-stale", "--json");
+    const second = await fixture.mgr(...launch, "--no-gateway", "--force", "keep-stale", "--json");
     expect(second.stderr).toBe("");
     expect(existsSync(String(first["session_root"]))).toBe(true);
-    const third = await lab.mgr(...launch, "--no-gateway", "--force", "clean", "--json");
+    const third = await fixture.mgr(...launch, "--no-gateway", "--force", "clean", "--json");
     expect(third.exitCode).toBe(0);
     expect(existsSync(String(second.json()["session_root"]))).toBe(false);
-    expect(await lab.sessions()).toEqual([String(third.json()["tmux_session_name"])]);
+    expect(await fixture.sessions()).toEqual([String(third.json()["tmux_session_name"])]);
   }, 120_000);
 
   test("gives a headless agent its role, which it says itself who it is", async () => {
-    await using lab = createCliLab();
-    writeFileSync(join(lab.workdir, "reviewer.md"), "You review harbors.\n");
-    const made = await lab.mgr(
+    await using fixture = createCliFixture();
+    writeFileSync(join(fixture.workdir, "reviewer.md"), "You review harbors.\n");
+    const made = await fixture.mgr(
       ...launch,
       "--headless",
       "--no-gateway",
@@ -123,25 +123,25 @@ describe("a launch", () => {
       role_name: "reviewer",
       system_prompt: { role_name: "reviewer", text: "You review harbors.", source: "role_file" },
     });
-    const env = { ...lab.env, SVC_MANIFEST_PATH: String(made.json()["manifest_path"]) };
-    const identity = await lab.run("svc-mgr", ["agents", "self", "identity", "--json"], { env });
+    const env = { ...fixture.env, SVC_MANIFEST_PATH: String(made.json()["manifest_path"]) };
+    const identity = await fixture.run("svc-mgr", ["agents", "self", "identity", "--json"], { env });
     expect(identity.json()).toMatchObject({ agent_name: "worker", transport: "headless", tool: "demo" });
-    const missing = await lab.mgr(...launch, "--role-file", "nowhere.md");
+    const missing = await fixture.mgr(...launch, "--role-file", "nowhere.md");
     expect(missing).toMatchObject({ exitCode: 2 });
     expect(missing.stderr).toContain("--role-file: there is no file nowhere.md");
-    const terminal = await lab.mgr(
+    const terminal = await fixture.mgr(
       ...["agents", "launch", "--tool", "demo", "--agent-name", "other"],
       "--role-file",
       "reviewer.md",
     );
     expect(terminal.stderr).toContain("demo takes no role in a terminal");
-    expect(await lab.sessions()).toHaveLength(1);
+    expect(await fixture.sessions()).toHaveLength(1);
   }, 120_000);
 });
 
 describe("an agent whose manifest is damaged", () => {
-  async function damaged(lab: CliLab) {
-    const made = (await lab.mgr(...launch, "--gateway-background", "--json")).json();
+  async function damaged(fixture: CliFixture) {
+    const made = (await fixture.mgr(...launch, "--gateway-background", "--json")).json();
     const root = String(made["session_root"]);
     const read = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"));
     const { pid } = read("gateway/run/current-instance.json");
@@ -151,33 +151,33 @@ describe("an agent whose manifest is damaged", () => {
   }
 
   test("is ended by its record, given the reason, and then removed", async () => {
-    await using lab = createCliLab();
-    const { root, pids } = await damaged(lab);
-    const state = await lab.mgr(...worker("state"));
+    await using fixture = createCliFixture();
+    const { root, pids } = await damaged(fixture);
+    const state = await fixture.mgr(...worker("state"));
     expect(state).toMatchObject({ exitCode: 1 });
     expect(state.stderr).toMatch(/not valid JSON.*end it: svc-mgr agents single --agent-name worker stop/);
-    const blind = { env: { ...lab.env, PATH: "/nonexistent" } };
-    expect(await lab.run("svc-mgr", worker("stop"), blind)).toMatchObject({ exitCode: 1 });
-    expect(pids.filter(lab.alive)).toEqual(pids);
-    const stopped = await lab.mgr(...worker("stop"));
+    const blind = { env: { ...fixture.env, PATH: "/nonexistent" } };
+    expect(await fixture.run("svc-mgr", worker("stop"), blind)).toMatchObject({ exitCode: 1 });
+    expect(pids.filter(fixture.alive)).toEqual(pids);
+    const stopped = await fixture.mgr(...worker("stop"));
     expect(stopped).toMatchObject({ exitCode: 0, stderr: "" });
     expect(stopped.stdout).toMatch(/^stopped "worker"\nonly its record was left to go by: .*not valid JSON/);
     expect(stopped.stdout).toContain("svc-mgr agents single --agent-name worker cleanup");
-    expect([await lab.sessions(), pids.filter(lab.alive)]).toEqual([[], []]);
-    expect((await lab.mgr(...worker("cleanup", "--yes"))).exitCode).toBe(0);
+    expect([await fixture.sessions(), pids.filter(fixture.alive)]).toEqual([[], []]);
+    expect((await fixture.mgr(...worker("cleanup", "--yes"))).exitCode).toBe(0);
     expect(existsSync(root)).toBe(false);
   }, 120_000);
 
   test("is ended through the coordination server too, which says so of everything else", async () => {
-    await using lab = createCliLab();
-    const { pids } = await damaged(lab);
-    await using coord = await startCoordinator(lab);
+    await using fixture = createCliFixture();
+    const { pids } = await damaged(fixture);
+    await using coord = await startCoordinator(fixture);
     const state = await coord.ask("/svc/agents/worker/state");
     expect(state.status).toBe(503);
     expect(state.body["detail"]).toMatch(/not valid JSON.*svc-mgr agents single --agent-id \w+ stop/);
     const stopped = await coord.ask("/svc/agents/worker/stop", null);
     expect(stopped).toMatchObject({ status: 200, body: { success: true } });
     expect(stopped.body["detail"]).toContain("by its record alone");
-    expect([await lab.sessions(), pids.filter(lab.alive)]).toEqual([[], []]);
+    expect([await fixture.sessions(), pids.filter(fixture.alive)]).toEqual([[], []]);
   }, 120_000);
 });

@@ -11,11 +11,11 @@ import {
 import { join } from "node:path";
 import type { MailList, MailMessage } from "../../src/protocol/mail.ts";
 import { launched } from "../support/cli-agent.ts";
-import { type CliLab, type CliRun, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, type CliRun, createCliFixture } from "../support/cli-fixture.ts";
 
 /** Two scripted agents with gateways of their own, both with a mailbox below the project's overlay. */
-interface MailLab extends AsyncDisposable {
-  lab: CliLab;
+interface MailFixture extends AsyncDisposable {
+  fixture: CliFixture;
   root: string;
   /** A command line of `svc-mgr`, further words behind it. */
   type(line: string, ...more: string[]): Promise<CliRun>;
@@ -26,19 +26,19 @@ interface MailLab extends AsyncDisposable {
   stored(): string[];
 }
 
-async function twoAgents(...flags: string[]): Promise<MailLab> {
-  const lab = createCliLab();
+async function twoAgents(...flags: string[]): Promise<MailFixture> {
+  const fixture = createCliFixture();
   const urls: Record<string, string> = {};
   for (const name of ["alice", "bob"]) {
     const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
-    const launch = await lab.mgr(...words);
+    const launch = await fixture.mgr(...words);
     if (launch.exitCode !== 0) throw new Error(launch.stderr + launch.stdout);
     urls[name] = String(launch.json()["gateway_base_url"]);
   }
-  const root = join(lab.workdir, ".svc/mailbox");
-  const type = (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more);
+  const root = join(fixture.workdir, ".svc/mailbox");
+  const type = (line: string, ...more: string[]) => fixture.mgr(...line.split(" "), ...more);
   return {
-    lab,
+    fixture,
     root,
     type,
     list: async (name, line = "mail list") =>
@@ -55,12 +55,12 @@ async function twoAgents(...flags: string[]): Promise<MailLab> {
       readdirSync(join(root, "messages"), { recursive: true })
         .map(String)
         .filter((path) => path.endsWith(".md")),
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
 /** What the manifest of one of them says. */
-async function launchOf(at: MailLab, name: string) {
+async function launchOf(at: MailFixture, name: string) {
   const listed = (await at.type("agents list --json")).json()["agents"] as Record<string, string>[];
   const found = listed.find((one) => one["agent_name"] === name);
   const manifest_path = found?.["manifest_path"] ?? "";
@@ -76,8 +76,8 @@ const done = (operation: string, execution_path: string) => ({
 describe("mail between two agents", () => {
   test("goes by command and by HTTP, is peeked at, read, answered and archived", async () => {
     await using at = await twoAgents("--mailbox");
-    expect(existsSync(join(at.lab.workdir, ".svc/.gitignore"))).toBe(true);
-    const notes = join(at.lab.workdir, "notes.txt");
+    expect(existsSync(join(at.fixture.workdir, ".svc/.gitignore"))).toBe(true);
+    const notes = join(at.fixture.workdir, "notes.txt");
     writeFileSync(notes, "attached words");
     const words = ["--subject", "the plan", "--body-content", "first **this**", "--attach", "notes.txt"];
     const sent = await at.type(
@@ -149,7 +149,7 @@ describe("mail between two agents", () => {
     await using at = await twoAgents("--mailbox", "--no-gateway");
     const status = await at.type("agents single --agent-name alice mail status --json");
     expect(status.json()).toMatchObject({ ...done("status", "manager_direct"), principal_id: "SVC-alice" });
-    const piped = await at.lab.run(
+    const piped = await at.fixture.run(
       "svc-mgr",
       [..."agents single --agent-name alice mail send --to bob@svc.localhost --subject hi --json".split(" ")],
       { input: "from standard input" },
@@ -217,11 +217,18 @@ describe("mail between two agents", () => {
     });
 
     const { manifest_path, agent_id } = await launchOf(at, "alice");
-    const record = join(at.lab.folder, "home/.local/state/svc/registry/live_agents", agent_id, "record.json");
+    const record = join(
+      at.fixture.folder,
+      "home/.local/state/svc/registry/live_agents",
+      agent_id,
+      "record.json",
+    );
     const recorded = JSON.parse(readFileSync(record, "utf8")) as { mailbox?: object };
     expect(recorded.mailbox).toMatchObject({ address: "alice@svc.localhost", bindings_version });
-    const env = { ...at.lab.env, SVC_MANIFEST_PATH: manifest_path };
-    const self = await at.lab.run("svc-mgr", ["agents", "self", "mail", "resolve-live", "--json"], { env });
+    const env = { ...at.fixture.env, SVC_MANIFEST_PATH: manifest_path };
+    const self = await at.fixture.run("svc-mgr", ["agents", "self", "mail", "resolve-live", "--json"], {
+      env,
+    });
     expect(self.json()).toMatchObject({
       bindings_version,
       managed_agent: { mode: "self", agent_name: "alice" },
@@ -244,7 +251,7 @@ describe("mail between two agents", () => {
       2,
       expect.stringContaining("SVC-someone"),
     ]);
-    expect(at.lab.alive(Number((await launchOf(at, "carol")).pid))).toBe(true);
+    expect(at.fixture.alive(Number((await launchOf(at, "carol")).pid))).toBe(true);
 
     const gone = await at.type("agents single --agent-name alice mailbox unregister --json");
     expect(gone.json()).toMatchObject({
@@ -258,8 +265,8 @@ describe("mail between two agents", () => {
 });
 
 test("two people without agents mail each other between registered addresses", async () => {
-  await using lab = createCliLab();
-  const type = (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more);
+  await using fixture = createCliFixture();
+  const type = (line: string, ...more: string[]) => fixture.mgr(...line.split(" "), ...more);
   await type("mailbox init");
   for (const name of ["ann", "ben"]) {
     await type(`mailbox register --address ${name}@svc.localhost --principal-id SVC-${name}`);
@@ -282,7 +289,7 @@ test("two people without agents mail each other between registered addresses", a
     expect.stringContaining("Did you mean ben@svc.localhost?"),
   ]);
   expect((await type("mail list")).exitCode).toBe(2);
-  await using empty = createCliLab();
+  await using empty = createCliFixture();
   const nowhere = await empty.mgr("mail", "list", "--address", "ann@svc.localhost");
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([1, expect.stringContaining("mailbox init")]);
   expect(existsSync(join(empty.workdir, ".svc"))).toBe(false);
@@ -291,10 +298,10 @@ test("two people without agents mail each other between registered addresses", a
 test("an invalid mail is refused with its reason, and nothing is written", async () => {
   await using at = await twoAgents("--mailbox", "--gateway-background");
   const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };
-  mkdirSync(join(at.lab.workdir, "folder"));
-  writeFileSync(join(at.lab.workdir, "secret.txt"), "x");
-  const link = join(at.lab.workdir, "link.txt");
-  symlinkSync(join(at.lab.workdir, "secret.txt"), link);
+  mkdirSync(join(at.fixture.workdir, "folder"));
+  writeFileSync(join(at.fixture.workdir, "secret.txt"), "x");
+  const link = join(at.fixture.workdir, "link.txt");
+  symlinkSync(join(at.fixture.workdir, "secret.txt"), link);
   await at.http("bob", "post", { subject: "private", body_content: "text" });
   const [{ message_ref: foreign } = { message_ref: "" }] = await at.list("bob");
   const before = at.stored();
@@ -309,8 +316,8 @@ test("an invalid mail is refused with its reason, and nothing is written", async
     ["send", { ...letter, body_content: "a\0b" }, 422],
     ["send", { ...letter, from: { address: "bob@svc.localhost" } }, 422],
     ["send", { ...letter, headers: { "x-svc-origin": "operator" } }, 422],
-    ["send", { ...letter, attachments: [{ path: join(at.lab.workdir, "absent.txt") }] }, 422],
-    ["send", { ...letter, attachments: [{ path: join(at.lab.workdir, "folder") }] }, 422],
+    ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "absent.txt") }] }, 422],
+    ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "folder") }] }, 422],
     ["send", { ...letter, attachments: [{ path: link }] }, 422],
     ["send", { ...letter, notify_auth: { scheme: "jws" } }, 422],
     ["peek", { message_ref: foreign }, 404],
@@ -357,7 +364,7 @@ test("an invalid mail is refused with its reason, and nothing is written", async
 
 test("where nobody reaches the mailbox the agent is asked in its terminal, and nothing is claimed", async () => {
   await using at = await launched("--no-gateway", "--mailbox");
-  renameSync(join(at.lab.workdir, ".svc/mailbox"), join(at.lab.workdir, "elsewhere"));
+  renameSync(join(at.fixture.workdir, ".svc/mailbox"), join(at.fixture.workdir, "elsewhere"));
   const send = () =>
     at.type(
       "agents single --agent-name worker mail send --to x@svc.localhost --subject plan --json",
@@ -386,7 +393,7 @@ test("where nobody reaches the mailbox the agent is asked in its terminal, and n
     activation_state: null,
     runtime_mailbox_enabled: false,
   });
-  await at.lab.tmux("kill-session", "-t", `=${at.session}`);
+  await at.fixture.tmux("kill-session", "-t", `=${at.session}`);
   const gone = await send();
   expect([gone.exitCode, gone.error()["detail"]]).toEqual([1, expect.stringContaining("no mailbox root")]);
 }, 120_000);

@@ -1,12 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
-const lab = createCliLab();
-afterAll(() => lab[Symbol.asyncDispose]());
+const fixture = createCliFixture();
+afterAll(() => fixture[Symbol.asyncDispose]());
 const launch = () =>
-  lab.mgr(
+  fixture.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "again", "--gateway-background", "--json"],
   );
 
@@ -14,12 +14,12 @@ test("a gateway whose tmux server died is ended when its name is launched again"
   const first = (await launch()).json();
   const instance = join(String(first["session_root"]), "gateway", "run", "current-instance.json");
   const { pid } = JSON.parse(readFileSync(instance, "utf8"));
-  Bun.spawnSync(["tmux", "-S", lab.socket, "-N", "kill-server"]);
+  Bun.spawnSync(["tmux", "-S", fixture.socket, "-N", "kill-server"]);
 
   const second = await launch();
   expect([second.exitCode, second.json()["gateway_port"]]).toEqual([0, expect.any(Number)]);
-  expect(lab.alive(pid)).toBe(false);
-  const listed = (await lab.mgr("agents", "list", "--json")).json();
+  expect(fixture.alive(pid)).toBe(false);
+  const listed = (await fixture.mgr("agents", "list", "--json")).json();
   expect(listed["agents"]).toMatchObject([
     { session_root: second.json()["session_root"], lifecycle_state: "active" },
   ]);
@@ -27,7 +27,7 @@ test("a gateway whose tmux server died is ended when its name is launched again"
 
 test("of two launches of one name at once one wins, and the other is shown where the agent is and how to end it", async () => {
   const launches = [1, 2].map(() =>
-    lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "twice", "--no-gateway"),
+    fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "twice", "--no-gateway"),
   );
   const [winner, loser] = (await Promise.all(launches)).sort(
     (one, other) => Number(one.exitCode) - Number(other.exitCode),
@@ -36,13 +36,13 @@ test("of two launches of one name at once one wins, and the other is shown where
   expect(loser?.stderr).toMatch(
     /agent "twice" already runs in tmux session SVC-twice-\d+\. Look at it with `tmux .*` or end it with `svc-mgr .* twice stop`/,
   );
-  expect((await lab.sessions()).filter((name) => name.startsWith("SVC-twice-"))).toHaveLength(1);
+  expect((await fixture.sessions()).filter((name) => name.startsWith("SVC-twice-"))).toHaveLength(1);
 }, 120_000);
 
 test("a name that another agent has in other letters is refused before anything is started", async () => {
-  await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "Zoe", "--no-gateway");
-  const before = await lab.sessions();
-  const refused = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "zoe", "--json");
+  await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "Zoe", "--no-gateway");
+  const before = await fixture.sessions();
+  const refused = await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "zoe", "--json");
   expect([refused.exitCode, refused.error()]).toEqual([
     1,
     expect.objectContaining({
@@ -50,5 +50,5 @@ test("a name that another agent has in other letters is refused before anything 
       detail: expect.stringContaining("only in capital letters"),
     }),
   ]);
-  expect(await lab.sessions()).toEqual(before);
+  expect(await fixture.sessions()).toEqual(before);
 }, 120_000);

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 test("the mail notifier is enabled, changed, looked into and disabled from the command line", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
-  expect((await lab.mgr(...launch)).exitCode).toBe(0);
+  expect((await fixture.mgr(...launch)).exitCode).toBe(0);
 
-  const early = await lab.mgr(
+  const early = await fixture.mgr(
     "agents",
     "single",
     "--agent-name",
@@ -20,7 +20,7 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
 
   const register = ["agents", "single", "--agent-name", "worker", "mailbox", "register", "--mailbox-root"];
-  expect((await lab.mgr(...register, join(lab.folder, "mail"))).exitCode).toBe(0);
+  expect((await fixture.mgr(...register, join(fixture.folder, "mail"))).exitCode).toBe(0);
   const enable = ["agents", "single", "--agent-name", "worker", "gateway", "mail-notifier", "enable"];
   const words = [
     "--interval-seconds",
@@ -31,7 +31,7 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     "run the tick once",
   ];
   const quiet = ["--quiet-hours", "22:00-07:00 Europe/Berlin", "--wake-policy", "on_change"];
-  const enabled = await lab.mgr(...enable, ...words, ...quiet, "--min-gap-seconds", "30", "--json");
+  const enabled = await fixture.mgr(...enable, ...words, ...quiet, "--min-gap-seconds", "30", "--json");
   expect(enabled.json()).toMatchObject({
     enabled: true,
     interval_seconds: 300,
@@ -43,16 +43,16 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     supported: true,
   });
   expect(enabled.json()).toMatchObject({ max_wakes_per_hour: 12 });
-  const changed = await lab.mgr(...enable, "--quiet-hours", "", "--interval-seconds", "60", "--json");
+  const changed = await fixture.mgr(...enable, "--quiet-hours", "", "--interval-seconds", "60", "--json");
   expect(changed.json()).toMatchObject({ quiet_hours: null, interval_seconds: 60, mode: "unread_only" });
   const limits = ["--wake-policy", "every_poll", "--max-wakes-per-hour", "0", "--json"];
   const often = { wake_policy: "every_poll", max_wakes_per_hour: 0 };
-  expect((await lab.mgr(...enable, ...limits)).json()).toMatchObject(often);
+  expect((await fixture.mgr(...enable, ...limits)).json()).toMatchObject(often);
   // What was set once is not set again.
-  expect((await lab.mgr(...enable, "--json")).json()).toMatchObject(often);
+  expect((await fixture.mgr(...enable, "--json")).json()).toMatchObject(often);
 
-  writeFileSync(join(lab.workdir, "tokens"), "secret-one\n\nsecret-two\n");
-  const blocks = await lab.mgr(
+  writeFileSync(join(fixture.workdir, "tokens"), "secret-one\n\nsecret-two\n");
+  const blocks = await fixture.mgr(
     ...enable,
     ...["--notify-block-render", "enabled", "--notify-block-auth-mode", "required"],
     ...["--notify-block-auth-verifier", "shared-token", "--notify-block-token-file", "tokens"],
@@ -67,18 +67,18 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     notify_block_total_chars: 900,
     interval_seconds: 60,
   });
-  const nowhere = await lab.mgr(...enable, "--notify-block-token-file", "nowhere");
+  const nowhere = await fixture.mgr(...enable, "--notify-block-token-file", "nowhere");
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([
     2,
     expect.stringContaining("there is no file nowhere"),
   ]);
 
-  const compact = await lab.mgr(...enable, "--pre-notification-context-action", "compact");
+  const compact = await fixture.mgr(...enable, "--pre-notification-context-action", "compact");
   expect([compact.exitCode, compact.stderr]).toEqual([1, expect.stringContaining("codex")]);
-  const wrong = await lab.mgr(...enable, "--quiet-hours", "at night");
+  const wrong = await fixture.mgr(...enable, "--quiet-hours", "at night");
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("22:00-07:00")]);
 
-  const status = await lab.mgr(
+  const status = await fixture.mgr(
     "agents",
     "single",
     "--agent-name",
@@ -88,7 +88,7 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     "status",
   );
   expect(status.stdout).toMatch(/notifier +enabled, every 60 s/);
-  const audit = await lab.mgr(
+  const audit = await fixture.mgr(
     "agents",
     "single",
     "--agent-name",
@@ -102,7 +102,7 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   expect(audit.stdout).toMatch(/ID +AT +TRIGGER +OUTCOME[\s\S]*doorbell +empty/);
 
   for (const _ of [1, 2]) {
-    const disabled = await lab.mgr(
+    const disabled = await fixture.mgr(
       "agents",
       "single",
       "--agent-name",
@@ -114,19 +114,19 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     );
     expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: 60, mode: "unread_only" });
   }
-  const again = await lab.mgr(...enable, "--json");
+  const again = await fixture.mgr(...enable, "--json");
   expect(again.json()).toMatchObject({ enabled: true, interval_seconds: 60, mode: "unread_only" });
-  const never = await lab.mgr(...enable, "--quiet-hours", "22:00-22:00 UTC");
+  const never = await fixture.mgr(...enable, "--quiet-hours", "22:00-22:00 UTC");
   expect([never.exitCode, never.stderr]).toEqual([1, expect.stringContaining("start and end are both")]);
 
   // The mailbox outlives the session, and so does what wakes the agent for it.
-  expect((await lab.mgr("agents", "single", "--agent-name", "worker", "stop")).exitCode).toBe(0);
-  const relaunched = await lab.mgr(...launch, "--mailbox-root", join(lab.folder, "mail"));
+  expect((await fixture.mgr("agents", "single", "--agent-name", "worker", "stop")).exitCode).toBe(0);
+  const relaunched = await fixture.mgr(...launch, "--mailbox-root", join(fixture.folder, "mail"));
   expect([relaunched.exitCode, relaunched.stdout]).toEqual([
     0,
     expect.stringContaining("keeps its settings and is enabled"),
   ]);
-  const kept = await lab.mgr(...enable.slice(0, -1), "status", "--json");
+  const kept = await fixture.mgr(...enable.slice(0, -1), "status", "--json");
   expect(kept.json()).toMatchObject({
     enabled: true,
     interval_seconds: 60,

@@ -22,8 +22,8 @@ async function withWaiting(at: CliAgent): Promise<string[]> {
 
 async function killGateway(at: CliAgent): Promise<void> {
   const pid = at.gatewayPid();
-  at.lab.kill(pid);
-  await until("its end", () => !at.lab.alive(pid));
+  at.fixture.kill(pid);
+  await until("its end", () => !at.fixture.alive(pid));
 }
 
 const status = async (at: CliAgent) => (await at.type(`${one} gateway status --json`)).json();
@@ -59,7 +59,7 @@ for (const end of ["killed", "detached"] as const) {
     expect((await at.type(`${one} requests show --json`, first)).json()).toMatchObject({ state: "accepted" });
     expect(await at.type(`${one} requests show`, "gwreq-none")).toMatchObject({ exitCode: 1 });
     expect(at.file("gateway", "state.json")).toMatchObject({ queue_depth: 2 });
-    const { agents } = (await at.lab.mgr("agents", "list", "--json")).json() as {
+    const { agents } = (await at.fixture.mgr("agents", "list", "--json")).json() as {
       agents: Record<string, unknown>[];
     };
     expect(agents[0]).toMatchObject({ queue_depth: 2 });
@@ -82,7 +82,7 @@ test("a queue that waits for an operator says so without a gateway, also to the 
   };
   expect(at.file("gateway", "state.json")).toMatchObject(told);
   expect(await status(at)).toMatchObject(told);
-  await using coordinator = await startCoordinator(at.lab);
+  await using coordinator = await startCoordinator(at.fixture);
   const ref = String(at.launch["agent_id"]);
   expect(await coordinator.ask(`/svc/agents/${ref}/gateway`)).toMatchObject({ status: 200, body: told });
 }, 120_000);

@@ -1,113 +1,113 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 
 const launch = (name: string) => [
   ...["agents", "launch", "--tool", "demo", "--agent-name", name, "--no-gateway", "--headless"],
   ...["--env", "API_TOKEN=secret-of-the-launch", "--json"],
 ];
-const overlayOf = (lab: CliLab) => join(lab.workdir, ".svc");
-const adoptLine = (lab: CliLab) => `run: svc-mgr overlay adopt ${overlayOf(lab)}`;
+const overlayOf = (fixture: CliFixture) => join(fixture.workdir, ".svc");
+const adoptLine = (fixture: CliFixture) => `run: svc-mgr overlay adopt ${overlayOf(fixture)}`;
 
 describe("an overlay that was not adopted", () => {
   test("is refused by mail with the command that adopts it, and a session goes to the state folder", async () => {
-    await using lab = createCliLab();
-    for (const name of ["mailbox", "runtime"]) mkdirSync(join(overlayOf(lab), name), { recursive: true });
+    await using fixture = createCliFixture();
+    for (const name of ["mailbox", "runtime"]) mkdirSync(join(overlayOf(fixture), name), { recursive: true });
     for (const words of [
       ["mailbox", "init"],
       ["mailbox", "status"],
     ]) {
-      const refused = await lab.mgr(...words);
+      const refused = await fixture.mgr(...words);
       expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
-      expect(refused.stderr).toContain(adoptLine(lab));
+      expect(refused.stderr).toContain(adoptLine(fixture));
     }
-    const launched = await lab.mgr(...launch("worker"));
+    const launched = await fixture.mgr(...launch("worker"));
     expect(launched.exitCode).toBe(0);
     expect(launched.stderr).toContain("not in the project overlay");
-    expect(launched.stderr).toContain(adoptLine(lab));
-    expect(launched.json()["session_root"]).toStartWith(join(lab.env["HOME"] ?? "", ".local/state/svc"));
-    expect(readdirSync(overlayOf(lab)).sort()).toEqual(["mailbox", "runtime"]);
-    const doctor = await lab.mgr("doctor");
-    expect(doctor.stdout).toContain(adoptLine(lab));
+    expect(launched.stderr).toContain(adoptLine(fixture));
+    expect(launched.json()["session_root"]).toStartWith(join(fixture.env["HOME"] ?? "", ".local/state/svc"));
+    expect(readdirSync(overlayOf(fixture)).sort()).toEqual(["mailbox", "runtime"]);
+    const doctor = await fixture.mgr("doctor");
+    expect(doctor.stdout).toContain(adoptLine(fixture));
   }, 120_000);
 
   test("is adopted, listed, used, forgotten and then refused again, its agent too", async () => {
-    await using lab = createCliLab();
-    mkdirSync(join(overlayOf(lab), "runtime"), { recursive: true });
-    const status = () => lab.mgr("overlay", "status", "--json");
+    await using fixture = createCliFixture();
+    mkdirSync(join(overlayOf(fixture), "runtime"), { recursive: true });
+    const status = () => fixture.mgr("overlay", "status", "--json");
     const before = await status();
     expect([before.exitCode, before.json()["used"]]).toEqual([1, false]);
-    const adopted = await lab.mgr("overlay", "adopt", "--json");
-    expect(adopted.json()["overlay"]).toMatchObject({ path: overlayOf(lab), adopted_by: "command" });
+    const adopted = await fixture.mgr("overlay", "adopt", "--json");
+    expect(adopted.json()["overlay"]).toMatchObject({ path: overlayOf(fixture), adopted_by: "command" });
     expect((await status()).json()).toMatchObject({ used: true, problem: null });
-    const listed = (await lab.mgr("overlay", "list", "--json")).json();
-    expect(listed["overlays"]).toMatchObject([{ path: overlayOf(lab), used: true }]);
+    const listed = (await fixture.mgr("overlay", "list", "--json")).json();
+    expect(listed["overlays"]).toMatchObject([{ path: overlayOf(fixture), used: true }]);
 
-    const launched = await lab.mgr(...launch("worker"));
+    const launched = await fixture.mgr(...launch("worker"));
     expect([launched.exitCode, launched.stderr]).toEqual([0, ""]);
-    expect(launched.json()["session_root"]).toStartWith(join(overlayOf(lab), "runtime/sessions/"));
+    expect(launched.json()["session_root"]).toStartWith(join(overlayOf(fixture), "runtime/sessions/"));
 
-    const forgotten = await lab.mgr("overlay", "forget", lab.workdir, "--json");
-    expect(forgotten.json()).toMatchObject({ path: overlayOf(lab), forgotten: true });
-    expect((await lab.mgr("overlay", "forget")).stderr).toContain("was not adopted");
+    const forgotten = await fixture.mgr("overlay", "forget", fixture.workdir, "--json");
+    expect(forgotten.json()).toMatchObject({ path: overlayOf(fixture), forgotten: true });
+    expect((await fixture.mgr("overlay", "forget")).stderr).toContain("was not adopted");
     const one = ["agents", "single", "--agent-name", "worker"];
     for (const words of [["relaunch"], ["state"], ["stop"]]) {
-      const refused = await lab.mgr(...one, ...words);
+      const refused = await fixture.mgr(...one, ...words);
       expect([words, refused.exitCode]).toEqual([words, 1]);
-      expect(refused.stderr).toContain(adoptLine(lab));
+      expect(refused.stderr).toContain(adoptLine(fixture));
     }
-    const list = (await lab.mgr("agents", "list", "--json")).json()["agents"];
+    const list = (await fixture.mgr("agents", "list", "--json")).json()["agents"];
     expect(list).toMatchObject([{ agent_name: "worker" }]);
     expect(JSON.stringify(list)).toContain("not adopted");
-    expect((await lab.mgr("doctor")).stdout).toContain("the session of worker");
+    expect((await fixture.mgr("doctor")).stdout).toContain("the session of worker");
 
-    await lab.mgr("overlay", "adopt", overlayOf(lab));
-    expect((await lab.mgr(...one, "stop", "--json")).json()["success"]).toBe(true);
+    await fixture.mgr("overlay", "adopt", overlayOf(fixture));
+    expect((await fixture.mgr(...one, "stop", "--json")).json()["success"]).toBe(true);
   }, 120_000);
 
   test("that is open to others is not adopted before it is closed", async () => {
-    await using lab = createCliLab();
-    mkdirSync(overlayOf(lab));
-    chmodSync(overlayOf(lab), 0o775);
-    const refused = await lab.mgr("overlay", "adopt");
+    await using fixture = createCliFixture();
+    mkdirSync(overlayOf(fixture));
+    chmodSync(overlayOf(fixture), 0o775);
+    const refused = await fixture.mgr("overlay", "adopt");
     expect(refused.exitCode).toBe(1);
-    expect(refused.stderr).toContain(`run: chmod go-w ${overlayOf(lab)}`);
-    chmodSync(overlayOf(lab), 0o755);
-    expect((await lab.mgr("overlay", "adopt")).exitCode).toBe(0);
+    expect(refused.stderr).toContain(`run: chmod go-w ${overlayOf(fixture)}`);
+    chmodSync(overlayOf(fixture), 0o755);
+    expect((await fixture.mgr("overlay", "adopt")).exitCode).toBe(0);
   }, 60_000);
 });
 
 describe("git add -A stages nothing of an overlay", () => {
-  const git = (lab: CliLab, words: string) => lab.shell(`git ${words}`);
-  const staged = async (lab: CliLab) => {
-    await git(lab, "add -A");
-    return (await git(lab, "diff --cached --name-only")).stdout;
+  const git = (fixture: CliFixture, words: string) => fixture.shell(`git ${words}`);
+  const staged = async (fixture: CliFixture) => {
+    await git(fixture, "add -A");
+    return (await git(fixture, "diff --cached --name-only")).stdout;
   };
 
   test("with a session and no mailbox, and one whose .gitignore was removed", async () => {
-    await using lab = createCliLab();
-    await git(lab, "init -q");
-    const overlay = overlayOf(lab);
+    await using fixture = createCliFixture();
+    await git(fixture, "init -q");
+    const overlay = overlayOf(fixture);
     // As an earlier version left it: no .gitignore.
     mkdirSync(join(overlay, "runtime"), { recursive: true });
-    await lab.mgr("overlay", "adopt");
+    await fixture.mgr("overlay", "adopt");
     rmSync(join(overlay, ".gitignore"));
-    const launched = await lab.mgr(...launch("worker"));
+    const launched = await fixture.mgr(...launch("worker"));
     const root = String(launched.json()["session_root"]);
     expect(readFileSync(join(root, "launch-environment.json"), "utf8")).toContain("secret-of-the-launch");
     expect(existsSync(join(overlay, "mailbox"))).toBe(false);
-    writeFileSync(join(lab.workdir, "README"), "text");
-    expect(await staged(lab)).toBe("README\n");
+    writeFileSync(join(fixture.workdir, "README"), "text");
+    expect(await staged(fixture)).toBe("README\n");
   }, 120_000);
 
   test("that SVC_PROJECT_OVERLAY_DIR names within a repository", async () => {
-    await using lab = createCliLab();
-    await git(lab, "init -q");
-    lab.env["SVC_PROJECT_OVERLAY_DIR"] = join(lab.workdir, "agents");
-    const launched = await lab.mgr(...launch("worker"));
-    expect(launched.json()["session_root"]).toStartWith(join(lab.workdir, "agents/runtime"));
-    expect(await staged(lab)).toBe("");
+    await using fixture = createCliFixture();
+    await git(fixture, "init -q");
+    fixture.env["SVC_PROJECT_OVERLAY_DIR"] = join(fixture.workdir, "agents");
+    const launched = await fixture.mgr(...launch("worker"));
+    expect(launched.json()["session_root"]).toStartWith(join(fixture.workdir, "agents/runtime"));
+    expect(await staged(fixture)).toBe("");
   }, 120_000);
 });
 
@@ -121,30 +121,30 @@ describe("a root that others can change is refused with the command that closes 
   ])(
     "$variable",
     async ({ variable, words }) => {
-      await using lab = createCliLab();
-      const root = join(lab.folder, "open");
+      await using fixture = createCliFixture();
+      const root = join(fixture.folder, "open");
       mkdirSync(root);
       chmodSync(root, 0o777);
-      lab.env[variable] = root;
-      const refused = await lab.mgr(...words);
+      fixture.env[variable] = root;
+      const refused = await fixture.mgr(...words);
       expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
       expect(refused.stderr).toContain(`run: chmod go-w ${root}`);
-      expect((await lab.mgr("doctor")).stdout).toContain("trusted folders");
+      expect((await fixture.mgr("doctor")).stdout).toContain("trusted folders");
       expect(readdirSync(root)).toEqual([]);
     },
     60_000,
   );
 
   test("a file of tool profiles, and a role", async () => {
-    await using lab = createCliLab();
-    const file = join(lab.folder, "file");
+    await using fixture = createCliFixture();
+    const file = join(fixture.folder, "file");
     writeFileSync(file, "[]");
     chmodSync(file, 0o666);
-    const role = await lab.mgr(...launch("worker"), "--role-file", file);
+    const role = await fixture.mgr(...launch("worker"), "--role-file", file);
     expect([role.exitCode, role.stdout]).toEqual([1, ""]);
     expect(role.stderr).toContain(`run: chmod go-w ${file}`);
-    lab.env["SVC_TOOL_PROFILES"] = file;
-    const profiles = await lab.mgr("tools", "list");
+    fixture.env["SVC_TOOL_PROFILES"] = file;
+    const profiles = await fixture.mgr("tools", "list");
     expect([profiles.exitCode, profiles.stdout]).toEqual([1, ""]);
     expect(profiles.stderr).toContain(`run: chmod go-w ${file}`);
   }, 60_000);

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { follow, hints } from "../support/followed-hints.ts";
-import { launchHeadless } from "../support/headless-lab.ts";
+import { launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
 const one = "agents single --agent-name worker";
@@ -32,7 +32,7 @@ describe("a caller that asks for an agent that was stopped", () => {
       expect([run.exitCode, hints(run)]).toEqual([3, [`${one} relaunch`]]);
     }
     expect(isClaimed(at)).toBe(false);
-    await follow(at.lab, prompted, [`${one} relaunch`]);
+    await follow(at.fixture, prompted, [`${one} relaunch`]);
     expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
@@ -41,28 +41,33 @@ describe("a caller that asks for an agent that was stopped", () => {
     await at.mgr("stop");
     const run = await at.mgr("prompt", "--prompt", "x");
     expect(run.exitCode).toBe(3);
-    await follow(at.lab, run, ["agents single --agent-name batch relaunch"]);
+    await follow(at.fixture, run, ["agents single --agent-name batch relaunch"]);
     expect(await at.mgr("prompt", "--wait", "--prompt", "x")).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
   test("is advised to join it again where nobody knows how it was started", async () => {
-    await using lab = createCliLab();
-    const demo = [...lab.command("svc-gateway"), "demo-agent"];
-    await lab.startSession("work", ["sh", "-c", `${demo.join(" ")}; exec sleep 600`]);
-    const pane = await lab.tmux("display-message", "-p", "-t", "=work:0.0", "#{pane_id}");
-    const inside = { env: { ...lab.env, TMUX: `${lab.socket},1,0`, TMUX_PANE: pane, SVC_TMUX_SOCKET: "" } };
+    await using fixture = createCliFixture();
+    const demo = [...fixture.command("svc-gateway"), "demo-agent"];
+    await fixture.startSession("work", ["sh", "-c", `${demo.join(" ")}; exec sleep 600`]);
+    const pane = await fixture.tmux("display-message", "-p", "-t", "=work:0.0", "#{pane_id}");
+    const inside = {
+      env: { ...fixture.env, TMUX: `${fixture.socket},1,0`, TMUX_PANE: pane, SVC_TMUX_SOCKET: "" },
+    };
     const join = "agents self join --agent-name worker";
     await until(
       "it to be joined",
-      async () => (await lab.run("svc-mgr", join.split(" "), inside)).exitCode === 0,
+      async () => (await fixture.run("svc-mgr", join.split(" "), inside)).exitCode === 0,
     );
-    await lab.mgr(...one.split(" "), "stop");
-    const run = await lab.mgr(...live.split(" "));
+    await fixture.mgr(...one.split(" "), "stop");
+    const run = await fixture.mgr(...live.split(" "));
     expect(run.exitCode).toBe(3);
-    await lab.tmux("respawn-pane", "-k", "-t", pane, "--", ...demo);
-    await until("its program", async () => (await lab.tmux("capture-pane", "-p", "-t", pane)).trim() !== "");
-    await follow(lab, run, [join], inside);
-    expect(await lab.mgr(...live.split(" "))).toMatchObject({ exitCode: 0 });
+    await fixture.tmux("respawn-pane", "-k", "-t", pane, "--", ...demo);
+    await until(
+      "its program",
+      async () => (await fixture.tmux("capture-pane", "-p", "-t", pane)).trim() !== "",
+    );
+    await follow(fixture, run, [join], inside);
+    expect(await fixture.mgr(...live.split(" "))).toMatchObject({ exitCode: 0 });
   }, 120_000);
 });
 
@@ -70,7 +75,7 @@ test("a caller that asks for an agent whose tmux session is gone is advised to r
   await using at = await launched();
   const pid = at.gatewayPid();
   await at.tmux("kill-session", "-t", `=${at.session}`);
-  await until("its gateway's end", () => !at.lab.alive(pid));
+  await until("its gateway's end", () => !at.fixture.alive(pid));
   for (const line of [`${one} gateway attach`, `${one} gateway attach --background`]) {
     const run = await at.type(line);
     expect([run.exitCode, hints(run)]).toEqual([3, [`${one} relaunch`]]);
@@ -78,7 +83,7 @@ test("a caller that asks for an agent whose tmux session is gone is advised to r
   const run = await at.type(live);
   expect(run.exitCode).toBe(3);
   expect(run.stderr).toContain(`tmux session ${at.session} is gone`);
-  await follow(at.lab, run, [`${one} relaunch`]);
+  await follow(at.fixture, run, [`${one} relaunch`]);
   expect(await at.type(live)).toMatchObject({ exitCode: 0 });
 }, 120_000);
 
@@ -86,11 +91,11 @@ describe("a caller that finds no gateway that answers", () => {
   test("is advised to start one where it was killed", async () => {
     await using at = await launched();
     const pid = at.gatewayPid();
-    at.lab.kill(pid);
-    await until("the gateway's end", () => !at.lab.alive(pid));
+    at.fixture.kill(pid);
+    await until("the gateway's end", () => !at.fixture.alive(pid));
     const run = await at.type(live);
     expect(run.exitCode).toBe(3);
-    await follow(at.lab, run, [`${one} gateway attach`]);
+    await follow(at.fixture, run, [`${one} gateway attach`]);
     expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
@@ -104,8 +109,8 @@ describe("a caller that finds no gateway that answers", () => {
     expect([tried.exitCode, hints(tried)]).toEqual([3, steps]);
     expect(run.exitCode).toBe(3);
     expect(run.stderr).toContain(`Process ${pid} is its gateway and does not answer`);
-    await follow(at.lab, run, steps);
-    expect(at.lab.alive(pid)).toBe(false);
+    await follow(at.fixture, run, steps);
+    expect(at.fixture.alive(pid)).toBe(false);
     expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 });

@@ -11,7 +11,7 @@ async function status(at: CliAgent): Promise<Record<string, unknown>> {
 }
 
 async function record(at: CliAgent): Promise<Record<string, unknown>> {
-  const { agents } = (await at.lab.mgr("agents", "list", "--state", "all", "--json")).json();
+  const { agents } = (await at.fixture.mgr("agents", "list", "--state", "all", "--json")).json();
   return (agents as Record<string, unknown>[])[0] ?? {};
 }
 
@@ -44,7 +44,7 @@ describe("an agent that runs", () => {
     const [samePane, otherPid] = (await firstPane(at)).split(" ");
     expect(samePane).toBe(pane ?? "");
     expect(otherPid).not.toBe(pid ?? "");
-    expect(at.lab.alive(Number(pid))).toBe(false);
+    expect(at.fixture.alive(Number(pid))).toBe(false);
     expect(await status(at)).toMatchObject({
       request_admission: "blocked_reconciliation",
       managed_agent_instance_epoch: 2,
@@ -101,8 +101,8 @@ describe("an agent that runs", () => {
     const [pane = "", pid = ""] = (await firstPane(at)).split(" ");
     await at.type("agents single --agent-name worker gateway detach");
     // Stands where the agent's own tools run: below the first process of the pane.
-    const program = [...at.lab.command("svc-mgr"), "agents", "self", "relaunch", "--json"].join(" ");
-    const told = join(at.lab.folder, "told");
+    const program = [...at.fixture.command("svc-mgr"), "agents", "self", "relaunch", "--json"].join(" ");
+    const told = join(at.fixture.folder, "told");
     await at.tmux(
       "respawn-pane",
       "-k",
@@ -118,7 +118,7 @@ describe("an agent that runs", () => {
     const log = join(at.sessionRoot, "gateway", "logs", "relaunch.log");
     await until("the agent to run again", async () => (await record(at))["availability"] === "available");
     expect(JSON.parse(readFileSync(told, "utf8"))).toMatchObject({ handed_over: true, log });
-    expect(at.lab.alive(Number(shell))).toBe(false);
+    expect(at.fixture.alive(Number(shell))).toBe(false);
     await until("the helper's account", () => readFileSync(log, "utf8").includes("worker runs demo"));
   }, 120_000);
 });
@@ -135,7 +135,7 @@ describe("an agent that was stopped", () => {
     expect(answer).toMatchObject({ in_place: false, session_root: at.sessionRoot });
     const session = String(answer["tmux_session_name"]);
     expect(session).not.toBe(at.session);
-    expect(await at.lab.sessions()).toEqual([session]);
+    expect(await at.fixture.sessions()).toEqual([session]);
     const after = at.file("manifest.json");
     expect(after["registry_generation_id"]).not.toBe(before["registry_generation_id"]);
     expect(after["runtime"]).toMatchObject({
@@ -145,7 +145,7 @@ describe("an agent that was stopped", () => {
     const prompt = await at.type(`${one} prompt --wait --json`, "--prompt", "again\nFAST");
     expect(prompt.json()).toMatchObject({ success: true });
     await at.type(`${one} stop`);
-    expect(await at.lab.sessions()).toEqual([]);
+    expect(await at.fixture.sessions()).toEqual([]);
   }, 120_000);
 
   test("stays stopped when its program does not start, and can be tried again", async () => {
@@ -158,7 +158,7 @@ describe("an agent that was stopped", () => {
     writeFileSync(path, JSON.stringify(manifest));
     const changed = JSON.parse(readFileSync(path, "utf8")) as unknown;
     expect((await at.type(`${one} relaunch`)).exitCode).toBe(1);
-    expect(await at.lab.sessions()).toEqual([]);
+    expect(await at.fixture.sessions()).toEqual([]);
     expect(at.file("manifest.json")).toEqual(changed as Record<string, unknown>);
     expect(await record(at)).toMatchObject({ lifecycle_state: "stopped" });
     writeFileSync(path, text);
@@ -185,7 +185,7 @@ describe("an agent that was stopped", () => {
     async ({ flags, exitCode, says }) => {
       await using at = await launched("--no-gateway");
       const [, pid] = (await firstPane(at)).split(" ");
-      const run = await at.lab.mgr(...one.split(" "), "relaunch", ...flags);
+      const run = await at.fixture.mgr(...one.split(" "), "relaunch", ...flags);
       expect(run.exitCode).toBe(exitCode);
       expect(run.stderr).toContain(says);
       expect((await firstPane(at)).split(" ")[1]).toBe(pid ?? "");
@@ -196,9 +196,9 @@ describe("an agent that was stopped", () => {
   test("is not launched where its folder is gone", async () => {
     await using at = await launched("--no-gateway");
     await at.type(`${one} stop`);
-    rmSync(at.lab.workdir, { recursive: true });
-    const run = await at.lab.run("svc-mgr", [...one.split(" "), "relaunch"], { cwd: at.lab.folder });
-    mkdirSync(at.lab.workdir);
+    rmSync(at.fixture.workdir, { recursive: true });
+    const run = await at.fixture.run("svc-mgr", [...one.split(" "), "relaunch"], { cwd: at.fixture.folder });
+    mkdirSync(at.fixture.workdir);
     expect(run.exitCode).toBe(1);
     expect(run.stderr).toContain("is gone");
   }, 120_000);

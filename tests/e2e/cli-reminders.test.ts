@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { followEvents, type GatewayEvents } from "../support/gateway-events.ts";
 import { until } from "../support/until.ts";
 
@@ -84,7 +84,8 @@ describe("a reminder of a real agent", () => {
 });
 
 describe("a reminder is never typed", () => {
-  const press = (sequence: string) => at.lab.mgr(...single, "gateway", "send-keys", "--sequence", sequence);
+  const press = (sequence: string) =>
+    at.fixture.mgr(...single, "gateway", "send-keys", "--sequence", sequence);
   const waits = async (id: string, reason: string) => {
     await happened("reminder_deferred", id);
     expect(await get(id)).toMatchObject({ delivery_state: "overdue", waiting: { reason } });
@@ -161,7 +162,13 @@ describe("the commands", () => {
       ...flags.slice(0, 4),
     );
     expect([unusable.exitCode, unusable.stderr]).toEqual([2, expect.stringContaining("--deliver-at-utc")]);
-    const long = await at.lab.mgr(...single, "gateway", "send-keys", "--sequence", "<[Up]>".repeat(10_923));
+    const long = await at.fixture.mgr(
+      ...single,
+      "gateway",
+      "send-keys",
+      "--sequence",
+      "<[Up]>".repeat(10_923),
+    );
     expect([long.exitCode, long.stderr]).toEqual([2, expect.stringContaining("at most 65536 are taken")]);
   }, 120_000);
 });
@@ -169,7 +176,7 @@ describe("the commands", () => {
 test("what a gateway takes with it is reported by the next one, and what is durable goes on", async () => {
   await using agent = await launched();
   const make = ["gateway", "reminders", "create", "--title", "lost", "--prompt", "x"];
-  const run = (...words: string[]) => agent.lab.mgr(...single, ...words);
+  const run = (...words: string[]) => agent.fixture.mgr(...single, ...words);
   expect((await run(...make, "--start-after-seconds", "3600")).exitCode).toBe(0);
   const durable = ["gateway", "reminders", "create", "--title", "kept", "--json"];
   const schedule = ["--prompt", "tidy up", "--cron", "30 2 * * *", "--time-zone", "Europe/Berlin"];
@@ -191,8 +198,8 @@ test("what a gateway takes with it is reported by the next one, and what is dura
   expect((await run("gateway", "status")).stdout).toContain("reminders lost");
 
   expect((await run(...make, "--start-after-seconds", "3600")).exitCode).toBe(0);
-  agent.lab.kill(agent.gatewayPid());
-  await until("the gateway to be gone", () => !agent.lab.alive(agent.gatewayPid()));
+  agent.fixture.kill(agent.gatewayPid());
+  await until("the gateway to be gone", () => !agent.fixture.alive(agent.gatewayPid()));
   const again = await run("gateway", "attach", "--json");
   expect([again.exitCode, again.stderr]).toEqual([0, ""]);
   expect(again.json()).toMatchObject({ reminders_lost: { count: 1 } });
@@ -248,12 +255,12 @@ test("a reminder waits for an agent that has ended, and types nothing into the s
 }, 120_000);
 
 test("a headless agent runs a reminder's prompt as a turn, on its cadence, and is refused keys", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "batch", "--headless", "--json"];
-  const { gateway_base_url } = (await lab.mgr(...launch)).json();
+  const { gateway_base_url } = (await fixture.mgr(...launch)).json();
   await using told = await followEvents(String(gateway_base_url));
   const make = (...what: string[]) =>
-    lab.mgr(
+    fixture.mgr(
       ...["agents", "single", "--agent-name", "batch", "gateway", "reminders", "create", "--title", "t"],
       ...["--start-after-seconds", "0.2", ...what],
     );

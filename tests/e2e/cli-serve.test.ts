@@ -20,8 +20,8 @@ describe("svc-gateway serve", () => {
   test("serves a session until it is asked to stop, and reconciles when asked", async () => {
     await using at = await launched("--no-gateway");
     const words = ["serve", "--session-root", at.sessionRoot, "--reconcile"];
-    const child = Bun.spawn([...at.lab.command("svc-gateway"), ...words], {
-      env: at.lab.env,
+    const child = Bun.spawn([...at.fixture.command("svc-gateway"), ...words], {
+      env: at.fixture.env,
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -30,7 +30,7 @@ describe("svc-gateway serve", () => {
       execution_mode: "detached_process",
       request_admission: "open",
     });
-    const second = await at.lab.run("svc-gateway", words);
+    const second = await at.fixture.run("svc-gateway", words);
     expect(second.exitCode).toBe(1);
     expect(second.stderr).toContain("already serves");
     child.kill("SIGTERM");
@@ -43,11 +43,11 @@ describe("svc-gateway serve", () => {
   test("refuses an open address without a token, and warns when asked to go on", async () => {
     await using at = await launched("--no-gateway");
     const words = ["serve", "--session-root", at.sessionRoot, "--host", "0.0.0.0"];
-    const refused = await at.lab.run("svc-gateway", words);
+    const refused = await at.fixture.run("svc-gateway", words);
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain("SVC_GATEWAY_TOKEN");
-    const child = Bun.spawn([...at.lab.command("svc-gateway"), ...words, "--allow-unauthenticated"], {
-      env: at.lab.env,
+    const child = Bun.spawn([...at.fixture.command("svc-gateway"), ...words, "--allow-unauthenticated"], {
+      env: at.fixture.env,
       stderr: "pipe",
     });
     await until("the gateway", async () => (await healthOf(at))["gateway_health"] === "healthy");
@@ -68,7 +68,7 @@ describe("svc-gateway serve", () => {
       await using at = await launched("--no-gateway");
       const before = readFileSync(join(at.sessionRoot, "manifest.json"), "utf8");
       rewrite(at, change);
-      const served = await at.lab.run("svc-gateway", ["serve", "--session-root", at.sessionRoot]);
+      const served = await at.fixture.run("svc-gateway", ["serve", "--session-root", at.sessionRoot]);
       expect(served).toMatchObject({ exitCode: 1, stdout: "" });
       expect(served.stderr).toContain(says);
       const attached = await at.type("agents single --agent-name worker gateway attach");
@@ -95,11 +95,13 @@ describe("proxy variables", () => {
     const url = `http://127.0.0.1:${proxy.port}`;
     const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
     const all = [...names, ...names.map((name) => name.toLowerCase())];
-    const env = { ...at.lab.env, ...Object.fromEntries(all.map((name) => [name, url])) };
+    const env = { ...at.fixture.env, ...Object.fromEntries(all.map((name) => [name, url])) };
     const words = ["agents", "single", "--agent-name", "worker", "gateway", "status", "--json"];
-    expect((await at.lab.run("svc-mgr", words, { env })).json()).toMatchObject({ gateway_health: "healthy" });
+    expect((await at.fixture.run("svc-mgr", words, { env })).json()).toMatchObject({
+      gateway_health: "healthy",
+    });
     expect(asked).toEqual([]);
-    const respected = await at.lab.run(
+    const respected = await at.fixture.run(
       "svc-mgr",
       ["agents", "single", "--agent-name", "worker", "state", "--json"],
       {

@@ -54,7 +54,7 @@ test("an agent's own reports reach its gateway, also those of the time when it h
   expect(ended?.turn_id).toBe(submitted?.turn_id ?? "?");
   await spoolIsRead(at);
 
-  at.lab.kill(at.gatewayPid());
+  at.fixture.kill(at.gatewayPid());
   await at.tmux("send-keys", "-t", `=${at.session}:0`, "-l", "by hand FAST");
   await at.tmux("send-keys", "-t", `=${at.session}:0`, "Enter");
   await until(

@@ -1,49 +1,57 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 test("skills are listed and installed, and what a person changed is kept", async () => {
-  await using lab = createCliLab();
-  const listed = await lab.mgr("system-skills", "list", "--json");
+  await using fixture = createCliFixture();
+  const listed = await fixture.mgr("system-skills", "list", "--json");
   expect(listed.json()["tools"]).toContain("claude");
 
   const install = ["system-skills", "install", "--tool"];
-  const run = await lab.mgr(...install, "claude", "--json");
+  const run = await fixture.mgr(...install, "claude", "--json");
   expect([run.exitCode, run.json()]).toEqual([
     0,
     expect.objectContaining({
       tool: "claude",
-      home_path: join(lab.workdir, ".claude"),
+      home_path: join(fixture.workdir, ".claude"),
       projection_mode: "copy",
     }),
   ]);
-  const skill = join(lab.workdir, ".claude", "skills", "svc-agent-gateway", "SKILL.md");
+  const skill = join(fixture.workdir, ".claude", "skills", "svc-agent-gateway", "SKILL.md");
   writeFileSync(skill, "mine");
-  const again = await lab.mgr(...install, "claude");
+  const again = await fixture.mgr(...install, "claude");
   expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining("kept: edited")]);
 
-  const home = join(lab.folder, "codex-home");
-  const linked = await lab.mgr("system-skills", "install", "--tool", "codex", "--home", home, "--symlink");
+  const home = join(fixture.folder, "codex-home");
+  const linked = await fixture.mgr(
+    "system-skills",
+    "install",
+    "--tool",
+    "codex",
+    "--home",
+    home,
+    "--symlink",
+  );
   expect(linked.exitCode).toBe(0);
   expect(existsSync(join(home, "skills", "svc-mailbox-mgr", "SKILL.md"))).toBe(true);
-  const several = await lab.mgr(...install, "gemini,opencode", "--json");
+  const several = await fixture.mgr(...install, "gemini,opencode", "--json");
   expect(several.json()["results"]).toHaveLength(2);
-  const file = join(lab.folder, "file");
+  const file = join(fixture.folder, "file");
   writeFileSync(file, "not a folder");
-  const blocked = await lab.mgr(...install, "claude", "--home", join(file, "home"), "--json");
+  const blocked = await fixture.mgr(...install, "claude", "--home", join(file, "home"), "--json");
   expect([blocked.exitCode, blocked.error()]).toEqual([
     2,
     { error: "invalid_request", detail: expect.stringContaining("Name another home with --home") },
   ]);
-  const wrong = await lab.mgr(...install, "vim");
+  const wrong = await fixture.mgr(...install, "vim");
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("claude, codex")]);
 }, 120_000);
 
 test("installed skills are listed with their state, updated and uninstalled", async () => {
-  await using lab = createCliLab();
-  const skills = (...words: string[]) => lab.mgr("system-skills", ...words);
-  const home = join(lab.folder, "home", ".codex");
+  await using fixture = createCliFixture();
+  const skills = (...words: string[]) => fixture.mgr("system-skills", ...words);
+  const home = join(fixture.folder, "home", ".codex");
   const at = (name: string) => join(home, "skills", name, "SKILL.md");
   expect((await skills("list")).stdout).toContain("installed nowhere");
   await skills("install", "--tool", "codex", "--home", home);
@@ -74,7 +82,7 @@ test("installed skills are listed with their state, updated and uninstalled", as
   expect((await skills("list", "--tool", "codex")).stdout).toMatch(/svc-agent-gateway +current/);
 
   const uninstall = ["system-skills", "uninstall", "--tool", "codex", "--home", home, "--json"];
-  const gone = await lab.mgr(...uninstall);
+  const gone = await fixture.mgr(...uninstall);
   expect([gone.exitCode, gone.json()["skills"]]).toEqual([
     1,
     [

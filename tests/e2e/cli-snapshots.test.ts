@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** Of three, since one alone may meet a machine that stands still for a while. */
@@ -16,31 +16,31 @@ async function fastestMs(work: () => Promise<unknown>): Promise<number> {
 }
 
 test("a list shows each agent on one line, and ? for one whose gateway hangs", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const launch = async (name: string, ...flags: string[]) => {
     const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
-    return (await lab.mgr(...words)).json() as { session_root: string; gateway_base_url: string };
+    return (await fixture.mgr(...words)).json() as { session_root: string; gateway_base_url: string };
   };
-  const root = ["--mailbox", "--mailbox-root", join(lab.folder, "mail")];
+  const root = ["--mailbox", "--mailbox-root", join(fixture.folder, "mail")];
   const mailed = await launch("mailed", ...root);
   // In a window of tmux it would be woken at once.
   const hanging = await launch("hanging", "--gateway-background");
   await launch("plain", "--no-gateway", ...root);
   const one = (name: string, ...words: string[]) =>
-    lab.mgr("agents", "single", "--agent-name", name, ...words);
+    fixture.mgr("agents", "single", "--agent-name", name, ...words);
   for (const name of ["mailed", "plain"]) {
     const words = ["mail", "post", "--subject", "note", "--body-content", "text"];
     expect((await one(name, ...words)).exitCode).toBe(0);
   }
   expect((await one("mailed", "prompt", "--prompt", "hello", "--wait")).exitCode).toBe(0);
   await until("the turn to count as done", async () =>
-    (await lab.mgr("agents", "list")).stdout.includes("success"),
+    (await fixture.mgr("agents", "list")).stdout.includes("success"),
   );
 
   const instance = JSON.parse(
     readFileSync(join(hanging.session_root, "gateway", "run", "current-instance.json"), "utf8"),
   ) as { pid: number };
-  const list = () => lab.mgr("agents", "list");
+  const list = () => fixture.mgr("agents", "list");
   const whenAllAnswerMs = await fastestMs(list);
   process.kill(instance.pid, "SIGSTOP");
   try {
@@ -58,7 +58,7 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
     expect(line("hanging")).toMatch(/ active +\? +\? +\? +\? +\? +no answer within 1.5 s$/);
 
     const agents = await until("the same as JSON", async () => {
-      const { agents: all } = (await lab.mgr("agents", "list", "--json")).json();
+      const { agents: all } = (await fixture.mgr("agents", "list", "--json")).json();
       const mailedOne = (all as Record<string, unknown>[]).find((one) => one["agent_name"] === "mailed");
       return mailedOne?.["answered"] === false ? null : all;
     });
@@ -76,6 +76,6 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
     process.kill(instance.pid, "SIGCONT");
   }
   await until("the gateway to answer again", async () =>
-    (await lab.mgr("agents", "list")).stdout.match(/hanging .* available /),
+    (await fixture.mgr("agents", "list")).stdout.match(/hanging .* available /),
   );
 }, 120_000);

@@ -7,10 +7,10 @@ const worker = "agents single --agent-name worker";
 /** `tui watch` off a terminal, its lines as they come. */
 function watch(at: CliAgent) {
   const words = [
-    ...at.lab.command("svc-mgr"),
+    ...at.fixture.command("svc-mgr"),
     ..."agents single --agent-name worker gateway tui watch --interval-seconds 0.2".split(" "),
   ];
-  const child = Bun.spawn(words, { env: at.lab.env, stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn(words, { env: at.fixture.env, stdout: "pipe", stderr: "pipe" });
   const lines: { turn: { phase: string }; at_utc: string; last_turn: { result: string } }[] = [];
   let complaints = "";
   const read = async () => {

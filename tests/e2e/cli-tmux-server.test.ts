@@ -3,20 +3,20 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 // Two places for tmux's sockets: in both, the person's own server is called `default`.
-const lab = createCliLab();
+const fixture = createCliFixture();
 const processes = createProcesses({ steps: quietSteps });
 const [here, elsewhere, swept] = [place("here"), place("elsewhere"), place("swept")];
 
 function place(name: string): Record<string, string> {
-  const folder = join(lab.folder, name);
+  const folder = join(fixture.folder, name);
   mkdirSync(folder);
-  return { ...lab.env, SVC_TMUX_SOCKET: "", TMUX_TMPDIR: folder };
+  return { ...fixture.env, SVC_TMUX_SOCKET: "", TMUX_TMPDIR: folder };
 }
 
-const mgr = (env: Record<string, string>, ...words: string[]) => lab.run("svc-mgr", words, { env });
+const mgr = (env: Record<string, string>, ...words: string[]) => fixture.run("svc-mgr", words, { env });
 const one = (name: string, ...words: string[]) => ["agents", "single", "--agent-name", name, ...words];
 const launch = (env: Record<string, string>, name: string) =>
   mgr(env, "agents", "launch", "--tool", "demo", "--agent-name", name, "--json");
@@ -32,7 +32,7 @@ afterAll(async () => {
   for (const name of ["anna", "bert", "carl", "dora", "emil", "fred", "gina"])
     await mgr(here, ...one(name, "stop"));
   for (const env of [here, elsewhere, swept]) await tmux(env, "-N", "kill-server");
-  await lab[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 test("an agent is found, and ended, from where tmux keeps its sockets elsewhere", async () => {
@@ -55,7 +55,7 @@ test("an agent is found, and ended, from where tmux keeps its sockets elsewhere"
 
   const stopped = await mgr(elsewhere, ...one("anna", "stop", "--json"));
   expect([stopped.exitCode, stopped.stderr]).toEqual([0, ""]);
-  expect(lab.alive(pid)).toBe(false);
+  expect(fixture.alive(pid)).toBe(false);
   expect(await sessions(here)).toEqual([]);
   expect(await sessions(elsewhere)).toEqual([session]);
 }, 120_000);
@@ -92,7 +92,7 @@ test.each(["in a folder that is there", "in a folder that is not there"])(
     const launched = (await launch(here, "gina")).json();
     await mgr(here, ...one("gina", "stop"));
     const manifest = String(launched["manifest_path"]);
-    const folder = join(lab.folder, "of-nobody");
+    const folder = join(fixture.folder, "of-nobody");
     if (where.endsWith("is there")) mkdirSync(folder);
     const socket = join(folder, "planted");
     const text = readFileSync(manifest, "utf8");

@@ -24,7 +24,7 @@ test("screens of a live agent are recorded, scrubbed, once each, and can be chec
 
   const [first] = await recorded();
   expect(first).toMatchObject({ state: "ready", outcome: "recorded", reads_otherwise: [] });
-  expect(first.folder).toBe(join(at.lab.workdir, "recordings/demo/1/ready"));
+  expect(first.folder).toBe(join(at.fixture.workdir, "recordings/demo/1/ready"));
   expect(statSync(join(first.folder, "screen.ansi.txt")).mode & 0o077).toBe(0);
   expect((await recorded())[0].outcome).toBe("unchanged");
 
@@ -48,7 +48,7 @@ test("screens of a live agent are recorded, scrubbed, once each, and can be chec
   const [named] = await recorded("--state", "busy", "--replace");
   expect(named).toMatchObject({ outcome: "replaced" });
   expect(named.reads_otherwise.map(({ field }) => field)).toContain("phase");
-  const file = join(at.lab.folder, "profiles.json");
+  const file = join(at.fixture.folder, "profiles.json");
   writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [demoProfile] }));
   const check = await at.type(`tools check ${file} --recordings recordings --json`);
   expect(check.exitCode).toBe(1);

@@ -2,15 +2,15 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { builtInProfiles } from "../../src/services/terminal/profiles/built-in.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
-const lab = createCliLab();
-afterAll(() => lab[Symbol.asyncDispose]());
+const fixture = createCliFixture();
+afterAll(() => fixture[Symbol.asyncDispose]());
 const screen = (tool: string, version: string, state: string) =>
   join(import.meta.dir, "../screens", tool, version, state, "screen.ansi.txt");
 
 test("tools list names each profile and what it was proved on", async () => {
-  const listed = await lab.mgr("tools", "list", "--json");
+  const listed = await fixture.mgr("tools", "list", "--json");
   const tools = listed.json()["tools"] as { tool: string; tested: boolean; proved_versions: string[] }[];
   expect(tools.map((one) => one.tool).sort()).toEqual([
     "claude",
@@ -25,7 +25,7 @@ test("tools list names each profile and what it was proved on", async () => {
 
 test("tools explain reads a recording from a file and says why", async () => {
   const file = screen("claude", "2.1.197", "busy");
-  const explained = await lab.mgr("tools", "explain", "--tool", "claude", "--screen", file, "--json");
+  const explained = await fixture.mgr("tools", "explain", "--tool", "claude", "--screen", file, "--json");
   expect(explained.json()).toMatchObject({
     surface: { ready_posture: { value: "no", reason: expect.stringContaining("busy") } },
     turn: { phase: "active" },
@@ -36,7 +36,7 @@ test("tools explain reads a recording from a file and says why", async () => {
 test("tools explain reads standard input, a title and a cursor", async () => {
   const input = readFileSync(screen("claude", "2.1.197", "ready"), "utf8");
   const explain = (title: string) =>
-    lab.run("svc-mgr", ["tools", "explain", "--tool", "claude", "--screen", "-", "--title", title], {
+    fixture.run("svc-mgr", ["tools", "explain", "--tool", "claude", "--screen", "-", "--title", title], {
       input,
     });
   expect((await explain("✳ work")).stdout).toContain("prompt ready     yes");
@@ -44,33 +44,33 @@ test("tools explain reads standard input, a title and a cursor", async () => {
 });
 
 test("tools show prints a file of profiles that can be used as it is", async () => {
-  const shown = await lab.mgr("tools", "show", "--tool", "codex");
-  const file = join(lab.folder, "shown.json");
+  const shown = await fixture.mgr("tools", "show", "--tool", "codex");
+  const file = join(fixture.folder, "shown.json");
   writeFileSync(file, shown.stdout.replace('"profile_version": "', '"profile_version": "mine-'));
-  const env = { ...lab.env, SVC_TOOL_PROFILES: file };
-  const listed = await lab.run("svc-mgr", ["tools", "list", "--json"], { env });
+  const env = { ...fixture.env, SVC_TOOL_PROFILES: file };
+  const listed = await fixture.run("svc-mgr", ["tools", "list", "--json"], { env });
   const tools = listed.json()["tools"] as { tool: string; profile_version: string; source: string }[];
   expect(tools.find((one) => one.tool === "codex")).toMatchObject({
     profile_version: expect.stringMatching(/^mine-/),
     source: "SVC_TOOL_PROFILES",
   });
-  expect((await lab.mgr("tools", "show", "--tool", "codex", "--json")).json()).toEqual(shown.json());
-  const unknown = await lab.mgr("tools", "show", "--tool", "nobody");
+  expect((await fixture.mgr("tools", "show", "--tool", "codex", "--json")).json()).toEqual(shown.json());
+  const unknown = await fixture.mgr("tools", "show", "--tool", "nobody");
   expect(unknown.exitCode).toBe(2);
   expect(unknown.stderr).toContain('no profile describes "nobody"; known are: demo, claude');
 });
 
 test("a profile file changes how a tool is read, without a rebuild", async () => {
   const claude = builtInProfiles.find((profile) => profile.tool === "claude");
-  const file = join(lab.folder, "profiles.json");
+  const file = join(fixture.folder, "profiles.json");
   const changed = {
     ...claude,
     profile_version: "mine",
     title: { idle: [], busy: ["^my busy title$"], decision: [] },
   };
   writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [changed] }));
-  const env = { ...lab.env, SVC_TOOL_PROFILES: file };
-  const explained = await lab.run(
+  const env = { ...fixture.env, SVC_TOOL_PROFILES: file };
+  const explained = await fixture.run(
     "svc-mgr",
     [
       "tools",
@@ -91,16 +91,16 @@ test("a profile file changes how a tool is read, without a rebuild", async () =>
     prompt_ready: { holds: false },
   });
   writeFileSync(file, '{"schema_version":1,"profiles":[{"tool":"x"}]}');
-  const refused = await lab.run("svc-mgr", ["tools", "list"], { env });
+  const refused = await fixture.run("svc-mgr", ["tools", "list"], { env });
   expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("SVC_TOOL_PROFILES")]);
 });
 
 test("tools check reads every recording by a file of profiles and names what differs", async () => {
   const gemini = builtInProfiles.find((profile) => profile.tool === "gemini");
-  const file = join(lab.folder, "checked.json");
+  const file = join(fixture.folder, "checked.json");
   const check = (busy: object[]) => {
     writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [{ ...gemini, busy }] }));
-    return lab.mgr("tools", "check", file, "--json");
+    return fixture.mgr("tools", "check", file, "--json");
   };
   const right = await check([...(gemini?.busy ?? [])]);
   expect([right.exitCode, right.json()["wrong"]]).toEqual([0, 0]);
@@ -113,7 +113,7 @@ test("tools check reads every recording by a file of profiles and names what dif
     recorded: '"no"',
     read: '"yes"',
   });
-  const none = await lab.mgr("tools", "check", file, "--recordings", lab.folder);
+  const none = await fixture.mgr("tools", "check", file, "--recordings", fixture.folder);
   expect(none.exitCode).toBe(2);
   expect(none.stderr).toContain("holds no recording of gemini");
 });

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TranscriptPage, TranscriptTurn } from "../../src/protocol/transcript.ts";
 import { type CliAgent, launchedIn } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { modelAnswers } from "../support/model-server/answers.ts";
 import { openPersonPane } from "../support/person-pane.ts";
 
 const executable = resolve(import.meta.dir, "../../dist/svc-gateway");
-const launched = (...flags: string[]) => launchedIn(createCliLab({ executable }), ...flags);
+const launched = (...flags: string[]) => launchedIn(createCliFixture({ executable }), ...flags);
 
 const one = "agents single --agent-name worker";
 const answers = Object.entries(modelAnswers);
@@ -59,13 +59,15 @@ test("prompt --wait prints the answer as the agent gave it, and the log keeps it
   expect((await at.type("agents single --agent-name worker search nowhere")).exitCode).toBe(1);
   expect((await at.type("agents single --agent-name worker screen")).stdout).toContain("enter to send");
 
-  const short = (...words: string[]) => at.lab.run("svc", words);
-  prints(await at.lab.run("svc", ["last", "worker"]), "evidence");
-  expect((await at.lab.run("svc", ["search", "worker", "off", "by", "one"])).stdout).toContain("off by one");
+  const short = (...words: string[]) => at.fixture.run("svc", words);
+  prints(await at.fixture.run("svc", ["last", "worker"]), "evidence");
+  expect((await at.fixture.run("svc", ["search", "worker", "off", "by", "one"])).stdout).toContain(
+    "off by one",
+  );
   expect((await short("log", "worker", "--turn", "1")).stdout).toContain("> evidence\n> ECHO\nevidence\n");
   expect((await short("screen", "worker")).stdout).toContain("enter to send");
 
-  at.lab.kill(at.gatewayPid());
+  at.fixture.kill(at.gatewayPid());
   expect((await at.type(`${one} gateway attach`)).exitCode).toBe(0);
   const again = (await at.type("agents single --agent-name worker log --json")).json() as TranscriptPage;
   expect(again.turns).toEqual(log.turns);
@@ -74,7 +76,7 @@ test("prompt --wait prints the answer as the agent gave it, and the log keeps it
   const both = (await at.type("agents single --agent-name worker log --json")).json() as TranscriptPage;
   expect(both.turns.slice(1)).toEqual(log.turns);
 
-  const records = join(at.lab.env["HOME"] ?? "", ".local/state/svc/demo-agent");
+  const records = join(at.fixture.env["HOME"] ?? "", ".local/state/svc/demo-agent");
   for (const name of readdirSync(records).filter((file) => file.startsWith("demo-")))
     rmSync(join(records, name));
   const gone = (await at.type("agents single --agent-name worker log --json")).json() as TranscriptPage;
@@ -94,12 +96,12 @@ test("without a record the answer is what the screen showed, and says so", async
   expect((await at.type("agents single --agent-name worker log")).stdout).toContain("read from the screen");
 
   // The answer alone is on standard output; a person is shown where it is from.
-  await using pane = await openPersonPane(at.lab);
+  await using pane = await openPersonPane(at.fixture);
   for (const command of ["ask worker FAST", "last worker"]) {
-    await pane.enter(`clear; ${at.lab.command("svc").join(" ")} ${command} > answer; cat answer`);
+    await pane.enter(`clear; ${at.fixture.command("svc").join(" ")} ${command} > answer; cat answer`);
     const shown = await pane.untilShows(/read from the screen.*\n[a-z]+( [a-z]+){7}\n/);
     expect(shown).not.toContain("Error");
-    expect(readFileSync(join(at.lab.workdir, "answer"), "utf8")).toMatch(/^[a-z]+( [a-z]+){7}\n$/);
+    expect(readFileSync(join(at.fixture.workdir, "answer"), "utf8")).toMatch(/^[a-z]+( [a-z]+){7}\n$/);
   }
 }, 60_000);
 

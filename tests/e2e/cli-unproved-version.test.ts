@@ -4,19 +4,19 @@ import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import { demoProfile } from "../../src/services/terminal/profiles/demo.ts";
 import { launchedIn } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 const agent = "agents single --agent-name worker";
 
 /** An agent whose banner names another version than the profile was proved on. */
 function unproved(...flags: string[]) {
-  const lab = createCliLab();
-  const profiles = join(lab.folder, "profiles.json");
+  const fixture = createCliFixture();
+  const profiles = join(fixture.folder, "profiles.json");
   const profile = { ...demoProfile, banner: "^svc (demo) agent" };
   writeFileSync(profiles, JSON.stringify({ schema_version: 1, profiles: [profile] }));
-  lab.env["SVC_TOOL_PROFILES"] = profiles;
-  return launchedIn(lab, ...flags);
+  fixture.env["SVC_TOOL_PROFILES"] = profiles;
+  return launchedIn(fixture, ...flags);
 }
 
 test("without reports a queued prompt of an unproved version waits for a still screen, says so, and goes", async () => {

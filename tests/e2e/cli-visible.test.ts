@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 import { draft } from "../support/mail-story.ts";
 
@@ -13,8 +13,8 @@ const forbidden =
   /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069]|[\u{e0001}-\u{e007f}]/u;
 
 test("at a real terminal no command shows a hostile character, as a table or as JSON", async () => {
-  await using lab = createCliLab();
-  const root = join(lab.folder, "mail");
+  await using fixture = createCliFixture();
+  const root = join(fixture.folder, "mail");
   const deps = mailRootDeps();
   initMailRoot(deps, root);
   const mail = openMailRoot(deps, root);
@@ -36,23 +36,23 @@ test("at a real terminal no command shows a hostile character, as a table or as 
       [...box, "list", ...of],
       [...box, "get", ...of, "--message-id", id],
       ["agents", "single", "--agent-name", hostile, "state"],
-      ["tools", "explain", join(lab.folder, `no ${hostile.replaceAll("/", "")}`)],
+      ["tools", "explain", join(fixture.folder, `no ${hostile.replaceAll("/", "")}`)],
       [hostile],
     ].map((words) => ({ words: [...words, ...(json ? ["--json"] : [])], json })),
   );
   for (const { words, json } of commands) {
-    const script = join(lab.folder, "script.json");
-    writeFileSync(script, JSON.stringify([...lab.command("svc-mgr"), ...words]));
+    const script = join(fixture.folder, "script.json");
+    writeFileSync(script, JSON.stringify([...fixture.command("svc-mgr"), ...words]));
     // `script` gives the program a terminal of its own and writes down every byte that reaches it.
     const line = `script -qec "$(command -v bun) -e 'const w = JSON.parse(require(\\"fs\\").readFileSync(\\"${script}\\", \\"utf8\\")); process.exit(Bun.spawnSync(w, { stdin: \\"inherit\\", stdout: \\"inherit\\", stderr: \\"inherit\\" }).exitCode)'" /dev/null`;
-    const run = await lab.shell(line);
+    const run = await fixture.shell(line);
     // The terminal itself ends lines with CR; the colour of "Error:" is our own.
     const shown = run.stdout.replaceAll("\r\n", "\n").replace(/\x1b\[(?:31|0)m/g, "");
     expect([words, shown]).toEqual([words, expect.stringMatching(/./)]);
     expect(shown).not.toMatch(forbidden);
     if (json) expect(() => JSON.parse(shown)).not.toThrow();
     if (json && words.includes("list")) {
-      const piped = await lab.mgr(...words);
+      const piped = await fixture.mgr(...words);
       expect(JSON.parse(shown)).toEqual(piped.json());
       expect(piped.stdout).toMatch(forbidden);
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 interface Line {
@@ -8,10 +8,10 @@ interface Line {
 }
 
 /** `agents watch` off a terminal, its lines as they come. */
-function watch(lab: CliLab) {
-  const child = Bun.spawn([...lab.command("svc-mgr"), "agents", "watch"], {
-    env: lab.env,
-    cwd: lab.workdir,
+function watch(fixture: CliFixture) {
+  const child = Bun.spawn([...fixture.command("svc-mgr"), "agents", "watch"], {
+    env: fixture.env,
+    cwd: fixture.workdir,
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -36,22 +36,22 @@ function watch(lab: CliLab) {
   };
 }
 
-const launch = (lab: CliLab, name: string) =>
-  lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", name);
-const one = (lab: CliLab, name: string, ...words: string[]) =>
-  lab.mgr("agents", "single", "--agent-name", name, ...words);
+const launch = (fixture: CliFixture, name: string) =>
+  fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", name);
+const one = (fixture: CliFixture, name: string, ...words: string[]) =>
+  fixture.mgr("agents", "single", "--agent-name", name, ...words);
 
 /** An agent that comes, works and goes while another is there. */
-async function followOneLife(lab: CliLab) {
-  await launch(lab, "first");
-  const watching = watch(lab);
+async function followOneLife(fixture: CliFixture) {
+  await launch(fixture, "first");
+  const watching = watch(fixture);
   await until("the agent that is there", () => watching.of("first").length > 0);
-  await launch(lab, "second");
+  await launch(fixture, "second");
   await until("the new agent ready", () => watching.of("second").at(-1)?.agent.turn_phase === "ready");
-  await one(lab, "second", "prompt", "--prompt", "SLOW 5000");
+  await one(fixture, "second", "prompt", "--prompt", "SLOW 5000");
   await until("its turn", () => watching.of("second").some(({ agent }) => agent.turn_phase === "active"));
   await until("its end", () => watching.of("second").at(-1)?.agent.last_turn.result === "success");
-  await one(lab, "second", "stop");
+  await one(fixture, "second", "stop");
   await until("that it went", () => watching.of("second").at(-1)?.change === "gone");
   expect(watching.of("second").map(({ change }) => change)).toEqual([
     "appeared",
@@ -62,24 +62,24 @@ async function followOneLife(lab: CliLab) {
 }
 
 test("off a terminal a watcher gets a JSON line for each change of agents that come, work and go", async () => {
-  await using lab = createCliLab();
-  await followOneLife(lab);
+  await using fixture = createCliFixture();
+  await followOneLife(fixture);
 }, 120_000);
 
 test("the same through the coordination server, and on without it when it ends", async () => {
-  await using lab = createCliLab();
-  const server = Bun.spawn([...lab.command("svc-coord"), "serve", "--port", "0", "--json"], {
-    ...{ env: lab.env, cwd: lab.workdir, stdout: "pipe", stderr: "pipe" },
+  await using fixture = createCliFixture();
+  const server = Bun.spawn([...fixture.command("svc-coord"), "serve", "--port", "0", "--json"], {
+    ...{ env: fixture.env, cwd: fixture.workdir, stdout: "pipe", stderr: "pipe" },
   });
   try {
     await server.stdout.getReader().read();
-    await followOneLife(lab);
+    await followOneLife(fixture);
 
-    const watching = watch(lab);
+    const watching = watch(fixture);
     await until("the agent that is there", () => watching.of("first").length > 0);
     server.kill("SIGTERM");
     await server.exited;
-    await one(lab, "first", "prompt", "--prompt", "SLOW 5000");
+    await one(fixture, "first", "prompt", "--prompt", "SLOW 5000");
     await until("the turn", () => watching.of("first").some(({ agent }) => agent.turn_phase === "active"));
     expect(await watching.interrupt()).toEqual({ exitCode: 0, complaints: "" });
   } finally {
@@ -88,13 +88,13 @@ test("the same through the coordination server, and on without it when it ends",
 }, 120_000);
 
 test("a reader that goes away ends the watcher of a terminal although nothing changes there", async () => {
-  await using lab = createCliLab();
-  await launch(lab, "first");
+  await using fixture = createCliFixture();
+  await launch(fixture, "first");
   await until("the agent to be ready", async () =>
-    (await one(lab, "first", "state", "--json")).stdout.includes('"phase": "ready"'),
+    (await one(fixture, "first", "state", "--json")).stdout.includes('"phase": "ready"'),
   );
   const words = [
-    ...lab.command("svc-mgr"),
+    ...fixture.command("svc-mgr"),
     "agents",
     "single",
     "--agent-name",
@@ -105,21 +105,23 @@ test("a reader that goes away ends the watcher of a terminal although nothing ch
   ];
   const line = words.map((word) => `'${word}'`).join(" ");
   // The first line is read, then nobody reads; the agent does nothing all the while.
-  const { exitCode, stdout, stderr } = await lab.shell(`{ ${line} --json; echo "code $?" >&2; } | head -n 1`);
+  const { exitCode, stdout, stderr } = await fixture.shell(
+    `{ ${line} --json; echo "code $?" >&2; } | head -n 1`,
+  );
   expect([exitCode, stderr]).toEqual([0, "code 0\n"]);
   expect(JSON.parse(stdout)).toMatchObject({ turn: { phase: expect.any(String) } });
 }, 120_000);
 
 test("a reader that goes away ends a watcher without a word", async () => {
-  await using lab = createCliLab();
-  await launch(lab, "first");
-  const words = lab.command("svc-mgr").map((word) => `'${word}'`);
+  await using fixture = createCliFixture();
+  await launch(fixture, "first");
+  const words = fixture.command("svc-mgr").map((word) => `'${word}'`);
   const pipeline = Bun.spawn(["sh", "-c", `{ ${words.join(" ")} agents watch; echo $? >&2; } | head -n 1`], {
-    ...{ env: lab.env, cwd: lab.workdir, stdout: "pipe", stderr: "pipe" },
+    ...{ env: fixture.env, cwd: fixture.workdir, stdout: "pipe", stderr: "pipe" },
   });
   const { value } = await pipeline.stdout.getReader().read();
   const line = JSON.parse(new TextDecoder().decode(value)) as Line;
   expect(line).toMatchObject({ change: "appeared", agent: { agent_name: "first" } });
-  await launch(lab, "second");
+  await launch(fixture, "second");
   expect(await new Response(pipeline.stderr).text()).toBe("0\n");
 }, 120_000);

@@ -1,35 +1,43 @@
 import { afterAll, expect, test } from "bun:test";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
-const lab = createCliLab();
-afterAll(() => lab[Symbol.asyncDispose]());
+const fixture = createCliFixture();
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 test("where tmux is not on PATH no living agent is called gone, and nothing is ended or cleaned up", async () => {
   expect(
-    (await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "alive", "--json")).exitCode,
+    (await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "alive", "--json")).exitCode,
   ).toBe(0);
-  const blind = { env: { ...lab.env, PATH: "/nonexistent" } };
+  const blind = { env: { ...fixture.env, PATH: "/nonexistent" } };
 
-  const doctor = await lab.run("svc-mgr", ["doctor", "--fix", "--json"], blind);
+  const doctor = await fixture.run("svc-mgr", ["doctor", "--fix", "--json"], blind);
   const checks = doctor.json()["checks"] as { name: string; verdict: string; detail: string }[];
   expect(checks.find((check) => check.name === "registry")).toMatchObject({
     verdict: "warning",
     detail: expect.stringContaining("cannot determine which agents live"),
   });
-  const listed = (await lab.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
+  const listed = (await fixture.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
   expect(listed["agents"]).toMatchObject([
     {
       ...{ agent_name: "alive", lifecycle_state: "active", session_gone: false },
       problem: "tmux is not installed or not on PATH; see: svc-mgr doctor",
     },
   ]);
-  const stopped = await lab.run("svc-mgr", ["agents", "single", "--agent-name", "alive", "stop"], blind);
+  const stopped = await fixture.run("svc-mgr", ["agents", "single", "--agent-name", "alive", "stop"], blind);
   expect(stopped).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("tmux is not installed") });
 
-  const seen = (await lab.mgr("agents", "list", "--json")).json();
+  const seen = (await fixture.mgr("agents", "list", "--json")).json();
   expect(seen["agents"]).toMatchObject([
     { agent_name: "alive", lifecycle_state: "active", availability: "available" },
   ]);
-  const status = await lab.mgr("agents", "single", "--agent-name", "alive", "gateway", "status", "--json");
+  const status = await fixture.mgr(
+    "agents",
+    "single",
+    "--agent-name",
+    "alive",
+    "gateway",
+    "status",
+    "--json",
+  );
   expect(status.json()).toMatchObject({ gateway_health: "healthy" });
 });

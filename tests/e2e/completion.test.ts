@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { atPrompt, installShells, shells } from "../support/shells.ts";
 import { until } from "../support/until.ts";
 
@@ -46,12 +46,12 @@ const completed: { id: string; typed: string; want: string }[] = [
 describe.each([...shells])("%s completes", (shell) => {
   test("what is expected, evaluates nothing, and lists what may follow", async () => {
     await using at = await atPrompt(shell);
-    const home = join(at.lab.folder, "home");
+    const home = join(at.fixture.folder, "home");
     mkdirSync(join(home, "places"));
     writeFileSync(join(home, "letter"), "text");
-    const root = ["--mailbox", "--mailbox-root", join(at.lab.folder, "mail")];
+    const root = ["--mailbox", "--mailbox-root", join(at.fixture.folder, "mail")];
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "harbor", "--no-gateway"];
-    expect((await at.lab.mgr(...launch, ...root)).exitCode).toBe(0);
+    expect((await at.fixture.mgr(...launch, ...root)).exitCode).toBe(0);
     const files = new Set(readdirSync(home));
     for (const { id, typed, want } of completed) {
       await at.tab(typed);
@@ -80,37 +80,37 @@ describe("a question of a shell", () => {
     { id: "about a command that is not there", words: ["nonsense", "--flag", ""] },
     { id: "about nothing", words: [] },
   ])("is answered in silence $id", async ({ words }) => {
-    await using lab = createCliLab();
-    const answer = await lab.mgr("complete", "--", ...words);
+    await using fixture = createCliFixture();
+    const answer = await fixture.mgr("complete", "--", ...words);
     expect(answer).toMatchObject({ exitCode: 0, stderr: "" });
     expect(answer.stdout).toEndWith(":none\n");
-    expect(readdirSync(join(lab.folder, "home"))).toEqual([]);
+    expect(readdirSync(join(fixture.folder, "home"))).toEqual([]);
   });
 
   test("about a request is answered with those of the agent, the newest one first", async () => {
-    await using lab = createCliLab();
-    await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "harbor");
+    await using fixture = createCliFixture();
+    await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "harbor");
     const one = ["agents", "single", "--agent-name", "harbor"];
     const given = async (prompt: string) =>
-      String((await lab.mgr(...one, "prompt", "--prompt", prompt, "--json")).json()["request_id"]);
+      String((await fixture.mgr(...one, "prompt", "--prompt", prompt, "--json")).json()["request_id"]);
     const ids = [await given("first"), await given("second")];
     const offered = async (typed: string) => {
-      const { stdout } = await lab.mgr("complete", "--", ...one, "requests", "show", typed);
+      const { stdout } = await fixture.mgr("complete", "--", ...one, "requests", "show", typed);
       return stdout.split("\n").flatMap((line) => /^(gwreq-\S+)\tsubmit_prompt, /.exec(line)?.[1] ?? []);
     };
     expect(await offered("")).toEqual(ids.toReversed());
     expect(await offered(ids[0] ?? "")).toEqual(ids.slice(0, 1));
-    expect((await lab.mgr("complete", "--", "agents", "self", "requests", "show", "")).stdout).toBe(
+    expect((await fixture.mgr("complete", "--", "agents", "self", "requests", "show", "")).stdout).toBe(
       ":none\n",
     );
-    await lab.mgr(...one, "stop");
+    await fixture.mgr(...one, "stop");
     expect(await offered("gwreq-")).toEqual(ids.toReversed());
   });
 
   test("is answered where the registry is broken", async () => {
-    await using lab = createCliLab();
-    const env = { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: "relative" };
-    const answer = await lab.run("svc-mgr", ["complete", "--", "agents", "single", "--agent-id", ""], {
+    await using fixture = createCliFixture();
+    const env = { ...fixture.env, SVC_GLOBAL_REGISTRY_DIR: "relative" };
+    const answer = await fixture.run("svc-mgr", ["complete", "--", "agents", "single", "--agent-id", ""], {
       env,
     });
     expect(answer).toMatchObject({ exitCode: 0, stdout: ":none\n", stderr: "" });
@@ -123,9 +123,9 @@ describe("a script", () => {
     { words: ["completion", "zsh"] },
     { words: ["completion", "fish"] },
   ])("$words.1 says how to use it, of each program", async ({ words }) => {
-    await using lab = createCliLab();
+    await using fixture = createCliFixture();
     for (const program of ["svc-mgr", "svc-gateway", "svc-coord"] as const) {
-      const script = await lab.run(program, words);
+      const script = await fixture.run(program, words);
       expect(script).toMatchObject({ exitCode: 0, stderr: "" });
       expect(script.stdout).toMatch(new RegExp(`^# .*completion of ${program}. To use it:\\n#   now: `, "m"));
       expect(script.stdout).not.toContain("eval");

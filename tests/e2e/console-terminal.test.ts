@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { TerminalMessage, ViewerMessage } from "../../src/protocol/console.ts";
-import { createBuiltLab } from "../support/built-agent.ts";
+import { createBuiltFixture } from "../support/built-agent.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
@@ -34,10 +34,18 @@ async function watch(url: string, headers: Record<string, string> = {}) {
 
 describe("the live terminal", () => {
   test("is typed into under a lease that the queue respects and that can be taken back", async () => {
-    await using lab = createBuiltLab(dist);
-    const launched = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "typist", "--json");
+    await using fixture = createBuiltFixture(dist);
+    const launched = await fixture.mgr(
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "typist",
+      "--json",
+    );
     expect(launched.exitCode).toBe(0);
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     const at = `${server.baseUrl.replace("http", "ws")}/svc/agents/typist/gateway/terminal/socket`;
 
     // A page of another origin gets none, and an unknown agent has none.
@@ -67,7 +75,7 @@ describe("the live terminal", () => {
     await until("both to see it", () => [ann, bob].every((one) => one.text().includes("ann")));
 
     // The queue waits, says why, and goes on afterwards.
-    await lab.mgr(...single, "prompt", "--prompt", "from the queue");
+    await fixture.mgr(...single, "prompt", "--prompt", "from the queue");
     const status = async () => (await server.ask("/svc/agents/typist/gateway")).body;
     await until("the queue to wait", async () =>
       JSON.stringify(await status()).includes('"reason":"typing_lease"'),
@@ -89,9 +97,9 @@ describe("the live terminal", () => {
   });
 
   test("a lease ends with its viewer", async () => {
-    await using lab = createBuiltLab(dist);
-    await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "typist", "--json");
-    await using server = await startCoordinator(lab);
+    await using fixture = createBuiltFixture(dist);
+    await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "typist", "--json");
+    await using server = await startCoordinator(fixture);
     const at = `${server.baseUrl.replace("http", "ws")}/svc/agents/typist/gateway/terminal/socket`;
     const held = async () =>
       (await server.ask("/svc/agents/typist/gateway/control/typing-lease")).body["lease"];

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { ScreenEvent } from "../../src/protocol/console.ts";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
-import { createBuiltLab } from "../support/built-agent.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import { createBuiltFixture } from "../support/built-agent.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
@@ -14,8 +14,8 @@ const html = { headers: { accept: "text/html" } };
 
 const get = (url: string, init: RequestInit = {}) => fetch(url, { ...init, proxy: false } as RequestInit);
 
-async function launch(lab: CliLab, name: string): Promise<string> {
-  const launched = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", name, "--json");
+async function launch(fixture: CliFixture, name: string): Promise<string> {
+  const launched = await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", name, "--json");
   if (launched.exitCode !== 0) throw new Error(launched.stderr);
   return String(launched.json()["agent_id"]);
 }
@@ -51,8 +51,8 @@ async function readScreens(
 
 describe("the console", () => {
   test("`svc console` starts a server when none runs, and finds it again", async () => {
-    await using lab = createBuiltLab(dist);
-    const first = await lab.run("svc", ["console"]);
+    await using fixture = createBuiltFixture(dist);
+    const first = await fixture.run("svc", ["console"]);
     expect([first.exitCode, first.stderr]).toEqual([0, ""]);
     const url = first.stdout.trim();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
@@ -60,7 +60,7 @@ describe("the console", () => {
       const page = await (await get(url, html)).text();
       const script = /src="([^"]+\.js)"/.exec(page)?.[1] ?? "";
       expect((await get(new URL(script, url).href)).status).toBe(200);
-      const again = await lab.mgr("console", "--json");
+      const again = await fixture.mgr("console", "--json");
       expect(again.json()).toEqual({
         schema_version: 1,
         url,
@@ -73,9 +73,9 @@ describe("the console", () => {
   });
 
   test("where a token is asked for, the link signs in once and is written nowhere", async () => {
-    await using lab = createBuiltLab(dist);
-    await using server = await startCoordinator(lab, { env: { SVC_COORD_TOKEN: "a-secret-token" } });
-    const said = await lab.mgr("console", "--json");
+    await using fixture = createBuiltFixture(dist);
+    await using server = await startCoordinator(fixture, { env: { SVC_COORD_TOKEN: "a-secret-token" } });
+    const said = await fixture.mgr("console", "--json");
     const { url, expires_at_utc } = said.json() as Record<string, string>;
     expect(url).toStartWith(`${server.baseUrl}/svc/console/sign-in?code=`);
     expect(expires_at_utc).toBeString();
@@ -86,7 +86,7 @@ describe("the console", () => {
     expect((await server.request("/svc/agents", { headers: own })).status).toBe(200);
     expect((await get(url ?? "", html)).status).toBe(403);
     const secrets = [code, cookie.split("=")[1] ?? "", "a-secret-token"];
-    const written = readdirSync(lab.folder, { recursive: true, withFileTypes: true })
+    const written = readdirSync(fixture.folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(log|jsonl)$/.test(entry.name))
       .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"));
     expect(written.length).toBeGreaterThan(0);
@@ -96,16 +96,16 @@ describe("the console", () => {
   });
 
   test("the screens of agents come as rows, through their gateways and a restart of one", async () => {
-    await using lab = createBuiltLab(dist);
-    const [one, other] = await Promise.all([launch(lab, "one"), launch(lab, "other")]);
-    await using server = await startCoordinator(lab);
+    await using fixture = createBuiltFixture(dist);
+    const [one, other] = await Promise.all([launch(fixture, "one"), launch(fixture, "other")]);
+    await using server = await startCoordinator(fixture);
     const url = `${server.baseUrl}/svc/console/screens/events?agents=${one},${other},nobody`;
     const textOf = (events: ScreenEvent[], id: string) =>
       JSON.stringify(events.filter((event) => event.kind === "screen" && event.agent_id === id));
     const events = await readScreens(
       url,
       (seen) => textOf(seen, one ?? "").includes("heard-me") && textOf(seen, other ?? "").includes("runs"),
-      () => lab.mgr("agents", "single", "--agent-name", "one", "prompt", "--prompt", "say heard-me"),
+      () => fixture.mgr("agents", "single", "--agent-name", "one", "prompt", "--prompt", "say heard-me"),
     );
     const wholes = events.filter((event) => event.kind === "screen" && event.whole);
     expect(wholes.map((event) => event.agent_id).sort()).toEqual([one, other].sort());
@@ -113,13 +113,13 @@ describe("the console", () => {
       expect.objectContaining({ kind: "screen_absent", agent_id: "nobody" }) as ScreenEvent,
     );
     const single = ["agents", "single", "--agent-name", "other"];
-    const detach = () => lab.mgr(...single, "gateway", "detach");
+    const detach = () => fixture.mgr(...single, "gateway", "detach");
     await readScreens(
       `${server.baseUrl}/svc/console/screens/events?agents=${other}`,
       (seen) => seen.some(({ kind }) => kind === "screen_absent"),
       detach,
     );
-    await lab.mgr(...single, "gateway", "attach");
+    await fixture.mgr(...single, "gateway", "attach");
     await until("the screen to be there again", async () => {
       const seen = await readScreens(
         `${server.baseUrl}/svc/console/screens/events?agents=other`,

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
 type Launched = Record<string, string>;
 
-async function launch(lab: CliLab, name: string, ...flags: string[]): Promise<Launched> {
+async function launch(fixture: CliFixture, name: string, ...flags: string[]): Promise<Launched> {
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
-  const run = await lab.mgr(...words);
+  const run = await fixture.mgr(...words);
   if (run.exitCode !== 0) throw new Error(`launch ${name}: ${run.stderr}`);
   return run.json() as Launched;
 }
@@ -27,19 +27,19 @@ const ready = (at: CoordServer, ref: string) =>
 
 describe("one server over all agents", () => {
   test("agents with and without a gateway, headless, stopped and abandoned are each reported as they are", async () => {
-    await using lab = createCliLab();
-    await using at = await startCoordinator(lab);
+    await using fixture = createCliFixture();
+    await using at = await startCoordinator(fixture);
     expect(await at.ask("/svc/agents")).toEqual({ status: 200, body: { agents: [] } });
 
-    const one = await launch(lab, "one", "--mailbox");
-    await launch(lab, "two", "--mailbox");
-    await launch(lab, "bare", "--no-gateway");
-    await launch(lab, "batch", "--headless", "--no-gateway");
-    await launch(lab, "old", "--no-gateway");
-    const left = await launch(lab, "left", "--gateway-background", "--mailbox");
+    const one = await launch(fixture, "one", "--mailbox");
+    await launch(fixture, "two", "--mailbox");
+    await launch(fixture, "bare", "--no-gateway");
+    await launch(fixture, "batch", "--headless", "--no-gateway");
+    await launch(fixture, "old", "--no-gateway");
+    const left = await launch(fixture, "left", "--gateway-background", "--mailbox");
     expect((await at.ask("/svc/agents/old/stop", null)).status).toBe(200);
-    lab.kill(gatewayPid(left));
-    await until("the gateway to be gone", async () => !lab.alive(gatewayPid(left)));
+    fixture.kill(gatewayPid(left));
+    await until("the gateway to be gone", async () => !fixture.alive(gatewayPid(left)));
 
     const { body } = await at.ask("/svc/agents");
     const told = (body["agents"] as Record<string, unknown>[]).map((agent) => [
@@ -144,10 +144,10 @@ describe("one server over all agents", () => {
   }, 120_000);
 
   test("a gateway that hangs costs its own request a timeout and no other request anything", async () => {
-    await using lab = createCliLab();
-    await using at = await startCoordinator(lab);
-    const hanging = await launch(lab, "hanging", "--gateway-background");
-    await launch(lab, "well");
+    await using fixture = createCliFixture();
+    await using at = await startCoordinator(fixture);
+    const hanging = await launch(fixture, "hanging", "--gateway-background");
+    await launch(fixture, "well");
     const known = await at.ask("/svc/agents/hanging/gateway/tui/state");
     expect(known.status).toBe(200);
     const pid = gatewayPid(hanging);
@@ -184,8 +184,8 @@ describe("one server over all agents", () => {
   }, 120_000);
 
   test("the stream of all agents reports agents and gateways that come, and resumes", async () => {
-    await using lab = createCliLab();
-    await using at = await startCoordinator(lab);
+    await using fixture = createCliFixture();
+    await using at = await startCoordinator(fixture);
     const left = new AbortController();
     const reply = await at.request("/svc/events", { signal: left.signal });
     const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
@@ -198,15 +198,15 @@ describe("one server over all agents", () => {
       }
     })().catch(() => {});
     await until("the stream to be open", async () => text.includes(": connected"));
-    const agent = await launch(lab, "seen", "--gateway-background");
+    const agent = await launch(fixture, "seen", "--gateway-background");
     await until("the agent and its gateway to be told", async () =>
       ["agent_seen", "gateway_connected", "terminal_state"].every((kind) =>
         text.includes(`event: ${kind}\n`),
       ),
     );
-    lab.kill(gatewayPid(agent));
+    fixture.kill(gatewayPid(agent));
     await until("the loss to be told", async () => text.includes("event: gateway_lost\n"));
-    const again = await lab.mgr(
+    const again = await fixture.mgr(
       ...["agents", "single", "--agent-name", "seen", "gateway", "attach", "--background"],
     );
     expect(again.exitCode).toBe(0);
@@ -238,15 +238,15 @@ describe("one server over all agents", () => {
 
 describe("the server itself", () => {
   test("says where it is, is alone at its port, and leaves no record behind", async () => {
-    await using lab = createCliLab();
-    const at = await startCoordinator(lab);
+    await using fixture = createCliFixture();
+    const at = await startCoordinator(fixture);
     const record = join(at.ready["server_root"] ?? "", "run/current-instance.json");
     // By its start clients tell this process from another with its id; it is of no use over HTTP.
     const { process_start: start, ...rest } = JSON.parse(readFileSync(record, "utf8"));
     expect(start).toEqual(expect.any(String));
     expect(rest).toEqual((await at.ask("/svc/coord/current-instance")).body);
     const port = new URL(at.baseUrl).port;
-    const second = await lab.run("svc-coord", ["serve", "--port", port]);
+    const second = await fixture.run("svc-coord", ["serve", "--port", port]);
     expect([second.exitCode, second.stderr]).toEqual([1, expect.stringContaining("already in use")]);
     expect(await at.ask("/svc/coord/shutdown", null)).toEqual({ status: 200, body: { status: "ok" } });
     expect(await at.exited).toBe(0);
@@ -254,8 +254,8 @@ describe("the server itself", () => {
   }, 120_000);
 
   test("asks for the token it was given and keeps it where only its user reads", async () => {
-    await using lab = createCliLab();
-    await using at = await startCoordinator(lab, { env: { SVC_COORD_TOKEN: "secret" } });
+    await using fixture = createCliFixture();
+    await using at = await startCoordinator(fixture, { env: { SVC_COORD_TOKEN: "secret" } });
     expect((await at.request("/svc/agents")).status).toBe(401);
     expect((await at.request("/health")).status).toBe(200);
     const headers = { authorization: "Bearer secret" };
@@ -267,22 +267,22 @@ describe("the server itself", () => {
   }, 120_000);
 
   test("refuses an open address without a token", async () => {
-    await using lab = createCliLab();
-    const run = await lab.run("svc-coord", ["serve", "--host", "0.0.0.0", "--port", "0"]);
+    await using fixture = createCliFixture();
+    const run = await fixture.run("svc-coord", ["serve", "--host", "0.0.0.0", "--port", "0"]);
     expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining("SVC_COORD_TOKEN")]);
   }, 120_000);
 
   test("makes a headless agent from its definition, and refuses what does not fit before anything is made", async () => {
-    await using lab = createCliLab();
-    await using at = await startCoordinator(lab);
-    const definition = join(lab.folder, "definition");
+    await using fixture = createCliFixture();
+    await using at = await startCoordinator(fixture);
+    const definition = join(fixture.folder, "definition");
     mkdirSync(join(definition, "roles/reviewer"), { recursive: true });
     writeFileSync(join(definition, "roles/reviewer/system-prompt.md"), "You review.\n");
     const brain = join(definition, "brain.yaml");
     writeFileSync(brain, "schema_version: 3\ninputs:\n  tool: demo\n");
     const good = {
       tool: "demo",
-      working_directory: lab.workdir,
+      working_directory: fixture.workdir,
       agent_def_dir: definition,
       brain_manifest_path: brain,
       role_name: "reviewer",
@@ -292,7 +292,7 @@ describe("the server itself", () => {
     const odd = join(definition, "odd.yaml");
     writeFileSync(odd, "schema_version: 2\ninputs: {tool: demo}\n");
     for (const change of [
-      { working_directory: join(lab.folder, "none") },
+      { working_directory: join(fixture.folder, "none") },
       { agent_def_dir: brain },
       { brain_manifest_path: join(definition, "none.yaml") },
       { brain_manifest_path: odd },
@@ -307,7 +307,7 @@ describe("the server itself", () => {
     }
     expect((await at.ask("/svc/agents")).body).toEqual({ agents: [] });
 
-    const mailbox = { filesystem_root: join(lab.folder, "mail"), address: "review@svc.localhost" };
+    const mailbox = { filesystem_root: join(fixture.folder, "mail"), address: "review@svc.localhost" };
     const made = await launchWith({ mailbox });
     expect(made).toMatchObject({ status: 200, body: { success: true, identity: { transport: "headless" } } });
     const manifest = JSON.parse(readFileSync(String(made.body["manifest_path"]), "utf8"));

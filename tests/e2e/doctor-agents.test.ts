@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { launched } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 const one = "agents single --agent-name worker";
@@ -15,8 +15,8 @@ test("doctor names an agent whose gateway died, and does not send those who have
   expect(well.stdout).not.toContain("Begin with");
   expect(well.stdout).toContain("svc-mgr agents list");
   const pid = at.gatewayPid();
-  at.lab.kill(pid);
-  await until("the gateway's end", () => !at.lab.alive(pid));
+  at.fixture.kill(pid);
+  await until("the gateway's end", () => !at.fixture.alive(pid));
   const { checks } = (await at.type("doctor --json")).json() as unknown as Diagnosis;
   expect(checks.filter(({ name }) => name === "agent worker")).toEqual([
     {
@@ -29,23 +29,23 @@ test("doctor names an agent whose gateway died, and does not send those who have
 }, 120_000);
 
 test("a port that is taken is refused before anything is launched", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   try {
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
-    const run = await lab.mgr(...launch, "--gateway-port", String(other.port));
+    const run = await fixture.mgr(...launch, "--gateway-port", String(other.port));
     expect([run.exitCode, run.stdout]).toEqual([1, ""]);
     expect(run.stderr).toContain("nothing was launched");
-    expect(await lab.sessions()).toEqual([]);
-    expect((await lab.mgr("agents", "list", "--state", "all", "--json")).json()["agents"]).toEqual([]);
+    expect(await fixture.sessions()).toEqual([]);
+    expect((await fixture.mgr("agents", "list", "--state", "all", "--json")).json()["agents"]).toEqual([]);
   } finally {
     await other.stop(true);
   }
 }, 60_000);
 
 test("a join from outside tmux names the command for there", async () => {
-  await using lab = createCliLab();
-  const run = await lab.mgr("agents", "self", "join", "--agent-name", "worker");
+  await using fixture = createCliFixture();
+  const run = await fixture.mgr("agents", "self", "join", "--agent-name", "worker");
   expect(run.exitCode).toBe(1);
   expect(run.stderr).toContain("svc-gateway join --tmux-session SESSION --agent-name worker");
 }, 60_000);

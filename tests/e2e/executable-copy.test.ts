@@ -3,33 +3,37 @@ import { copyFileSync, lstatSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 const built = join(import.meta.dir, "../../dist/svc-gateway");
 
 test("a copy of the executable named svc-mgr launches an agent and its gateway all by itself", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const processes = createProcesses({ steps: quietSteps });
-  const copy = join(lab.folder, "svc-mgr");
+  const copy = join(fixture.folder, "svc-mgr");
   copyFileSync(built, copy);
   const mgr = (...words: string[]) =>
-    processes.run([copy, ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 60_000 });
+    processes.run([copy, ...words, "--json"], { env: fixture.env, cwd: fixture.workdir, timeoutMs: 60_000 });
   const launch = await mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker");
   expect(launch.stderr).toBe("");
   expect(JSON.parse(launch.stdout)).toMatchObject({ tool: "demo", gateway_port: expect.any(Number) });
   const stop = await mgr("agents", "single", "--agent-name", "worker", "stop");
   expect(JSON.parse(stop.stdout)).toMatchObject({ success: true, gateway: "stopped" });
-  expect(await lab.sessions()).toEqual([]);
+  expect(await fixture.sessions()).toEqual([]);
 }, 120_000);
 
 test("a copy checks a file of profiles on the recorded screens, without a checkout", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const processes = createProcesses({ steps: quietSteps });
-  const copy = join(lab.folder, "svc-mgr");
+  const copy = join(fixture.folder, "svc-mgr");
   copyFileSync(built, copy);
   const mgr = (...words: string[]) =>
-    processes.run([copy, "tools", ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 60_000 });
-  const file = join(lab.folder, "profiles.json");
+    processes.run([copy, "tools", ...words, "--json"], {
+      env: fixture.env,
+      cwd: fixture.workdir,
+      timeoutMs: 60_000,
+    });
+  const file = join(fixture.folder, "profiles.json");
   writeFileSync(file, (await mgr("show", "--tool", "claude")).stdout);
   const screens = join(import.meta.dir, "../screens/claude");
   const recordings = readdirSync(screens).flatMap((version) =>
@@ -46,12 +50,12 @@ test("a copy checks a file of profiles on the recorded screens, without a checko
 test.each(["svc-gateway", "svc-coord", "svc-mgr", "svc"])(
   "%s is a file that works when it is copied alone",
   async (name) => {
-    await using lab = createCliLab();
+    await using fixture = createCliFixture();
     const original = join(import.meta.dir, "../../dist", name);
     expect(lstatSync(original).isFile()).toBe(true);
-    const copy = join(lab.folder, name);
+    const copy = join(fixture.folder, name);
     copyFileSync(original, copy);
-    const { env, workdir: cwd } = lab;
+    const { env, workdir: cwd } = fixture;
     const run = await createProcesses({ steps: quietSteps }).run([copy, "--help"], {
       env,
       cwd,

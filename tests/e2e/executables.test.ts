@@ -3,24 +3,24 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { json } from "../support/http-surface.ts";
 
 const dist = join(import.meta.dirname, "../../dist");
 const processes = createProcesses({ steps: quietSteps });
 
 /** A machine with our executables and tmux, and nothing else: no Bun, no Node, no node_modules. */
-function bareMachine(lab: CliLab) {
-  const bin = join(lab.folder, "bin");
+function bareMachine(fixture: CliFixture) {
+  const bin = join(fixture.folder, "bin");
   mkdirSync(bin);
   symlinkSync(processes.which("tmux") ?? "", join(bin, "tmux"));
-  const env = { PATH: bin, HOME: lab.folder, SVC_TMUX_SOCKET: lab.socket };
+  const env = { PATH: bin, HOME: fixture.folder, SVC_TMUX_SOCKET: fixture.socket };
   return {
     env,
     async run(program: "svc-mgr" | "svc-gateway" | "svc-coord" | "svc", ...words: string[]) {
       const run = await processes.run([join(dist, program), ...words], {
         env,
-        cwd: lab.workdir,
+        cwd: fixture.workdir,
         timeoutMs: 60_000,
       });
       return { ...run, json: () => JSON.parse(run.stdout) as Record<string, unknown> };
@@ -29,8 +29,8 @@ function bareMachine(lab: CliLab) {
 }
 
 test("with tmux and nothing else svc-mgr launches an agent, prompts, lists and stops it", async () => {
-  await using lab = createCliLab();
-  const machine = bareMachine(lab);
+  await using fixture = createCliFixture();
+  const machine = bareMachine(fixture);
   const agent = ["agents", "single", "--agent-name", "worker"];
 
   const launch = await machine.run(
@@ -64,17 +64,17 @@ test("with tmux and nothing else svc-mgr launches an agent, prompts, lists and s
     const stop = await machine.run("svc-mgr", ...agent, "stop", "--json");
     expect(stop.json()).toMatchObject({ success: true, gateway: "stopped" });
   }
-  expect(await lab.sessions()).toEqual([]);
+  expect(await fixture.sessions()).toEqual([]);
 }, 120_000);
 
 test("svc-coord serves there and forwards to a gateway", async () => {
-  await using lab = createCliLab();
-  const machine = bareMachine(lab);
+  await using fixture = createCliFixture();
+  const machine = bareMachine(fixture);
   const launch = await machine.run("svc-mgr", "agents", "launch", "--tool", "demo", "--agent-name", "worker");
   expect([launch.exitCode, launch.stderr]).toEqual([0, ""]);
   const server = Bun.spawn([join(dist, "svc-coord"), "serve", "--port", "0", "--json"], {
     env: machine.env,
-    cwd: lab.workdir,
+    cwd: fixture.workdir,
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -106,8 +106,8 @@ test("svc-coord serves there and forwards to a gateway", async () => {
 test.each(["svc-mgr", "svc-gateway", "svc-coord", "svc"] as const)(
   "%s reports its version and its help there",
   async (program) => {
-    await using lab = createCliLab();
-    const machine = bareMachine(lab);
+    await using fixture = createCliFixture();
+    const machine = bareMachine(fixture);
     for (const flag of ["--version", "--help"]) {
       const run = await machine.run(program, flag);
       expect([flag, run.exitCode, run.stderr]).toEqual([flag, 0, ""]);

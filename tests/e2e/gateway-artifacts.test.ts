@@ -6,7 +6,7 @@ import { GatewayEvent } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { createClock } from "../../src/system/clock.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 const token = "tok-5e1f-not-to-be-seen";
@@ -33,11 +33,11 @@ const living = [
 ];
 const live = ["run/challenge-key", "run/current-instance.json", "run/gateway.pid", "run/token"];
 
-async function serve(lab: CliLab, umask: string, args: string[]) {
-  const command = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh", ...lab.command("svc-gateway"), ...args];
+async function serve(fixture: CliFixture, umask: string, args: string[]) {
+  const command = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh", ...fixture.command("svc-gateway"), ...args];
   const child = Bun.spawn(command, {
-    env: { ...lab.env, SVC_GATEWAY_TOKEN: token },
-    cwd: lab.workdir,
+    env: { ...fixture.env, SVC_GATEWAY_TOKEN: token },
+    cwd: fixture.workdir,
     stdin: "ignore",
     stdout: "ignore",
     stderr: "inherit",
@@ -70,8 +70,8 @@ const filesBelow = (folder: string) =>
 
 describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask %s", (umask) => {
   test("is all there, for its owner only, and says nothing it must not", async () => {
-    await using lab = createCliLab();
-    const launched = await lab.mgr(
+    await using fixture = createCliFixture();
+    const launched = await fixture.mgr(
       ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--json"],
     );
     expect(launched.exitCode).toBe(0);
@@ -80,7 +80,7 @@ describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask 
     const path = (name: string) => join(gatewayRoot, name);
     const json = (name: string) => JSON.parse(readFileSync(path(name), "utf8")) as Record<string, unknown>;
 
-    const first = await serve(lab, umask, ["serve", "--session-root", sessionRoot]);
+    const first = await serve(fixture, umask, ["serve", "--session-root", sessionRoot]);
     await until("the first gateway", () => existsSync(path("run/gateway.pid")));
     await first.stop();
     writeFileSync(
@@ -88,7 +88,7 @@ describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask 
       renderJson({ ...json("desired-config.json"), desired_diagnostic_logging: { enabled: true } }),
     );
 
-    const second = await serve(lab, umask, ["serve", "--session-root", sessionRoot]);
+    const second = await serve(fixture, umask, ["serve", "--session-root", sessionRoot]);
     await until("the second gateway", () => existsSync(path("run/gateway.pid")));
     const { host, port } = json("run/current-instance.json");
     const client = createGatewayClient({
@@ -118,7 +118,7 @@ describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask 
     for (const name of live) expect(existsSync(path(name))).toBe(false);
     expect(json("state.json")["gateway_health"]).toBe("not_attached");
     expect(looseModes(sessionRoot)).toEqual([]);
-    expect(looseModes(join(lab.env["HOME"] ?? "", ".local/state/svc"))).toEqual([]);
+    expect(looseModes(join(fixture.env["HOME"] ?? "", ".local/state/svc"))).toEqual([]);
     for (const name of filesBelow(gatewayRoot).filter((name) => !name.startsWith("queue.sqlite"))) {
       const text = readFileSync(path(name), "utf8");
       expect([name, text.includes(token), text.includes(prompt)]).toEqual([name, false, false]);

@@ -1,23 +1,23 @@
 import { afterAll, expect, test } from "bun:test";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
-const lab = createCliLab();
-afterAll(() => lab[Symbol.asyncDispose]());
+const fixture = createCliFixture();
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 test("a gateway that is asked to stop while it starts leaves cleanly, at any moment of the start", async () => {
-  const launched = await lab.mgr(
+  const launched = await fixture.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "brief", "--no-gateway", "--json"],
   );
   const serve = [
-    ...lab.command("svc-gateway"),
+    ...fixture.command("svc-gateway"),
     "serve",
     "--session-root",
     String(launched.json()["session_root"]),
   ];
   for (const afterMs of [0, 40, 80, 120, 160, 200, 260, 400]) {
     const child = Bun.spawn(serve, {
-      env: lab.env,
-      cwd: lab.workdir,
+      env: fixture.env,
+      cwd: fixture.workdir,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",

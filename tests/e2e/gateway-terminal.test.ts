@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
-const lab = createCliLab();
-const log = join(lab.folder, "agent.jsonl");
+const fixture = createCliFixture();
+const log = join(fixture.folder, "agent.jsonl");
 let base = "";
 
 // biome-ignore lint/suspicious/noExplicitAny: replies are asserted field by field.
@@ -25,12 +25,12 @@ const prompt = (text: string, more: object = {}) =>
   call("/v1/control/prompt", { schema_version: 2, prompt: text, ...more });
 
 beforeAll(async () => {
-  const launched = await lab.mgr(
+  const launched = await fixture.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "t", "--json", "--", "--log", log],
   );
   base = String(launched.json()["gateway_base_url"]);
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe("a gateway beside the scripted agent", () => {
   test("a wait resolves when the agent is ready, and says false when the time is over first", async () => {
@@ -112,7 +112,7 @@ describe("a gateway beside the scripted agent", () => {
     await waitFor("ready");
     expect((await prompt("/exit")).status).toBe(200);
     const [started] = (await heard()).flatMap((one) => (one.kind === "started" ? [one.pid] : []));
-    await until("the agent to have left", () => started && !lab.alive(started));
+    await until("the agent to have left", () => started && !fixture.alive(started));
     const gone = await prompt("rm -rf nothing");
     expect([gone.status, gone.body.detail.error_code]).toEqual([503, "unavailable"]);
     expect((await call("/v1/requests", { kind: "interrupt" })).status).toBe(503);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBuiltLab } from "../support/built-agent.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import { createBuiltFixture } from "../support/built-agent.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { installNodePackages, installPythonPackage, runForeign } from "../support/foreign-packages.ts";
 
 // Clients that others generate from the document of a live gateway, used as their users would.
@@ -11,21 +11,21 @@ const typescript = { "openapi-typescript": "7.13.0", "openapi-fetch": "0.17.0", 
 const python = { name: "openapi-python-client", version: "0.29.1", purpose: "the generated Python client" };
 const scripts = join(import.meta.dir, "../support/generated-clients");
 
-let lab: CliLab;
+let fixture: CliFixture;
 let baseUrl = "";
 beforeAll(async () => {
   await Promise.all([installNodePackages("openapi-typescript", typescript), installPythonPackage(python)]);
-  lab = createBuiltLab(join(import.meta.dir, "../../dist"));
-  const mailbox = ["--mailbox", "--mailbox-root", join(lab.folder, "mail")];
+  fixture = createBuiltFixture(join(import.meta.dir, "../../dist"));
+  const mailbox = ["--mailbox", "--mailbox-root", join(fixture.folder, "mail")];
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", ...mailbox];
-  const launched = await lab.mgr(...words, "--gateway-background", "--json");
+  const launched = await fixture.mgr(...words, "--gateway-background", "--json");
   if (launched.exitCode !== 0) throw new Error(`launch: ${launched.stderr}`);
   const record = join(String(launched.json()["session_root"]), "gateway", "run", "current-instance.json");
   baseUrl = `http://127.0.0.1:${(JSON.parse(readFileSync(record, "utf8")) as { port: number }).port}`;
   const document = await (await fetch(`${baseUrl}/openapi.json`)).text();
-  writeFileSync(join(lab.folder, "openapi.json"), document);
+  writeFileSync(join(fixture.folder, "openapi.json"), document);
 }, 240_000);
-afterAll(() => lab?.[Symbol.asyncDispose]());
+afterAll(() => fixture?.[Symbol.asyncDispose]());
 
 const address = "worker@svc.localhost";
 const environment = () => ({ ...process.env, NO_PROXY: "127.0.0.1", PYTHONDONTWRITEBYTECODE: "1" });
@@ -33,7 +33,7 @@ const environment = () => ({ ...process.env, NO_PROXY: "127.0.0.1", PYTHONDONTWR
 test("a client with the types of openapi-typescript compiles, prompts and mails", async () => {
   const packages = await installNodePackages("openapi-typescript", typescript);
   const bin = (name: string) => join(packages, "node_modules", ".bin", name);
-  const folder = lab.folder;
+  const folder = fixture.folder;
   symlinkSync(join(packages, "node_modules"), join(folder, "node_modules"));
   await runForeign([process.execPath, bin("openapi-typescript"), "openapi.json", "-o", "gateway.d.ts"], {
     cwd: folder,
@@ -65,7 +65,7 @@ test("a client with the types of openapi-typescript compiles, prompts and mails"
 
 test("a client made by openapi-python-client prompts and mails, and nothing of the document was left out", async () => {
   const bin = await installPythonPackage(python);
-  const folder = lab.folder;
+  const folder = fixture.folder;
   const generate = [
     "generate",
     "--path",

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
-import { createHostileLab } from "../support/hostile/lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
+import { createHostileFixture } from "../support/hostile/fixture.ts";
 import { until } from "../support/until.ts";
 
 /** What the contract of headless turns promises, whatever runs them. */
 describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (tool) => {
-  let agent: HeadlessAgentLab;
+  let agent: HeadlessAgentFixture;
   beforeAll(async () => {
-    agent = await launchHeadless({ tool, lab: await createHostileLab() });
+    agent = await launchHeadless({ tool, fixture: await createHostileFixture() });
   });
   afterAll(() => agent[Symbol.asyncDispose]());
 
@@ -103,7 +103,7 @@ describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (t
     const interrupt = await agent.mgr("interrupt", "--json");
     expect(interrupt.json()).toMatchObject({ success: true, disposition: "accepted" });
     expect(await agent.ended("stubborn")).toMatchObject({ status: "interrupted" });
-    expect(tree.filter((one) => agent.lab.alive(one.pid))).toEqual([]);
+    expect(tree.filter((one) => agent.fixture.alive(one.pid))).toEqual([]);
     expect(await agent.settled(request)).toMatchObject({ result_json: { outcome: "interrupted" } });
   }, 120_000);
 
@@ -111,7 +111,7 @@ describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (t
     const request = await agent.submit("long", "work on\nSLOW 3000");
     await agent.running("long");
     process.kill(agent.gatewayPid(), "SIGKILL");
-    await until("the gateway's end", () => !agent.lab.alive(agent.gatewayPid()));
+    await until("the gateway's end", () => !agent.fixture.alive(agent.gatewayPid()));
     await agent.revive();
     expect(await agent.ended("long")).toMatchObject({ status: "completed" });
     expect(await agent.settled(request)).toMatchObject({ state: "completed", turn_id: "long" });
@@ -122,7 +122,7 @@ describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (t
     const { runner_pid: runner, child_pid: child } = await agent.running("left");
     process.kill(runner, "SIGKILL");
     expect(await agent.ended("left")).toMatchObject({ status: "failed", decided_by: "missing_evidence" });
-    await until("the tool's end", () => !agent.lab.alive(child));
+    await until("the tool's end", () => !agent.fixture.alive(child));
     await agent.submit("after-left", "still there?");
     expect(await agent.ended("after-left")).toMatchObject({ status: "completed" });
   });
@@ -132,8 +132,8 @@ describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (t
     const { runner_pid: runner, child_pid: child } = await agent.running("last");
     const stop = await agent.mgr("stop", "--json");
     expect(stop.json()).toMatchObject({ success: true, turn_id: "last", surviving_pids: [] });
-    expect(await agent.lab.alive(runner)).toBe(false);
-    expect(await agent.lab.alive(child)).toBe(false);
+    expect(await agent.fixture.alive(runner)).toBe(false);
+    expect(await agent.fixture.alive(child)).toBe(false);
     expect(JSON.parse(agent.file("last", "result.json") ?? "{}")).toMatchObject({ status: "interrupted" });
   });
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { instanceMarkOf } from "../../src/services/headless/turn-request.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** The prompt behind a running turn is lost or run by a race: once proves nothing. */
@@ -15,11 +15,11 @@ const failedByReconciling = {
 };
 const queueIsClosed = "its queue is closed";
 
-const admissionOf = async (agent: HeadlessAgentLab) =>
+const admissionOf = async (agent: HeadlessAgentFixture) =>
   (await agent.call("/v1/status")).body["request_admission"];
 
 /** A turn that runs and a prompt that waits behind it: their requests. */
-async function occupy(agent: HeadlessAgentLab, round: number) {
+async function occupy(agent: HeadlessAgentFixture, round: number) {
   const running = await agent.submit(`runs-${round}`, "SLOW 600000");
   const waiting = await agent.submit(`waits-${round}`, `must wait ${round}`);
   await agent.running(`runs-${round}`);
@@ -27,7 +27,7 @@ async function occupy(agent: HeadlessAgentLab, round: number) {
 }
 
 /** What the tool was asked, after a turn behind which nothing can be under way any more. */
-async function heardWithLast(agent: HeadlessAgentLab, turnId: string): Promise<string[]> {
+async function heardWithLast(agent: HeadlessAgentFixture, turnId: string): Promise<string[]> {
   await agent.submit(turnId, "FAST");
   expect(await agent.ended(turnId)).toMatchObject({ status: "completed" });
   return agent.runs().map((run) => run.prompt);
@@ -81,22 +81,22 @@ describe("a relaunch beside a turn that runs and a prompt that waits", () => {
   }, 180_000);
 });
 
-const lifeIn = (agent: HeadlessAgentLab) =>
+const lifeIn = (agent: HeadlessAgentFixture) =>
   instanceMarkOf(JSON.parse(readFileSync(join(agent.sessionRoot, "manifest.json"), "utf8")) as Manifest);
 
 /** Begins a relaunch and kills `victim` with its first change on disk. Resolves with the end of the relaunch. */
-async function relaunchUnderFire(agent: HeadlessAgentLab, victim: "relaunch" | "gateway") {
+async function relaunchUnderFire(agent: HeadlessAgentFixture, victim: "relaunch" | "gateway") {
   const former = lifeIn(agent);
-  const { command, env, workdir } = agent.lab;
+  const { command, env, workdir } = agent.fixture;
   const words = ["agents", "single", "--agent-name", agent.name, "relaunch"];
   const relaunch = Bun.spawn([...command("svc-mgr"), ...words], { env, cwd: workdir, stderr: "ignore" });
   await until("the new life", () => lifeIn(agent) !== former);
-  agent.lab.kill(victim === "relaunch" ? relaunch.pid : agent.gatewayPid());
+  agent.fixture.kill(victim === "relaunch" ? relaunch.pid : agent.gatewayPid());
   return relaunch.exited;
 }
 
 /** The prompt still waits, and a relaunch does what it would have done at first. */
-async function expectWhole(agent: HeadlessAgentLab, waiting: string): Promise<void> {
+async function expectWhole(agent: HeadlessAgentFixture, waiting: string): Promise<void> {
   await until(
     "the gateway to close its queue",
     async () => (await admissionOf(agent)) === "blocked_reconciliation",

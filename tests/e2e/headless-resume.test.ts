@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Evidence } from "../../src/protocol/gateway.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
-let batch: HeadlessAgentLab;
+let batch: HeadlessAgentFixture;
 beforeAll(async () => {
   batch = await launchHeadless();
 });
@@ -16,8 +16,8 @@ async function leave(turnId: string, prompt: string): Promise<string> {
   const request = await batch.submit(turnId, prompt);
   await batch.running(turnId);
   const gateway = batch.gatewayPid();
-  batch.lab.kill(gateway);
-  await until("the end of the gateway", () => !batch.lab.alive(gateway));
+  batch.fixture.kill(gateway);
+  await until("the end of the gateway", () => !batch.fixture.alive(gateway));
   await until("its first event", () => batch.file(turnId, "canonical-events.jsonl")?.includes("\n"));
   return request;
 }
@@ -29,7 +29,7 @@ async function found(request: string) {
   return { state, steps: evidence.map((one) => one.step), last: evidence.at(-1) };
 }
 
-const interrupt = () => batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
+const interrupt = () => batch.fixture.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
 
 test.each([
   ["completed", "SLOW 5000", async () => {}],
@@ -57,7 +57,7 @@ test.each([
 
 test("a turn whose bridge was killed with its gateway is reported as ended", async () => {
   const request = await leave("bridgeless", "SLOW 600000");
-  batch.lab.kill((await batch.running("bridgeless")).runner_pid);
+  batch.fixture.kill((await batch.running("bridgeless")).runner_pid);
   expect(await found(request)).toMatchObject({
     state: "failed",
     steps: wholeLadder,

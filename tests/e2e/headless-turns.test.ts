@@ -3,17 +3,17 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
-import { createHostileLab } from "../support/hostile/lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
+import { createHostileFixture } from "../support/hostile/fixture.ts";
 import { until } from "../support/until.ts";
 
-let batch: HeadlessAgentLab;
+let batch: HeadlessAgentFixture;
 beforeAll(async () => {
   batch = await launchHeadless({ flags: ["--env", "SECRET_KEY=not-for-others"] });
 });
 afterAll(() => batch[Symbol.asyncDispose]());
 
-const type = (line: string, ...more: string[]) => batch.lab.mgr(...line.split(" "), ...more);
+const type = (line: string, ...more: string[]) => batch.fixture.mgr(...line.split(" "), ...more);
 const lastRun = () => batch.runs().at(-1);
 
 describe("one headless agent", () => {
@@ -141,7 +141,7 @@ describe("one headless agent", () => {
   test("Ctrl-C in the pane interrupts the turn that is shown there", async () => {
     await batch.submit("by-hand", "SLOW 600000");
     await batch.running("by-hand");
-    await batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
+    await batch.fixture.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
     expect(await batch.ended("by-hand")).toMatchObject({ status: "interrupted" });
     expect(JSON.parse(batch.file("by-hand", "interrupt.json") ?? "{}")).toMatchObject({
       requested_by: "pane",
@@ -149,7 +149,7 @@ describe("one headless agent", () => {
   });
 
   test("Ctrl-C between two turns ends nothing", async () => {
-    await batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
+    await batch.fixture.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
     await batch.submit("goes-on", "FAST");
     expect(await batch.ended("goes-on")).toMatchObject({ status: "completed" });
   });
@@ -162,7 +162,7 @@ describe("one headless agent", () => {
   test("a gateway killed in the middle of a turn finds it again and finishes its record once", async () => {
     const request = await batch.submit("outlived", "SLOW 15000");
     await batch.running("outlived");
-    batch.lab.kill(batch.gatewayPid());
+    batch.fixture.kill(batch.gatewayPid());
     const runs = batch.runs().length;
     await batch.revive();
     expect(await batch.request(request)).toMatchObject({ state: "running" });
@@ -206,7 +206,7 @@ describe("one headless agent", () => {
       1,
       expect.stringContaining("turn dropped has not ended after 1 s"),
     ]);
-    batch.lab.kill(batch.gatewayPid());
+    batch.fixture.kill(batch.gatewayPid());
     const alone = await batch.mgr("turn", "wait", "dropped");
     expect([alone.exitCode, alone.stderr]).toEqual([3, expect.stringContaining("gateway attach")]);
     const unnamed = await batch.mgr("turn", "wait");
@@ -220,13 +220,13 @@ describe("one headless agent", () => {
   test("a turn whose bridge is killed fails and leaves no process behind", async () => {
     const request = await batch.submit("orphaned", "SLOW 600000");
     const { child_pid: child, runner_pid: runner } = await batch.running("orphaned");
-    batch.lab.kill(runner);
+    batch.fixture.kill(runner);
     expect(await batch.ended("orphaned")).toMatchObject({
       status: "failed",
       completion_source: "process_exit",
       decided_by: "missing_evidence",
     });
-    expect(batch.lab.alive(child)).toBe(false);
+    expect(batch.fixture.alive(child)).toBe(false);
     expect(await batch.settled(request)).toMatchObject({ state: "failed" });
     await batch.submit("after-orphan", "FAST");
     expect(await batch.ended("after-orphan")).toMatchObject({ status: "completed" });
@@ -262,7 +262,7 @@ describe("one headless agent", () => {
     const { child_pid: child } = await batch.running("last");
     const stop = await batch.mgr("stop", "--json");
     expect(stop.json()).toMatchObject({ success: true, turn_id: "last", surviving_pids: [] });
-    expect([batch.lab.alive(child), existsSync(batch.sessionRoot)]).toEqual([false, true]);
+    expect([batch.fixture.alive(child), existsSync(batch.sessionRoot)]).toEqual([false, true]);
     expect(JSON.parse(batch.file("last", "result.json") ?? "{}")).toMatchObject({ status: "interrupted" });
     const status = await batch.mgr("turn", "status", "last", "--json");
     expect(status.json()).toMatchObject({ status: "interrupted" });
@@ -270,9 +270,9 @@ describe("one headless agent", () => {
 });
 
 describe("one agent whose tool is hostile", () => {
-  let hostile: HeadlessAgentLab;
+  let hostile: HeadlessAgentFixture;
   beforeAll(async () => {
-    hostile = await launchHeadless({ lab: await createHostileLab() });
+    hostile = await launchHeadless({ fixture: await createHostileFixture() });
   });
   afterAll(() => hostile[Symbol.asyncDispose]());
 
@@ -285,7 +285,7 @@ describe("one agent whose tool is hostile", () => {
     });
     const interrupt = await hostile.mgr("interrupt", "--json");
     expect(interrupt.json()).toMatchObject({ success: true, disposition: "accepted" });
-    expect(tree.filter((one) => hostile.lab.alive(one.pid))).toEqual([]);
+    expect(tree.filter((one) => hostile.fixture.alive(one.pid))).toEqual([]);
     expect(await hostile.ended("stubborn")).toMatchObject({ status: "interrupted" });
     expect(await hostile.settled(request)).toMatchObject({
       state: "failed",
@@ -301,8 +301,8 @@ describe("one agent whose tool is hostile", () => {
     expect(await hostile.ended("big", 60_000)).toMatchObject({ status: "completed" });
     const stdout = join(hostile.sessionRoot, "manifest.turn-artifacts", "big", "stdout.jsonl");
     expect(statSync(stdout).size).toBeGreaterThan(50_000_000);
-    const words = [...hostile.lab.command("svc-mgr"), "agents single --agent-name batch turn stdout big"];
-    expect(await hostile.lab.shell(`${words.join(" ")} | cmp - ${stdout}`)).toMatchObject({
+    const words = [...hostile.fixture.command("svc-mgr"), "agents single --agent-name batch turn stdout big"];
+    expect(await hostile.fixture.shell(`${words.join(" ")} | cmp - ${stdout}`)).toMatchObject({
       exitCode: 0,
       stdout: "",
       stderr: "",
@@ -318,7 +318,7 @@ test("a turn whose tmux session is killed is finished by its bridge", async () =
   await using agent = await launchHeadless({ name: "homeless" });
   const request = await agent.submit("alone", "SLOW 8000");
   await agent.running("alone");
-  await agent.lab.tmux("kill-session", "-t", `=${agent.tmuxSession}`);
+  await agent.fixture.tmux("kill-session", "-t", `=${agent.tmuxSession}`);
   expect(await agent.ended("alone")).toMatchObject({ status: "completed" });
   expect(await agent.settled(request)).toMatchObject({ state: "completed" });
   const later = { kind: "submit_prompt", payload: { prompt: "x" } };
@@ -329,7 +329,7 @@ test.each(["--model=big", "--reasoning-level=1", "--headless-display-style=json"
   "%s belongs to --headless",
   async (flag) => {
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "terminal"];
-    const run = await batch.lab.mgr(...launch, flag);
+    const run = await batch.fixture.mgr(...launch, flag);
     expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining("--headless")]);
   },
 );

@@ -1,21 +1,23 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createHostileLab } from "../support/hostile/lab.ts";
+import { createHostileFixture } from "../support/hostile/fixture.ts";
 
 /** Launches the scripted agent with a script, gives it `prompts` in turn, each to the end of its turn. */
 async function story(script: object, prompts: string[]) {
-  await using lab = await createHostileLab();
-  const log = join(lab.folder, "agent.log");
-  const file = join(lab.folder, "script.json");
+  await using fixture = await createHostileFixture();
+  const log = join(fixture.folder, "agent.log");
+  const file = join(fixture.folder, "script.json");
   writeFileSync(file, JSON.stringify({ schema_version: 1, ...script }));
   const single = ["agents", "single", "--agent-name", "worker"];
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--"];
-  const launched = await lab.mgr(...launch, "--log", log, "--speed", "5", "--script", file);
+  const launched = await fixture.mgr(...launch, "--log", log, "--speed", "5", "--script", file);
   if (launched.exitCode !== 0) throw new Error(`launch: ${launched.stderr}`);
   const runs = [];
   for (const prompt of prompts) {
-    runs.push(await lab.mgr(...single, "prompt", "--prompt", prompt, "--wait", "--timeout", "80", "--json"));
+    runs.push(
+      await fixture.mgr(...single, "prompt", "--prompt", prompt, "--wait", "--timeout", "80", "--json"),
+    );
   }
   const heard = readFileSync(log, "utf8")
     .trimEnd()

@@ -5,7 +5,7 @@ import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { followEvents } from "../support/gateway-events.ts";
-import { createHostileLab } from "../support/hostile/lab.ts";
+import { createHostileFixture } from "../support/hostile/fixture.ts";
 import { hostileProblems, hostilePrompts, hostileScript, hostilityOf } from "../support/hostile-run.ts";
 
 const seed = Number(process.env["SVC_HOSTILE_SEED"] ?? 1);
@@ -48,15 +48,15 @@ test(
   async () => {
     console.log(`SVC_HOSTILE_SEED=${seed} SVC_HOSTILE_PROMPTS=${count}`);
     const startedMs = performance.now();
-    await using lab = await createHostileLab();
-    const logPath = join(lab.folder, "agent.jsonl");
-    const script = join(lab.folder, "script.json");
+    await using fixture = await createHostileFixture();
+    const logPath = join(fixture.folder, "agent.jsonl");
+    const script = join(fixture.folder, "script.json");
     writeFileSync(script, JSON.stringify(hostileScript(seed)));
     const single = ["agents", "single", "--agent-name", "worker"];
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--"];
-    const launched = await lab.mgr(...launch, "--log", logPath, "--speed", "4", "--script", script);
+    const launched = await fixture.mgr(...launch, "--log", logPath, "--speed", "4", "--script", script);
     expect(launched.stderr).toBe("");
-    const attached = await lab.mgr(...single, "gateway", "attach", ...timings, "--json");
+    const attached = await fixture.mgr(...single, "gateway", "attach", ...timings, "--json");
     const { gateway_host, gateway_port } = attached.json();
     const baseUrl = `http://${gateway_host}:${gateway_port}`;
     const client = createGatewayClient({

@@ -6,7 +6,7 @@ import { toSpoolLine } from "../../src/services/signals/spool-line.ts";
 import { signalPaths } from "../../src/services/signals/spool-source.ts";
 import { createDice } from "../simulation/dice.ts";
 import { type BuiltAgent, launchBuilt } from "../support/built-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { createHostileReporter } from "../support/hostile-reporter.ts";
 import { until } from "../support/until.ts";
 
@@ -17,8 +17,8 @@ const killedIn = [8, 19];
 const noticedWithinMs = 50;
 
 test("30 turns in tmux with reports late, doubled, lost and foreign, over two gateways killed: nothing lost, doubled or ended early", async () => {
-  await using lab = createCliLab();
-  const agent = await launchBuilt(lab, "worker");
+  await using fixture = createCliFixture();
+  const agent = await launchBuilt(fixture, "worker");
   const spool = reportingSpool(agent.sessionRoot);
   const reports = followAgent(agent, spool);
   await agent.serve();

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { readBlocks, type ShellBlock } from "../../scripts/documents.ts";
 import { natsServer } from "../support/bus.ts";
 import { printed } from "../support/document-run.ts";
-import { createNetworkLab, type NetworkHost } from "../support/netns.ts";
+import { createNetworkFixture, type NetworkHost } from "../support/netns.ts";
 import { until } from "../support/until.ts";
 
 const root = join(import.meta.dir, "..", "..");
@@ -46,7 +46,7 @@ test(
     await using stack = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), "hosts-guide-"));
     stack.defer(() => rmSync(folder, { recursive: true, force: true }));
-    const network = stack.use(await createNetworkLab());
+    const network = stack.use(await createNetworkFixture());
     const path = `${join(root, "dist")}:${dirname(await natsServer())}:${process.env["PATH"]}`;
     const [operator, one, two] = [network.host(), network.host(), network.host()];
     const machineOf = (name: string, host: NetworkHost) => {

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Bus, type JoinedHost, joinHost, startBus } from "../support/bus.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 
 interface Host {
   name: string;
-  lab: CliLab;
+  fixture: CliFixture;
   joined: JoinedHost;
 }
 
@@ -20,16 +20,16 @@ let server: CoordServer;
 const stack = new AsyncDisposableStack();
 
 beforeAll(async () => {
-  const operator = stack.use(createCliLab());
+  const operator = stack.use(createCliFixture());
   bus = stack.use(await startBus(join(operator.folder, "bus"), ["build-1", "build-2"]));
   server = stack.use(
     await startCoordinator(operator, { flags: ["--nats", bus.url, "--creds", bus.operatorKey] }),
   );
   const host = async (name: string, agent: string): Promise<Host> => {
-    const lab = stack.use(createCliLab());
+    const fixture = stack.use(createCliFixture());
     const words = ["agents", "launch", "--tool", "demo", "--agent-name", agent, "--mailbox"];
-    expect((await lab.mgr(...words, "--mailbox-root", join(lab.folder, "mail"))).exitCode).toBe(0);
-    return { name, lab, joined: stack.use(await joinHost(lab, bus, name)) };
+    expect((await fixture.mgr(...words, "--mailbox-root", join(fixture.folder, "mail"))).exitCode).toBe(0);
+    return { name, fixture, joined: stack.use(await joinHost(fixture, bus, name)) };
   };
   hosts = { one: await host("build-1", "ann"), two: await host("build-2", "bob") };
 }, 120_000);
@@ -39,7 +39,7 @@ type Json = Record<string, unknown>;
 const of = (agent: string) => ["agents", "single", "--agent-name", agent, "mail"];
 
 async function mail(host: Host, agent: string, ...words: string[]): Promise<Json> {
-  const run = await host.lab.mgr(...of(agent), ...words, "--json");
+  const run = await host.fixture.mgr(...of(agent), ...words, "--json");
   if (run.exitCode !== 0) throw new Error(run.stderr);
   return run.json() as Json;
 }
@@ -55,7 +55,7 @@ async function subjects(host: Host, agent: string): Promise<string[]> {
 test("a message and its answer cross, with their thread", async () => {
   const { one, two } = hosts;
   await until("ann to know of the fleet", async () => {
-    const run = await one.lab.mgr(...of("ann"), "send", "--to", "bob@build-2", ...plain("Which branch?"));
+    const run = await one.fixture.mgr(...of("ann"), "send", "--to", "bob@build-2", ...plain("Which branch?"));
     return run.exitCode === 0;
   });
   await until("the message to arrive", async () => (await subjects(two, "bob")).includes("Which branch?"));
@@ -83,10 +83,10 @@ test("what cannot be delivered comes back as a note; what does not travel is ref
   await until("the note", async () => (await subjects(one, "ann")).includes("Not delivered: To nobody"));
   const [note] = (await mail(one, "ann", "list", "--include-body"))["messages"] as Json[];
   expect(note?.["body_text"]).toContain("nobody@build-2: no mailbox of build-2 has the name nobody");
-  const file = join(one.lab.workdir, "plan.md");
+  const file = join(one.fixture.workdir, "plan.md");
   await Bun.write(file, "plan");
   const words = [...of("ann"), "send", "--to", "bob@build-2", ...plain("With a file")];
-  const refused = await one.lab.mgr(...words, "--attach", file);
+  const refused = await one.fixture.mgr(...words, "--attach", file);
   expect([refused.exitCode, refused.stderr]).toEqual([
     1,
     expect.stringContaining("attachments stay on this host"),
@@ -106,7 +106,7 @@ test("each message arrives once and in order, whatever is killed meanwhile", asy
   await until("all of them", async () => (await arrived()).length >= sent.length, 60_000);
   expect(await arrived()).toEqual(sent);
   // Nothing waits for a confirmation any more, so nothing is sent again.
-  const index = new Database(join(one.lab.folder, "mail", "index.sqlite"), { readonly: true });
+  const index = new Database(join(one.fixture.folder, "mail", "index.sqlite"), { readonly: true });
   const waiting = () => index.query("SELECT message_id FROM host_outbox").all();
   await until("every confirmation", () => waiting().length === 0, 60_000);
   index.close();
@@ -116,7 +116,7 @@ test("each message arrives once and in order, whatever is killed meanwhile", asy
 async function restart(host: Host): Promise<void> {
   host.joined.signal("SIGKILL");
   await host.joined.exited;
-  host.joined = stack.use(await joinHost(host.lab, bus, host.name));
+  host.joined = stack.use(await joinHost(host.fixture, bus, host.name));
 }
 
 test("a server that lost all it kept loses no message", async () => {
@@ -126,6 +126,6 @@ test("a server that lost all it kept loses no message", async () => {
   await send(one, "ann", "bob@build-2", "kept by its sender");
   await bus.lose();
   expect((await server.ask("/svc/agents")).status).toBe(200);
-  two.joined = stack.use(await joinHost(two.lab, bus, two.name));
+  two.joined = stack.use(await joinHost(two.fixture, bus, two.name));
   await until("it", async () => (await subjects(two, "bob")).includes("kept by its sender"), 60_000);
 }, 120_000);

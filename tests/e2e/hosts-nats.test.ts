@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { HostList } from "../../src/protocol/host-states.ts";
 import { joinWith, natsServer } from "../support/bus.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
@@ -14,10 +14,10 @@ interface Ready {
   hosts: { host: string; command: string; copy: string[] }[];
 }
 
-/** `svc-coord nats` in a lab, with what it said when it served. */
-async function startNats(lab: CliLab, flags: readonly string[]) {
-  const child = Bun.spawn([...lab.command("svc-coord"), "nats", ...flags, "--json"], {
-    ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+/** `svc-coord nats` in a fixture, with what it said when it served. */
+async function startNats(fixture: CliFixture, flags: readonly string[]) {
+  const child = Bun.spawn([...fixture.command("svc-coord"), "nats", ...flags, "--json"], {
+    ...{ env: fixture.env, cwd: fixture.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
   const { value } = await child.stdout.getReader().read();
   if (value === undefined) throw new Error(await new Response(child.stderr).text());
@@ -25,8 +25,8 @@ async function startNats(lab: CliLab, flags: readonly string[]) {
 }
 
 /** What doctor says of the hosts. */
-async function diagnosis(lab: CliLab) {
-  const { checks } = (await lab.mgr("doctor", "--json")).json() as {
+async function diagnosis(fixture: CliFixture) {
+  const { checks } = (await fixture.mgr("doctor", "--json")).json() as {
     checks: { name: string; verdict: string; remedy: string | null }[];
   };
   return checks.filter(({ name }) => name === "NATS server" || name.startsWith("host"));
@@ -39,8 +39,8 @@ const serverPid = (folder: string) =>
 
 describe("svc-coord nats", () => {
   test("serves a fleet whose printed lines work, adds and revokes hosts while it runs, and ends with Ctrl-C", async () => {
-    await using operator = createCliLab();
-    await using first = createCliLab();
+    await using operator = createCliFixture();
+    await using first = createCliFixture();
     operator.env["SVC_NATS_SERVER"] = await natsServer();
     const [port] = await sparePorts(1);
     const listen = ["--listen", `127.0.0.1:${port}`];
@@ -106,7 +106,7 @@ describe("svc-coord nats", () => {
       1,
       expect.stringContaining("svc-coord nats revoke build-2"),
     ]);
-    await using second = createCliLab();
+    await using second = createCliFixture();
     expect((await second.mgr(...launch)).exitCode).toBe(0);
     await using _two = await joinWith(second, wordsOf(command));
     await until("both to be listed", async () => (await listed()).length === 2);
@@ -173,9 +173,9 @@ describe("svc-coord nats", () => {
     { id: "no fleet yet", words: ["revoke", "build-1"], exitCode: 1, said: "no server of the fleet" },
   ];
   test.each(refused)("$id: refused with the next step", async ({ words, exitCode, said, env }) => {
-    await using lab = createCliLab();
-    Object.assign(lab.env, { PATH: "/usr/bin:/bin", ...env });
-    const run = await lab.run("svc-coord", ["nats", ...words]);
+    await using fixture = createCliFixture();
+    Object.assign(fixture.env, { PATH: "/usr/bin:/bin", ...env });
+    const run = await fixture.run("svc-coord", ["nats", ...words]);
     expect([run.exitCode, run.stderr]).toEqual([exitCode, expect.stringContaining(said)]);
   });
 });

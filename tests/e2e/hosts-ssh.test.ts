@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { startSshd, writeHostProgram } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 
 describe("agents of a host that ssh reaches", () => {
   test("are listed and driven without a server or a port, and shown as last known while the host is away", async () => {
-    await using operator = createCliLab();
-    await using far = createCliLab();
+    await using operator = createCliFixture();
+    await using far = createCliFixture();
     const program = writeHostProgram(far);
     // The key of the operator may do this one thing there.
     await using sshd = await startSshd(join(far.folder, "sshd"), { forced: `${program} join --stdio` });
@@ -99,8 +99,8 @@ describe("agents of a host that ssh reaches", () => {
     { id: "a command", flags: ["--ssh", "a@one", "--ssh-program", "x; y"], said: "one path" },
   ];
   test.each(wrong)("$id is refused", async ({ flags, said }) => {
-    await using lab = createCliLab();
-    const run = await lab.run("svc-coord", ["serve", "--port", "0", ...flags]);
+    await using fixture = createCliFixture();
+    const run = await fixture.run("svc-coord", ["serve", "--port", "0", ...flags]);
     expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining(said)]);
   });
 });

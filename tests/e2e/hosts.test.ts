@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { joinHost, startBus } from "../support/bus.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
 describe("agents of several hosts", () => {
   test("one server lists, reads and drives them through the same routes", async () => {
-    await using operator = createCliLab();
-    await using first = createCliLab();
+    await using operator = createCliFixture();
+    await using first = createCliFixture();
     await using bus = await startBus(join(operator.folder, "bus"), ["build-1", "build-2"]);
     await using one = await joinHost(first, bus, "build-1");
     const launched = await first.mgr(
@@ -70,7 +70,7 @@ describe("agents of several hosts", () => {
     expect(none.stdout).toContain("was not done");
 
     // The same name on a second host.
-    await using second = createCliLab();
+    await using second = createCliFixture();
     await using _two = await joinHost(second, bus, "build-2");
     expect((await second.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker")).exitCode).toBe(
       0,

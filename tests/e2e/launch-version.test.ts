@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
-const lab = createCliLab();
-afterAll(() => lab[Symbol.asyncDispose]());
-const bin = join(lab.folder, "bin");
+const fixture = createCliFixture();
+afterAll(() => fixture[Symbol.asyncDispose]());
+const bin = join(fixture.folder, "bin");
 mkdirSync(bin);
 
 /** A tool that says its version by `says` and else runs until it is ended. */
@@ -15,9 +15,9 @@ function install(says: string): void {
 }
 
 function launch(name: string, ...more: string[]) {
-  const env = { ...lab.env, PATH: `${bin}:${lab.env["PATH"]}` };
+  const env = { ...fixture.env, PATH: `${bin}:${fixture.env["PATH"]}` };
   const args = ["agents", "launch", "--tool", "claude", "--agent-name", name, "--no-gateway", "--json"];
-  return lab.run("svc-mgr", [...args, ...more], { env });
+  return fixture.run("svc-mgr", [...args, ...more], { env });
 }
 
 test("a launch says that the version is not proved, and that the tool asks nothing", async () => {

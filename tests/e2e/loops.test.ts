@@ -5,7 +5,7 @@ import { readBlocks } from "../../scripts/documents.ts";
 import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { loopGuide } from "../support/loop-guide.ts";
 import { until } from "../support/until.ts";
 
@@ -18,10 +18,10 @@ const files = blocks.find((script) => script.includes("loop/checks.txt")) ?? "";
 const start = blocks.find((script) => script.includes("agents launch --tool claude")) ?? "";
 
 /** Runs lines of the guide in the project's folder, as a person types them. */
-async function type(lab: CliLab, script: string): Promise<void> {
+async function type(fixture: CliFixture, script: string): Promise<void> {
   const run = await processes.run(["sh", "-eu"], {
-    env: lab.env,
-    cwd: lab.workdir,
+    env: fixture.env,
+    cwd: fixture.workdir,
     input: script,
     timeoutMs: 60_000,
   });
@@ -36,9 +36,9 @@ interface Rehearsed {
 }
 
 /** The guide's own lines, the scripted agent in claude's place, and its clock sooner. */
-async function startLoop(lab: CliLab): Promise<(name: string) => Rehearsed> {
-  lab.env["PATH"] = `${dist}:${lab.env["PATH"]}`;
-  const at = (name: string, what: string) => join(lab.folder, `${name}.${what}`);
+async function startLoop(fixture: CliFixture): Promise<(name: string) => Rehearsed> {
+  fixture.env["PATH"] = `${dist}:${fixture.env["PATH"]}`;
+  const at = (name: string, what: string) => join(fixture.folder, `${name}.${what}`);
   for (const name of ["lead", "checker"]) {
     const script = { schema_version: 1, program: [process.execPath, program, at(name, "ran")] };
     writeFileSync(at(name, "json"), JSON.stringify(script));
@@ -51,8 +51,8 @@ async function startLoop(lab: CliLab): Promise<(name: string) => Rehearsed> {
     )
     .replace("--start-after-seconds 60", "--start-after-seconds 0.2");
   expect(rehearsed).not.toContain("--tool claude --agent-name");
-  await type(lab, files);
-  await type(lab, rehearsed);
+  await type(fixture, files);
+  await type(fixture, rehearsed);
   return (name) => ({
     log: () => parseDemoLog(readFileSync(at(name, "log"), "utf8")),
     ran: () =>
@@ -63,7 +63,7 @@ async function startLoop(lab: CliLab): Promise<(name: string) => Rehearsed> {
             .map((line) => JSON.parse(line) as { command: string; exitCode: number })
         : [],
     mgr: async (...words) =>
-      (await lab.mgr("agents", "single", "--agent-name", name, ...words, "--json")).json(),
+      (await fixture.mgr("agents", "single", "--agent-name", name, ...words, "--json")).json(),
   });
 }
 
@@ -72,10 +72,10 @@ const verbOf = ({ command }: { command: string }) =>
   / mail (\w+) /.exec(command)?.[1] ?? command.split(" ", 1)[0] ?? "";
 
 test("the loop of the guide goes round to its end, in bounded turns that mail and one reminder wake", async () => {
-  await using lab = createCliLab({ executable: join(dist, "svc-gateway") });
-  const agent = await startLoop(lab);
+  await using fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
+  const agent = await startLoop(fixture);
   const [lead, checker] = [agent("lead"), agent("checker")];
-  const events = join(lab.workdir, "loop/log.txt");
+  const events = join(fixture.workdir, "loop/log.txt");
   const done = ["links asked", "links passed", "spelling asked", "spelling failed"];
   await until(
     "the state of the loop's end",

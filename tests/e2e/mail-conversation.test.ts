@@ -3,27 +3,28 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NotifierAuditRow } from "../../src/protocol/notifier.ts";
 import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 const rounds = 20;
 const address = (name: string) => `${name}@svc.localhost`;
 
 interface Talker {
-  mgr: (...words: string[]) => ReturnType<CliLab["mgr"]>;
+  mgr: (...words: string[]) => ReturnType<CliFixture["mgr"]>;
   log: () => DemoLogEntry[];
 }
 
 /** An agent that works its mail by itself, with a gateway that wakes it. */
-async function launchTalker(lab: CliLab, name: string, ...settings: string[]): Promise<Talker> {
-  const log = join(lab.folder, `${name}.log`);
-  const script = join(lab.folder, `${name}.json`);
-  const root = join(lab.folder, "mail");
+async function launchTalker(fixture: CliFixture, name: string, ...settings: string[]): Promise<Talker> {
+  const log = join(fixture.folder, `${name}.log`);
+  const script = join(fixture.folder, `${name}.json`);
+  const root = join(fixture.folder, "mail");
   writeFileSync(script, JSON.stringify({ schema_version: 1, mail_rounds: true }));
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--mailbox-root", root];
-  const launched = await lab.mgr(...launch, "--mailbox", "--", "--log", log, "--script", script);
+  const launched = await fixture.mgr(...launch, "--mailbox", "--", "--log", log, "--script", script);
   expect([launched.exitCode, launched.stderr]).toEqual([0, expect.any(String)]);
-  const mgr = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", name, ...words, "--json");
+  const mgr = (...words: string[]) =>
+    fixture.mgr("agents", "single", "--agent-name", name, ...words, "--json");
   // The doorbell alone drives the conversation: a sweep comes too late to help.
   const enabled = await mgr("gateway", "mail-notifier", "enable", "--interval-seconds", "3600", ...settings);
   expect(enabled.exitCode).toBe(0);
@@ -34,9 +35,9 @@ const kinds = (log: readonly DemoLogEntry[], kind: DemoLogEntry["kind"]) =>
   log.filter((entry) => entry.kind === kind);
 
 test(`two agents talk by mail for ${rounds} rounds with no person and no model between them`, async () => {
-  await using lab = createCliLab();
-  const alice = await launchTalker(lab, "alice");
-  const bob = await launchTalker(lab, "bob");
+  await using fixture = createCliFixture();
+  const alice = await launchTalker(fixture, "alice");
+  const bob = await launchTalker(fixture, "bob");
   const body = `TALK ${address("bob")} ${rounds}`;
   const asked = await alice.mgr("mail", "post", "--subject", "Talk to bob", "--body-content", body);
   expect([asked.exitCode, asked.json()["status"]]).toEqual([0, "verified"]);
@@ -81,10 +82,10 @@ test(`two agents talk by mail for ${rounds} rounds with no person and no model b
 }, 400_000);
 
 test("two agents that answer each other for ever stop at the limit of replies, say so, and go on when it is raised", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const limits = ["--max-hops", "4", "--max-wakes-per-hour", "0"];
-  const alice = await launchTalker(lab, "alice", ...limits);
-  const bob = await launchTalker(lab, "bob", ...limits);
+  const alice = await launchTalker(fixture, "alice", ...limits);
+  const bob = await launchTalker(fixture, "bob", ...limits);
   const body = `TALK ${address("bob")} 1000`;
   await alice.mgr("mail", "post", "--subject", "Talk to bob", "--body-content", body);
   const held = async () => (await bob.mgr("gateway", "status")).json()["wakes_held"];
@@ -95,7 +96,7 @@ test("two agents that answer each other for ever stop at the limit of replies, s
   expect(parked).toMatchObject([{ hops: 4, archived: false }]);
   const replies = () => [...kinds(alice.log(), "mail_replied"), ...kinds(bob.log(), "mail_replied")].length;
   expect(replies()).toBe(4);
-  const waiting = (await lab.mgr("attention", "list", "--json")).json()["items"];
+  const waiting = (await fixture.mgr("attention", "list", "--json")).json()["items"];
   expect(waiting).toMatchObject([{ kind: "held_wakes", agent_name: "bob" }]);
 
   for (const talker of [alice, bob]) {

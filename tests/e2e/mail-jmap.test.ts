@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { jmapMailbox } from "../support/cyrus/mailboxes.ts";
 import { type Cyrus, type CyrusAccount, startCyrus } from "../support/cyrus/server.ts";
 import { everything } from "../support/mail-story.ts";
@@ -12,22 +12,23 @@ const rounds = 4;
 
 interface Talker {
   address: string;
-  mgr: (...words: string[]) => ReturnType<CliLab["mgr"]>;
+  mgr: (...words: string[]) => ReturnType<CliFixture["mgr"]>;
   log: () => DemoLogEntry[];
 }
 
 /** An agent that works its mail by itself, its mailbox on the mail server. */
-async function launchTalker(lab: CliLab, cyrus: Cyrus, name: string): Promise<Talker & CyrusAccount> {
+async function launchTalker(fixture: CliFixture, cyrus: Cyrus, name: string): Promise<Talker & CyrusAccount> {
   const account = await cyrus.addAccount(name);
-  const log = join(lab.folder, `${name}.log`);
-  const script = join(lab.folder, `${name}.json`);
-  const secret = join(lab.folder, `${name}.password`);
+  const log = join(fixture.folder, `${name}.log`);
+  const script = join(fixture.folder, `${name}.json`);
+  const secret = join(fixture.folder, `${name}.password`);
   writeFileSync(script, JSON.stringify({ schema_version: 1, mail_rounds: true }));
   writeFileSync(secret, `${account.password}\n`, { mode: 0o600 });
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", name];
-  const launched = await lab.mgr(...launch, "--", "--log", log, "--script", script);
+  const launched = await fixture.mgr(...launch, "--", "--log", log, "--script", script);
   expect([launched.exitCode, launched.stderr]).toEqual([0, expect.any(String)]);
-  const mgr = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", name, ...words, "--json");
+  const mgr = (...words: string[]) =>
+    fixture.mgr("agents", "single", "--agent-name", name, ...words, "--json");
   const register = ["mailbox", "register", "--transport", "jmap", "--jmap-url", cyrus.url];
   const login = ["--login-identity", account.address, "--password-file", secret];
   const registered = await mgr(...register, ...login);
@@ -57,9 +58,9 @@ function filesBelow(folder: string): string[] {
 
 test(`agents with mailboxes on a mail server are woken and talk for ${rounds} rounds`, async () => {
   await using cyrus = await startCyrus();
-  await using lab = createCliLab();
-  const alice = await launchTalker(lab, cyrus, "alice");
-  const bob = await launchTalker(lab, cyrus, "bob");
+  await using fixture = createCliFixture();
+  const alice = await launchTalker(fixture, cyrus, "alice");
+  const bob = await launchTalker(fixture, cyrus, "bob");
   const person = jmapMailbox(cyrus, await cyrus.addAccount("person"));
 
   const post = await alice.mgr("mail", "post", "--subject", "x", "--body-content", "y");
@@ -93,29 +94,29 @@ test(`agents with mailboxes on a mail server are woken and talk for ${rounds} ro
 
   // The password stands in files of its owner alone, made for it, and nowhere else.
   const secret = (path: string) => /mailbox-secrets|mailbox-credentials|\.password$/.test(path);
-  const holding = filesBelow(lab.folder).filter((path) => readFileSync(path).includes(alice.password));
+  const holding = filesBelow(fixture.folder).filter((path) => readFileSync(path).includes(alice.password));
   expect(holding.filter((path) => !secret(path))).toEqual([]);
   expect(holding.filter(secret).map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
 
   const gone = await alice.mgr("mailbox", "unregister", "--mode", "purge");
   expect(gone.json()).toMatchObject({ registered: false, shared_unregistration: null });
-  expect(filesBelow(lab.folder).filter((path) => readFileSync(path).includes(alice.password))).toEqual([
-    join(lab.folder, "alice.password"),
+  expect(filesBelow(fixture.folder).filter((path) => readFileSync(path).includes(alice.password))).toEqual([
+    join(fixture.folder, "alice.password"),
   ]);
 }, 400_000);
 
 test("a mailbox on a mail server is registered only with a login and an address that are right", async () => {
   await using cyrus = await startCyrus();
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const { address, password } = await cyrus.addAccount("worker");
-  const launched = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker");
+  const launched = await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker");
   expect(launched.exitCode).toBe(0);
-  const secret = join(lab.folder, "password");
+  const secret = join(fixture.folder, "password");
   writeFileSync(secret, password);
-  writeFileSync(join(lab.folder, "wrong"), "not-the-password");
+  writeFileSync(join(fixture.folder, "wrong"), "not-the-password");
   const single = ["agents", "single", "--agent-name", "worker"];
   const register = (...words: string[]) =>
-    lab.mgr(...single, "mailbox", "register", "--transport", "jmap", ...words);
+    fixture.mgr(...single, "mailbox", "register", "--transport", "jmap", ...words);
   const login = ["--jmap-url", cyrus.url, "--login-identity", address, "--password-file"];
   const refusals = [
     await register("--jmap-url", cyrus.url),
@@ -127,11 +128,11 @@ test("a mailbox on a mail server is registered only with a login and an address 
       "--password-file",
       secret,
     ),
-    await register(...login, join(lab.folder, "absent")),
-    await register(...login, lab.folder),
+    await register(...login, join(fixture.folder, "absent")),
+    await register(...login, fixture.folder),
     await register(...login, secret, "--address", "someone.else@svc.localhost"),
     await register(...login, secret, "--mode", "force"),
-    await register(...login, join(lab.folder, "wrong")),
+    await register(...login, join(fixture.folder, "wrong")),
   ];
   expect(refusals.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
     [2, expect.stringContaining("--password-file")],
@@ -142,13 +143,13 @@ test("a mailbox on a mail server is registered only with a login and an address 
     [2, expect.stringContaining("filesystem transport")],
     [3, expect.stringContaining("refuses the login")],
   ]);
-  const status = await lab.mgr(...single, "mailbox", "status", "--json");
+  const status = await fixture.mgr(...single, "mailbox", "status", "--json");
   expect(status.json()["registered"]).toBe(false);
   // What lies on this machine is reached past any proxy.
-  lab.env["HTTP_PROXY"] = "http://127.0.0.1:9";
+  fixture.env["HTTP_PROXY"] = "http://127.0.0.1:9";
   expect((await register(...login, secret)).exitCode).toBe(0);
   await cyrus.stop();
-  const list = await lab.mgr(...single, "mail", "list");
+  const list = await fixture.mgr(...single, "mail", "list");
   expect([list.exitCode, list.stderr]).toEqual([
     expect.any(Number),
     expect.stringContaining("cannot be reached"),

@@ -1,20 +1,24 @@
 import { expect, test } from "bun:test";
 import { DEFAULT_REQUEST_TIMEOUT_MSEC } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { randomFrom } from "../support/load.ts";
 import { connect, envOf, gatewayPid, launchTwo, listed } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
 
 test("a chain of agents that hand a task on ends", async () => {
-  await using lab = createCliLab();
-  await launchTwo(lab);
-  const server = await connect([...lab.command("svc"), "mcp"], await envOf(lab, "lead"), lab.workdir);
+  await using fixture = createCliFixture();
+  await launchTwo(fixture);
+  const server = await connect(
+    [...fixture.command("svc"), "mcp"],
+    await envOf(fixture, "lead"),
+    fixture.workdir,
+  );
   const body = (hops: number) => ({
     kind: "submit_prompt",
     payload: { prompt: "MENU Go on?" },
     submitted_by: { agent_id: "w", agent_name: "worker", hops },
   });
-  const { gateway_base_url: url } = await listed(lab, "lead");
+  const { gateway_base_url: url } = await listed(fixture, "lead");
   const post = (hops: number) =>
     fetch(`${url}/v1/requests`, {
       method: "POST",
@@ -30,14 +34,14 @@ test("a chain of agents that hand a task on ends", async () => {
 }, 120_000);
 
 test("mail of the tools counts its hops and the wake-ups of an hour, and both limits hold", async () => {
-  await using lab = createCliLab();
-  await launchTwo(lab);
-  const command = [...lab.command("svc"), "mcp"];
+  await using fixture = createCliFixture();
+  await launchTwo(fixture);
+  const command = [...fixture.command("svc"), "mcp"];
   const [lead, worker] = await Promise.all(
-    ["lead", "worker"].map(async (name) => connect(command, await envOf(lab, name), lab.workdir)),
+    ["lead", "worker"].map(async (name) => connect(command, await envOf(fixture, name), fixture.workdir)),
   );
   if (!lead || !worker) throw new Error("no servers");
-  const mgr = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", "worker", ...words);
+  const mgr = (...words: string[]) => fixture.mgr("agents", "single", "--agent-name", "worker", ...words);
   const limit = async (...flags: string[]) => {
     const { exitCode, stderr } = await mgr("gateway", "mail-notifier", "enable", ...flags);
     expect([exitCode, stderr]).toEqual([0, ""]);
@@ -66,11 +70,11 @@ test("mail of the tools counts its hops and the wake-ups of an hour, and both li
 }, 180_000);
 
 test("wait ends before a client gives up, also when the gateway is deaf, and the next one goes on", async () => {
-  await using lab = createCliLab();
+  await using fixture = createCliFixture();
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
   // tmux wakes what stops in one of its panes.
-  expect((await lab.mgr(...launch, "--gateway-background")).exitCode).toBe(0);
-  const server = await connect([...lab.command("svc"), "mcp"], lab.env, lab.workdir);
+  expect((await fixture.mgr(...launch, "--gateway-background")).exitCode).toBe(0);
+  const server = await connect([...fixture.command("svc"), "mcp"], fixture.env, fixture.workdir);
   const { tools } = await server.client.listTools();
   const seconds = tools.find(({ name }) => name === "wait")?.inputSchema.properties?.["seconds"];
   const { maximum } = seconds as { maximum: number };
@@ -81,7 +85,7 @@ test("wait ends before a client gives up, also when the gateway is deaf, and the
     server.ask("wait", { agent: "worker", request_id: task["request_id"], seconds: limit });
   const again = { done: false, next: "wait again with the same arguments" };
   expect(await wait(0)).toMatchObject({ ...again, state: expect.any(String) });
-  const pid = await gatewayPid(lab, "worker");
+  const pid = await gatewayPid(fixture, "worker");
   const waiting = wait(8);
   // The one before has found the gateway too.
   await wait(0);
@@ -95,21 +99,21 @@ test("wait ends before a client gives up, also when the gateway is deaf, and the
   await wait(0);
   process.kill(pid, "SIGKILL");
   const single = ["agents", "single", "--agent-name", "worker"];
-  expect((await lab.mgr(...single, "gateway", "attach", "--background")).exitCode).toBe(0);
-  const interrupt = await lab.mgr(...single, "interrupt");
+  expect((await fixture.mgr(...single, "gateway", "attach", "--background")).exitCode).toBe(0);
+  const interrupt = await fixture.mgr(...single, "interrupt");
   expect([interrupt.exitCode, interrupt.stderr]).toEqual([0, ""]);
   expect(await patient).toMatchObject({ done: true });
   await server.client.close();
 }, 120_000);
 
 test("no accepted task is lost where servers are killed at random moments", async () => {
-  await using lab = createCliLab();
-  const { exitCode } = await lab.run("svc", ["new", "worker", "demo-acp", "-w"]);
+  await using fixture = createCliFixture();
+  const { exitCode } = await fixture.run("svc", ["new", "worker", "demo-acp", "-w"]);
   expect(exitCode).toBe(0);
   const random = randomFrom(7);
   const accepted: string[] = [];
   for (let round = 0; round < 15; round++) {
-    const server = await connect([...lab.command("svc"), "mcp"], lab.env, lab.workdir);
+    const server = await connect([...fixture.command("svc"), "mcp"], fixture.env, fixture.workdir);
     const calls = Array.from({ length: 4 }, (_, at) =>
       server.ask("prompt_agent", { agent: "worker", prompt: `task ${round}.${at}` }).then(
         (task) => accepted.push(String(task["request_id"])),
@@ -122,7 +126,7 @@ test("no accepted task is lost where servers are killed at random moments", asyn
     await Promise.all(calls);
   }
   expect(accepted.length).toBeGreaterThan(0);
-  const list = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "list", "--json");
+  const list = await fixture.mgr("agents", "single", "--agent-name", "worker", "requests", "list", "--json");
   expect([list.exitCode, list.stderr]).toEqual([0, ""]);
   const { requests } = list.json() as unknown as { requests: { request_id: string }[] };
   const known = requests.map(({ request_id }) => request_id);

@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { type Answer, connect, envOf, launchTwo } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
 
 test("an agent hands a task on, waits, reads the answer and mails, with the server killed in between", async () => {
-  await using lab = createCliLab();
-  await launchTwo(lab);
-  const command = [...lab.command("svc"), "mcp"];
-  const env = await envOf(lab, "lead");
-  const first = await connect(command, env, lab.workdir);
+  await using fixture = createCliFixture();
+  await launchTwo(fixture);
+  const command = [...fixture.command("svc"), "mcp"];
+  const env = await envOf(fixture, "lead");
+  const first = await connect(command, env, fixture.workdir);
   expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual([
     ...["agents", "status", "prompt_agent", "wait", "read_answer", "answer", "send_mail", "read_mail"],
   ]);
@@ -23,11 +23,19 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
     const waited = await first.ask("wait", { agent: "worker", request_id: requestId, seconds: 1 });
     return (waited["asks"] as unknown[] | undefined)?.length === 1;
   });
-  const marked = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "show", requestId);
+  const marked = await fixture.mgr(
+    "agents",
+    "single",
+    "--agent-name",
+    "worker",
+    "requests",
+    "show",
+    requestId,
+  );
   expect(marked.stdout).toMatch(/^from agent +lead$/m);
   process.kill(first.pid, "SIGKILL");
 
-  const second = await connect(command, env, lab.workdir);
+  const second = await connect(command, env, fixture.workdir);
   const status = await second.ask("status", { agent: "worker" });
   const [asks] = status["asks"] as { id: string; answers: { answer: string; label: string }[] }[];
   expect(asks?.answers.length).toBeGreaterThan(1);
@@ -42,7 +50,7 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
   await second.client.close();
   await until("the end of the server", async () => !existsSync(`/proc/${second.pid}`));
 
-  const other = await connect(command, await envOf(lab, "worker"), lab.workdir);
+  const other = await connect(command, await envOf(fixture, "worker"), fixture.workdir);
   const unread = await other.ask("read_mail");
   expect(unread).toMatchObject({ unread: 1, messages: [{ from: "lead@svc.localhost", subject: "thanks" }] });
   const [message] = unread["messages"] as { message_ref: string }[];
@@ -55,9 +63,9 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
 }, 120_000);
 
 test("what cannot be done is refused with the reason, and a stranger has no mailbox", async () => {
-  await using lab = createCliLab();
-  await launchTwo(lab);
-  const person = await connect([...lab.command("svc"), "mcp"], lab.env, lab.workdir);
+  await using fixture = createCliFixture();
+  await launchTwo(fixture);
+  const person = await connect([...fixture.command("svc"), "mcp"], fixture.env, fixture.workdir);
   const refused = async (name: string, args: Answer) => {
     const { failed, answer } = await person.call(name, args);
     expect(failed).toBe(true);
@@ -85,11 +93,11 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
 }, 120_000);
 
 test("install and uninstall write each tool's configuration and nothing else", async () => {
-  await using lab = createCliLab();
-  const home = lab.env["HOME"] ?? "";
+  await using fixture = createCliFixture();
+  const home = fixture.env["HOME"] ?? "";
   mkdirSync(join(home, ".gemini"));
   writeFileSync(join(home, ".gemini/settings.json"), '{\n  "theme": "dark"\n}\n');
-  const installed = await lab.run("svc", ["mcp", "install", "--json"]);
+  const installed = await fixture.run("svc", ["mcp", "install", "--json"]);
   expect(installed.exitCode).toBe(0);
   const { results, command } = installed.json() as {
     results: { tool: string; path: string; outcome: string }[];
@@ -105,16 +113,16 @@ test("install and uninstall write each tool's configuration and nothing else", a
     theme: "dark",
     mcpServers: { svc: { command: command[0] } },
   });
-  const server = await connect(command, lab.env, lab.workdir);
+  const server = await connect(command, fixture.env, fixture.workdir);
   expect(await server.ask("agents")).toEqual({ agents: [] });
   await server.client.close();
-  const again = await lab.run("svc", ["mcp", "install"]);
+  const again = await fixture.run("svc", ["mcp", "install"]);
   expect(again.stdout.match(/unchanged/g)?.length).toBe(4);
-  expect((await lab.run("svc", ["mcp", "uninstall", "claude,gemini"])).exitCode).toBe(0);
+  expect((await fixture.run("svc", ["mcp", "uninstall", "claude,gemini"])).exitCode).toBe(0);
   expect(readFileSync(join(home, ".gemini/settings.json"), "utf8")).not.toContain("svc");
   writeFileSync(join(home, ".claude.json"), "{");
-  const broken = await lab.run("svc", ["mcp", "install"]);
+  const broken = await fixture.run("svc", ["mcp", "install"]);
   expect(broken.exitCode).toBe(1);
   expect(broken.stderr).toContain(".claude.json was left as it is");
-  expect((await lab.run("svc", ["mcp", "install", "vim"])).stderr).toContain('"vim" is none of claude');
+  expect((await fixture.run("svc", ["mcp", "install", "vim"])).stderr).toContain('"vim" is none of claude');
 }, 60_000);

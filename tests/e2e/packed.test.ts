@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { createPackageLab, type PackageLab, repository } from "../support/package-lab.ts";
+import { createPackageFixture, type PackageFixture, repository } from "../support/package-fixture.ts";
 
 const programs = ["svc-mgr", "svc-gateway", "svc-coord", "svc"] as const;
 const minutes = 60_000;
 
 /** Where the package is made; the programs under test run on machines of their own. */
-let workshop: PackageLab;
+let workshop: PackageFixture;
 let tarball: string;
 
 beforeAll(async () => {
-  workshop = createPackageLab(["node", "npm", "npx", "git"]);
+  workshop = createPackageFixture(["node", "npm", "npx", "git"]);
   const name = await workshop.ok(
     repository,
     "npm",
@@ -83,7 +83,7 @@ describe("on a machine with Node and without Bun", () => {
   test(
     "npm installs it, and an agent is launched, prompted, upgraded and stopped with it",
     async () => {
-      await using machine = createPackageLab(["node", "npm", "npx", "tmux"]);
+      await using machine = createPackageFixture(["node", "npm", "npx", "tmux"]);
       const place = machine.place("project");
       await machine.ok(place, "npm", "install", "--no-audit", "--no-fund", tarball);
       for (const name of programs) {
@@ -130,7 +130,7 @@ describe("on a machine with Node and without Bun", () => {
   test(
     "npx runs it where nothing was installed",
     async () => {
-      await using machine = createPackageLab(["node", "npm", "npx"]);
+      await using machine = createPackageFixture(["node", "npm", "npx"]);
       const place = machine.place("empty");
       const npx = ["npx", "--yes", `--package=${tarball}`];
       const stdout = await machine.ok(place, ...npx, "svc-mgr", "--version", "--json");
@@ -143,7 +143,7 @@ describe("on a machine with Node and without Bun", () => {
 test(
   "with Bun and without Node, bun installs it and bunx runs it",
   async () => {
-    await using machine = createPackageLab([
+    await using machine = createPackageFixture([
       ["bun", process.execPath],
       ["bunx", process.execPath],
     ]);
@@ -172,7 +172,7 @@ describe("where the Bun of the package was left out", () => {
     const stub = join(workshop.folder, `bun-${bunVersion}`);
     writeFileSync(stub, `#!/bin/sh\n[ "$1" = --version ] && echo ${bunVersion} || echo "$@"\n`);
     chmodSync(stub, 0o755);
-    const machine = createPackageLab(bunVersion === null ? [] : [["bun", stub]]);
+    const machine = createPackageFixture(bunVersion === null ? [] : [["bun", stub]]);
     const unpack = Bun.spawn(["tar", "-xzf", tarball, "-C", machine.folder]);
     if ((await unpack.exited) !== 0) throw new Error("tar could not unpack the package");
     const program = join(machine.folder, "package/dist/npm/svc-mgr");

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { readPropertyList, readUnit, type Service } from "../support/service-files.ts";
 
 // The examples for service managers, started as those would start them: their command, their environment, no shell.
@@ -12,22 +12,22 @@ const repository = join(import.meta.dir, "../..");
 const processes = createProcesses({ steps: quietSteps });
 
 /** A home with our programs in a folder that the examples name. */
-function createHome(): { lab: CliLab; home: string } {
-  const lab = createCliLab({ executable: join(repository, "dist/svc-gateway") });
-  const home = lab.env["HOME"] ?? "";
+function createHome(): { fixture: CliFixture; home: string } {
+  const fixture = createCliFixture({ executable: join(repository, "dist/svc-gateway") });
+  const home = fixture.env["HOME"] ?? "";
   const bin = join(home, ".local/bin");
   mkdirSync(bin, { recursive: true });
   for (const name of ["svc-mgr", "svc-gateway", "svc-coord"]) {
     symlinkSync(join(repository, "dist", name), join(bin, name));
   }
-  return { lab, home };
+  return { fixture, home };
 }
 
 /** Resolves when the service has said its first word. `stop` ends it as a service manager does. */
-async function start(service: Service, lab: CliLab) {
+async function start(service: Service, fixture: CliFixture) {
   const child = Bun.spawn(service.command, {
-    env: { ...service.env, SVC_TMUX_SOCKET: lab.socket },
-    cwd: lab.workdir,
+    env: { ...service.env, SVC_TMUX_SOCKET: fixture.socket },
+    cwd: fixture.workdir,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -59,11 +59,11 @@ describe("the coordination server", () => {
   ])(
     "is started by $manager, serves, and ends well when stopped",
     async ({ read }) => {
-      const { lab, home } = createHome();
-      await using _ = lab;
+      const { fixture, home } = createHome();
+      await using _ = fixture;
       const service = read(home);
       expect(service.command).toContain("9891");
-      const server = await start({ ...service, command: anyPort(service.command) }, lab);
+      const server = await start({ ...service, command: anyPort(service.command) }, fixture);
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(server.said)?.[0];
       const health = await fetch(`${url}/health`, { proxy: false } as RequestInit);
       expect(health.status).toBe(200);
@@ -87,20 +87,20 @@ describe("the coordination server", () => {
 });
 
 test("systemd starts an agent with its gateway, and after a stop the gateway again beside the same agent", async () => {
-  const { lab, home } = createHome();
-  await using _ = lab;
-  const variables = { AGENT_TOOL: "demo", AGENT_WORKDIR: lab.workdir };
+  const { fixture, home } = createHome();
+  await using _ = fixture;
+  const variables = { AGENT_TOOL: "demo", AGENT_WORKDIR: fixture.workdir };
   const service = readUnit("svc-gateway@.service", { home, instance: "alice", variables });
   expect(service.settings).toMatchObject({ KillMode: "process", Restart: "on-failure" });
-  const panes = () => lab.tmux("list-panes", "-a", "-F", "#{pane_pid}");
-  const first = await start(service, lab);
+  const panes = () => fixture.tmux("list-panes", "-a", "-F", "#{pane_pid}");
+  const first = await start(service, fixture);
   const before = await panes();
   expect(await first.stop()).toBe(0);
   expect(await panes()).toBe(before);
-  const second = await start(service, lab);
+  const second = await start(service, fixture);
   expect(await panes()).toBe(before);
   expect(await second.stop()).toBe(0);
-  const stop = await lab.mgr("agents", "single", "--agent-name", "alice", "stop");
+  const stop = await fixture.mgr("agents", "single", "--agent-name", "alice", "stop");
   expect(stop.exitCode).toBe(0);
 }, 120_000);
 
@@ -109,10 +109,10 @@ const units = processes.which("systemd-analyze") ? readdirSync(join(repository, 
 test.each(units)(
   "systemd has nothing to say of %s",
   async (unit) => {
-    const { lab, home } = createHome();
-    await using _ = lab;
+    const { fixture, home } = createHome();
+    await using _ = fixture;
     const verify = ["systemd-analyze", "--user", "verify", join(repository, "examples/systemd", unit)];
-    const env = { ...lab.env, XDG_RUNTIME_DIR: home };
+    const env = { ...fixture.env, XDG_RUNTIME_DIR: home };
     expect(await processes.run(verify, { env, timeoutMs: 60_000 })).toEqual({
       exitCode: 0,
       stdout: "",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { skills } from "../../src/services/skills/catalog.ts";
 import { createProcesses, type Output } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { fillIn, placeholdersOf, skillCommands } from "../support/skill-commands.ts";
 import { until } from "../support/until.ts";
 
@@ -15,27 +15,27 @@ const processes = createProcesses({ steps: quietSteps });
 type Values = Record<string, () => string | Promise<string>>;
 
 /** Two scripted agents with mailboxes; the commands run in a shell of the first one. */
-async function openStory(lab: CliLab) {
+async function openStory(fixture: CliFixture) {
   const launch = async (name: string) => {
     const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--mailbox", "--json"];
-    const run = await lab.mgr(...words);
+    const run = await fixture.mgr(...words);
     if (run.exitCode !== 0) throw new Error(run.stderr);
     return run.json() as Record<"gateway_base_url" | "manifest_path", string>;
   };
   const ann = await launch("ann");
   await launch("bob");
   const env = {
-    ...lab.env,
-    PATH: `${dist}:${lab.env["PATH"]}`,
+    ...fixture.env,
+    PATH: `${dist}:${fixture.env["PATH"]}`,
     SVC_MANIFEST_PATH: ann.manifest_path,
   };
   const mgr = async (name: string, ...words: string[]) =>
-    (await lab.mgr("agents", "single", "--agent-name", name, ...words, "--json")).json();
+    (await fixture.mgr("agents", "single", "--agent-name", name, ...words, "--json")).json();
   return {
     gateway: ann.gateway_base_url,
     mgr,
     shell: (command: string): Promise<Output> =>
-      processes.run(["sh", "-euc", command], { env, cwd: lab.workdir, timeoutMs: 60_000 }),
+      processes.run(["sh", "-euc", command], { env, cwd: fixture.workdir, timeoutMs: 60_000 }),
     /** Writes to `ann` from `bob`; resolves with the newest reference in ann's inbox. */
     async receive(subject: string) {
       await mgr(
@@ -99,8 +99,8 @@ async function follow(
 }
 
 test("every command of the four skills runs and does what the skill says", async () => {
-  await using lab = createCliLab({ executable: join(dist, "svc-gateway") });
-  const { gateway, mgr, shell, receive, newest, waitFor, idle } = await openStory(lab);
+  await using fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
+  const { gateway, mgr, shell, receive, newest, waitFor, idle } = await openStory(fixture);
   const said = `it's "done", $HOME \`x\``;
 
   let ref = await receive("First");
@@ -170,13 +170,13 @@ test("every command of the four skills runs and does what the skill says", async
     values: {
       NAME: () => "bob",
       ADDRESS: () => "ann@svc.localhost",
-      DIR: () => join(lab.folder, "export"),
+      DIR: () => join(fixture.folder, "export"),
     },
     before: {
       "mailbox register": () => mgr("bob", "mailbox", "unregister"),
     },
   });
-  expect(existsSync(join(lab.folder, "export"))).toBe(true);
+  expect(existsSync(join(fixture.folder, "export"))).toBe(true);
   const after = (await mgr("bob", "mailbox", "status")) as { registered: boolean };
   expect(after.registered).toBe(false);
 }, 120_000);

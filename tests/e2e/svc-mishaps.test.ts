@@ -1,77 +1,81 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
-const svc = (lab: CliLab, ...words: string[]) => lab.run("svc", words);
+const svc = (fixture: CliFixture, ...words: string[]) => fixture.run("svc", words);
 
 /** Ends the gateway of the agent as a crash would. */
-async function killGateway(lab: CliLab, sessionRoot: string): Promise<void> {
+async function killGateway(fixture: CliFixture, sessionRoot: string): Promise<void> {
   const path = join(sessionRoot, "gateway/run/current-instance.json");
   const { pid } = JSON.parse(readFileSync(path, "utf8")) as { pid: number };
-  lab.kill(pid);
-  await until("the gateway's end", () => !lab.alive(pid));
+  fixture.kill(pid);
+  await until("the gateway's end", () => !fixture.alive(pid));
 }
 
 test("what goes wrong for a person who types svc is answered in words of svc", async () => {
-  await using lab = createCliLab();
-  expect((await svc(lab)).stdout).toContain("svc new first demo");
-  expect((await svc(lab, "new", "worker")).stderr).toContain("<tool> is missing: claude, codex,");
-  expect((await svc(lab, "new", "worker", "dem")).stderr).toContain(
+  await using fixture = createCliFixture();
+  expect((await svc(fixture)).stdout).toContain("svc new first demo");
+  expect((await svc(fixture, "new", "worker")).stderr).toContain("<tool> is missing: claude, codex,");
+  expect((await svc(fixture, "new", "worker", "dem")).stderr).toContain(
     'unknown tool "dem"; did you mean "demo"? known are: demo, claude,',
   );
-  expect((await svc(lab, "doctor")).stdout).toMatch(/^Nothing needed is missing\. .* svc new first demo$/m);
-  const found = await svc(lab, "agents", "list", "--state", "all", "--json");
+  expect((await svc(fixture, "doctor")).stdout).toMatch(
+    /^Nothing needed is missing\. .* svc new first demo$/m,
+  );
+  const found = await svc(fixture, "agents", "list", "--state", "all", "--json");
   expect([found.exitCode, found.json()["agents"]]).toEqual([0, []]);
 
-  const launched = await svc(lab, "new", "worker", "demo", "-m", "-w");
+  const launched = await svc(fixture, "new", "worker", "demo", "-m", "-w");
   expect(launched.stdout).toContain('svc ask worker "..."');
   expect(launched.stdout).not.toContain("svc-mgr");
-  const listed = (await svc(lab, "--json")).json()["agents"] as Record<string, string>[];
+  const listed = (await svc(fixture, "--json")).json()["agents"] as Record<string, string>[];
   const sessionRoot = String(listed[0]?.["session_root"]);
-  const unknown = await svc(lab, "mail", "worker", "hello", "text", "--from", "ann@svc.localhost");
+  const unknown = await svc(fixture, "mail", "worker", "hello", "text", "--from", "ann@svc.localhost");
   expect(unknown.stderr).toContain("svc mailbox register --address ann@svc.localhost");
-  expect((await svc(lab, "search", "worker")).stderr).toMatch(/<text> is missing.*\nSee: svc search --help/);
+  expect((await svc(fixture, "search", "worker")).stderr).toMatch(
+    /<text> is missing.*\nSee: svc search --help/,
+  );
 
-  await killGateway(lab, sessionRoot);
-  expect((await svc(lab, "tell", "worker", "x")).stderr).toContain("Start one with: svc fix worker");
-  expect((await svc(lab, "fix", "worker")).exitCode).toBe(0);
-  expect((await svc(lab, "ask", "worker", "one\nFAST")).exitCode).toBe(0);
-  await killGateway(lab, sessionRoot);
-  const again = await svc(lab, "restart", "worker");
+  await killGateway(fixture, sessionRoot);
+  expect((await svc(fixture, "tell", "worker", "x")).stderr).toContain("Start one with: svc fix worker");
+  expect((await svc(fixture, "fix", "worker")).exitCode).toBe(0);
+  expect((await svc(fixture, "ask", "worker", "one\nFAST")).exitCode).toBe(0);
+  await killGateway(fixture, sessionRoot);
+  const again = await svc(fixture, "restart", "worker");
   expect(again.stdout).toContain("its gateway serves");
-  expect((await svc(lab, "ask", "worker", "two\nFAST")).exitCode).toBe(0);
-  expect((await svc(lab, "log", "worker")).stdout).toMatch(/\bended · read from the screen/);
-  expect((await svc(lab, "int", "worker")).exitCode).toBe(0);
-  const requests = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "list");
+  expect((await svc(fixture, "ask", "worker", "two\nFAST")).exitCode).toBe(0);
+  expect((await svc(fixture, "log", "worker")).stdout).toMatch(/\bended · read from the screen/);
+  expect((await svc(fixture, "int", "worker")).exitCode).toBe(0);
+  const requests = await fixture.mgr("agents", "single", "--agent-name", "worker", "requests", "list");
   expect(requests.stdout).toMatch(/ interrupt +completed +\S+ +no_op$/m);
 }, 120_000);
 
 test("a restart with work in the queue says how to open it, doctor too, and opening it says what failed", async () => {
-  await using lab = createCliLab();
-  await svc(lab, "new", "worker", "demo", "-w");
-  await svc(lab, "tell", "worker", "SLOW 600000");
-  await until("its turn", async () => (await svc(lab)).stdout.includes(" active "));
-  const waiting = String((await svc(lab, "tell", "worker", "later", "--json")).json()["request_id"]);
-  expect((await svc(lab, "restart", "worker")).stdout).toContain("Open it with: svc fix worker");
-  expect((await svc(lab)).stdout).toContain('the queue of "worker" is closed');
-  expect((await svc(lab, "doctor")).stdout).toMatch(/^look +agent worker +.* svc fix worker$/m);
-  const fixed = await svc(lab, "fix", "worker");
+  await using fixture = createCliFixture();
+  await svc(fixture, "new", "worker", "demo", "-w");
+  await svc(fixture, "tell", "worker", "SLOW 600000");
+  await until("its turn", async () => (await svc(fixture)).stdout.includes(" active "));
+  const waiting = String((await svc(fixture, "tell", "worker", "later", "--json")).json()["request_id"]);
+  expect((await svc(fixture, "restart", "worker")).stdout).toContain("Open it with: svc fix worker");
+  expect((await svc(fixture)).stdout).toContain('the queue of "worker" is closed');
+  expect((await svc(fixture, "doctor")).stdout).toMatch(/^look +agent worker +.* svc fix worker$/m);
+  const fixed = await svc(fixture, "fix", "worker");
   expect(fixed.stdout).toContain(
     "1 request for the earlier instance has failed; give again what is still wanted: ",
   );
   expect(fixed.stdout).toContain(waiting);
-  expect((await svc(lab, "fix", "worker")).stdout).toMatch(/^a gateway already serves it: \S+\n$/);
-  expect((await svc(lab, "ask", "worker", "later\nFAST")).exitCode).toBe(0);
-  await svc(lab, "stop", "worker");
+  expect((await svc(fixture, "fix", "worker")).stdout).toMatch(/^a gateway already serves it: \S+\n$/);
+  expect((await svc(fixture, "ask", "worker", "later\nFAST")).exitCode).toBe(0);
+  await svc(fixture, "stop", "worker");
 }, 120_000);
 
 test("who waits for an answer hears that the agent asks something", async () => {
-  await using lab = createCliLab();
-  await svc(lab, "new", "worker", "demo", "-w");
-  const asking = Bun.spawn([...lab.command("svc"), "ask", "worker", "MENU Which way?"], {
-    ...{ env: lab.env, cwd: lab.workdir },
+  await using fixture = createCliFixture();
+  await svc(fixture, "new", "worker", "demo", "-w");
+  const asking = Bun.spawn([...fixture.command("svc"), "ask", "worker", "MENU Which way?"], {
+    ...{ env: fixture.env, cwd: fixture.workdir },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let notice = "";
@@ -80,20 +84,28 @@ test("who waits for an answer hears that the agent asks something", async () => 
     if (notice.endsWith("\n")) break;
   }
   expect(notice).toMatch(/"worker" asks: Which way\? \(1\. .*Answer it elsewhere: svc ok worker ANSWER/);
-  expect((await svc(lab, "ok", "worker", "1")).exitCode).toBe(0);
+  expect((await svc(fixture, "ok", "worker", "1")).exitCode).toBe(0);
   expect(await asking.exited).toBe(0);
 }, 120_000);
 
 test("Ctrl-C while an answer is waited for says that the request goes on, and how to follow and end it", async () => {
-  await using lab = createCliLab();
-  await svc(lab, "new", "worker", "demo", "-w");
+  await using fixture = createCliFixture();
+  await svc(fixture, "new", "worker", "demo", "-w");
   const start = (...more: string[]) =>
-    Bun.spawn([...lab.command("svc"), "ask", "worker", "SLOW 600000", ...more], {
-      ...{ env: lab.env, cwd: lab.workdir },
+    Bun.spawn([...fixture.command("svc"), "ask", "worker", "SLOW 600000", ...more], {
+      ...{ env: fixture.env, cwd: fixture.workdir },
       stdio: ["ignore", "ignore", "pipe"],
     });
   const states = async () => {
-    const listed = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "list", "--json");
+    const listed = await fixture.mgr(
+      "agents",
+      "single",
+      "--agent-name",
+      "worker",
+      "requests",
+      "list",
+      "--json",
+    );
     return listed.json()["requests"] as { request_id: string; state: string; waiting?: unknown }[];
   };
   const asking = start();
@@ -118,5 +130,5 @@ test("Ctrl-C while an answer is waited for says that the request goes on, and ho
     request_id: queued.request_id,
   });
   expect((await states()).map(({ state }) => state)).toEqual(["accepted", "completed"]);
-  expect((await svc(lab, "int", "worker")).exitCode).toBe(0);
+  expect((await svc(fixture, "int", "worker")).exitCode).toBe(0);
 }, 120_000);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { openPersonPane, type PersonPane } from "../support/person-pane.ts";
 import { until } from "../support/until.ts";
 
@@ -13,32 +13,34 @@ function heard(log: string): unknown[] {
 }
 
 /** Begins `svc watch` in the pane. `settings`: the terminal's own settings before. Resolves when all agents are listed. */
-async function watch(lab: CliLab, pane: PersonPane, agents: readonly string[]) {
+async function watch(fixture: CliFixture, pane: PersonPane, agents: readonly string[]) {
   await pane.enter("clear; stty -g > before");
-  const command = `echo $$ > pid; exec ${lab.command("svc").join(" ")} watch`;
+  const command = `echo $$ > pid; exec ${fixture.command("svc").join(" ")} watch`;
   await pane.enter(`sh -c '${command}'; echo "ended with $?"`);
   for (const name of agents) await pane.untilShows(new RegExp(`^[> ] ${name} `, "m"));
 }
 
 /** The shell has its terminal again as it was, and echoes what is typed. */
-async function expectRestored(lab: CliLab, pane: PersonPane): Promise<string> {
+async function expectRestored(fixture: CliFixture, pane: PersonPane): Promise<string> {
   const after = await pane.untilShows(/^ended with \d+$/m);
   await pane.enter('stty -g > after; echo "ty""ped"');
   await pane.untilShows(/^typed$/m);
   expect(await pane.modes()).toBe("0 1 1 0");
-  const settings = (name: string) => readFileSync(join(lab.workdir, name), "utf8");
+  const settings = (name: string) => readFileSync(join(fixture.workdir, name), "utf8");
   expect(settings("after")).toBe(settings("before"));
   return after;
 }
 
 test("a person selects, prompts, answers, interrupts, attaches, filters, stops and leaves by keys", async () => {
-  await using lab = createCliLab();
-  const log = (name: string) => join(lab.folder, `${name}.log`);
+  await using fixture = createCliFixture();
+  const log = (name: string) => join(fixture.folder, `${name}.log`);
   for (const name of ["ann", "bob"]) {
-    expect((await lab.run("svc", ["new", name, "demo", "-w", "--", "--log", log(name)])).exitCode).toBe(0);
+    expect((await fixture.run("svc", ["new", name, "demo", "-w", "--", "--log", log(name)])).exitCode).toBe(
+      0,
+    );
   }
-  await using pane = await openPersonPane(lab);
-  await watch(lab, pane, ["ann", "bob"]);
+  await using pane = await openPersonPane(fixture);
+  await watch(fixture, pane, ["ann", "bob"]);
   expect(await pane.screen()).toMatch(
     /^2 agents\n {2}NAME +TOOL +STATE +SINCE +QUEUE +MAIL +LAST TURN\n> ann +demo +ready /,
   );
@@ -101,13 +103,13 @@ test("a person selects, prompts, answers, interrupts, attaches, filters, stops a
   await pane.untilShows("nothing was stopped");
   await pane.type("s", "y");
   expect(await pane.untilShows('stopped "bob"')).not.toMatch(/^[> ] bob /m);
-  expect((await lab.sessions()).filter((name) => name.startsWith("SVC-bob"))).toEqual([]);
+  expect((await fixture.sessions()).filter((name) => name.startsWith("SVC-bob"))).toEqual([]);
 
   await pane.type("q");
-  const after = await expectRestored(lab, pane);
+  const after = await expectRestored(fixture, pane);
   // What was last seen stays; the rest of the screen is what it was.
   expect(after).toMatch(/^NAME +TOOL .*\nann +demo .*\nended with 0$/m);
-  await lab.run("svc", ["stop", "ann"]);
+  await fixture.run("svc", ["stop", "ann"]);
 }, 180_000);
 
 test.each([
@@ -118,30 +120,30 @@ test.each([
 ])(
   "$id gives the terminal back",
   async ({ keys, end }) => {
-    await using lab = createCliLab();
-    await lab.run("svc", ["new", "ann", "demo"]);
-    await using pane = await openPersonPane(lab);
-    await watch(lab, pane, ["ann"]);
+    await using fixture = createCliFixture();
+    await fixture.run("svc", ["new", "ann", "demo"]);
+    await using pane = await openPersonPane(fixture);
+    await watch(fixture, pane, ["ann"]);
     for (const key of keys) await pane.type(key);
     if (keys.length > 0) await pane.untilShows(/half|^keys$/m);
     expect(await pane.modes()).toMatch(/^1 [01] 0 0$/);
     if (end) await pane.type(...end);
-    else process.kill(Number(readFileSync(join(lab.workdir, "pid"), "utf8")), "SIGTERM");
-    expect(await expectRestored(lab, pane)).toContain("ended with 0");
-    await lab.run("svc", ["stop", "ann"]);
+    else process.kill(Number(readFileSync(join(fixture.workdir, "pid"), "utf8")), "SIGTERM");
+    expect(await expectRestored(fixture, pane)).toContain("ended with 0");
+    await fixture.run("svc", ["stop", "ann"]);
   },
   120_000,
 );
 
 test("NO_COLOR leaves out styles, and agents that come appear", async () => {
-  await using lab = createCliLab();
-  await lab.run("svc", ["new", "ann", "demo"]);
-  await using pane = await openPersonPane(lab, { env: { NO_COLOR: "1" } });
-  await watch(lab, pane, ["ann"]);
+  await using fixture = createCliFixture();
+  await fixture.run("svc", ["new", "ann", "demo"]);
+  await using pane = await openPersonPane(fixture, { env: { NO_COLOR: "1" } });
+  await watch(fixture, pane, ["ann"]);
   expect((await pane.styled()).match(/\x1b\[[\d;]*m/g)).toBeNull();
-  await lab.run("svc", ["new", "bob", "demo"]);
+  await fixture.run("svc", ["new", "bob", "demo"]);
   await pane.untilShows(/^2 agents\n.*\n> ann .*\n {2}bob /);
   await pane.type("q");
-  await expectRestored(lab, pane);
-  for (const name of ["ann", "bob"]) await lab.run("svc", ["stop", name]);
+  await expectRestored(fixture, pane);
+  for (const name of ["ann", "bob"]) await fixture.run("svc", ["stop", name]);
 }, 120_000);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** What the scripted agent says that it was given, oldest first. */
@@ -15,27 +15,27 @@ function heard(log: string): unknown[] {
 }
 
 test("a day with an agent in few words", async () => {
-  await using lab = createCliLab();
-  const log = join(lab.folder, "agent.log");
-  const said = async (line: string, options = {}) => lab.run("svc", line.split(" "), options);
+  await using fixture = createCliFixture();
+  const log = join(fixture.folder, "agent.log");
+  const said = async (line: string, options = {}) => fixture.run("svc", line.split(" "), options);
 
-  const nobody = await lab.run("svc", []);
+  const nobody = await fixture.run("svc", []);
   expect([nobody.exitCode, nobody.stdout]).toEqual([0, expect.stringMatching(/^no agents run\. Launch one/)]);
-  const made = await lab.run("svc", ["new", "worker", "demo", "-m", "-w", "--", "--log", log]);
+  const made = await fixture.run("svc", ["new", "worker", "demo", "-m", "-w", "--", "--log", log]);
   expect(made.stderr).toBe("");
   expect(made.exitCode).toBe(0);
   expect(made.stdout).toMatch(/\nready after [\d.]+ s\n$/);
   expect((await said("new other demo --no-such")).exitCode).toBe(2);
 
-  const answered = await lab.run("svc", ["ask", "worker", "say", "hello"]);
+  const answered = await fixture.run("svc", ["ask", "worker", "say", "hello"]);
   expect(answered.exitCode).toBe(0);
   expect(heard(log)).toEqual(["say hello"]);
   const piped = await said("ask worker --json", { input: "from a pipe" });
   expect(piped.json()).toMatchObject({ request: { state: "completed" } });
   expect(heard(log)).toEqual(["say hello", "from a pipe"]);
 
-  expect((await lab.run("svc", ["ok"])).stdout).toBe("nobody asks anything\n");
-  expect((await lab.run("svc", ["tell", "worker", "MENU Go on?"])).stdout).toMatch(/^accepted gwreq-/);
+  expect((await fixture.run("svc", ["ok"])).stdout).toBe("nobody asks anything\n");
+  expect((await fixture.run("svc", ["tell", "worker", "MENU Go on?"])).stdout).toMatch(/^accepted gwreq-/);
   await until("the question", async () =>
     (await said("ok worker")).stdout.startsWith("worker asks: Go on?\n"),
   );
@@ -45,13 +45,13 @@ test("a day with an agent in few words", async () => {
   );
   const asked = (await said("ok --json")).json();
   expect(asked["questions"]).toMatchObject([{ agent_name: "worker", question: "Go on?" }]);
-  const listed = await lab.run("svc", ["ls"]);
+  const listed = await fixture.run("svc", ["ls"]);
   expect(listed.stdout).toMatch(/^1 thing waits for you; .*"worker" asks: Go on\?: 1\. .*\n\nNAME +ID /s);
   expect((await said("--json")).json()).toMatchObject({ agents: [{ agent_name: "worker" }] });
-  expect((await lab.run("svc", ["ok", "worker", "always"])).stdout).toBe("answered 3. Always\n");
+  expect((await fixture.run("svc", ["ok", "worker", "always"])).stdout).toBe("answered 3. Always\n");
   await until("the end of it", async () => (await said("ok worker")).stdout === '"worker" asks nothing\n');
 
-  const idle = await lab.run("svc", ["int", "worker"]);
+  const idle = await fixture.run("svc", ["int", "worker"]);
   expect(idle.exitCode).toBe(0);
   const typo = await said("tell worke hello");
   expect(typo.exitCode).toBe(1);
@@ -61,42 +61,42 @@ test("a day with an agent in few words", async () => {
   const me = "ann@svc.localhost";
   const unknown = await said(`mail worker hello text --from ${me}`);
   expect(unknown.exitCode).not.toBe(0);
-  await lab.mgr("mailbox", "register", "--address", me, "--principal-id", "SVC-ann");
-  const sent = await lab.run("svc", ["mail", "worker", "the build", "is", "red", "--from", me]);
+  await fixture.mgr("mailbox", "register", "--address", me, "--principal-id", "SVC-ann");
+  const sent = await fixture.run("svc", ["mail", "worker", "the build", "is", "red", "--from", me]);
   expect([sent.stderr, sent.exitCode]).toEqual(["", 0]);
-  const box = await lab.mgr("agents", "single", "--agent-name", "worker", "mail", "list", "--json");
+  const box = await fixture.mgr("agents", "single", "--agent-name", "worker", "mail", "list", "--json");
   expect(box.stdout).toContain('"subject": "the build"');
 
-  const again = await lab.run("svc", ["restart", "worker"]);
+  const again = await fixture.run("svc", ["restart", "worker"]);
   expect([again.stderr, again.exitCode]).toEqual(["", 0]);
   expect((await said("restart worker -c")).stderr).toContain("is not known to resume a conversation");
-  expect((await lab.run("svc", ["fix", "worker"])).exitCode).toBe(0);
-  const bare = await lab.mgr("agents", "single", "--agent-name", "worker", "attach");
+  expect((await fixture.run("svc", ["fix", "worker"])).exitCode).toBe(0);
+  const bare = await fixture.mgr("agents", "single", "--agent-name", "worker", "attach");
   expect(bare.exitCode).toBe(1);
-  const off = await lab.run("svc", ["attach", "worker"]);
+  const off = await fixture.run("svc", ["attach", "worker"]);
   expect(off.exitCode).toBe(1);
   expect(off.stderr).toMatch(
     /^Error: this is no terminal\. In one, run: tmux .+ attach-session -t .=SVC-worker-/,
   );
-  expect((await lab.run("svc", ["stop", "worker"])).exitCode).toBe(0);
-  expect((await lab.run("svc", ["completion", "bash"])).stdout).toContain("svc complete --line");
+  expect((await fixture.run("svc", ["stop", "worker"])).exitCode).toBe(0);
+  expect((await fixture.run("svc", ["completion", "bash"])).stdout).toContain("svc complete --line");
 }, 120_000);
 
 test("at a terminal a person attaches to the agent, answers its question, and watches", async () => {
-  await using lab = createCliLab();
-  await lab.run("svc", ["new", "worker", "demo", "-w"]);
+  await using fixture = createCliFixture();
+  await fixture.run("svc", ["new", "worker", "demo", "-w"]);
   // A terminal of another server than the agent's.
-  const person = join(lab.folder, "person");
+  const person = join(fixture.folder, "person");
   const tmux = async (...args: string[]) => {
     const child = Bun.spawn(["tmux", "-S", person, "-f", "/dev/null", ...args], {
-      env: lab.env,
+      env: fixture.env,
       stdio: ["ignore", "pipe", "pipe"],
     });
     return (await new Response(child.stdout).text()).trimEnd();
   };
   const pane = () => tmux("capture-pane", "-p", "-t", "me");
   const enter = (line: string) => tmux("send-keys", "-t", "me", line, "Enter");
-  const svc = lab.command("svc").join(" ");
+  const svc = fixture.command("svc").join(" ");
   try {
     await tmux("new-session", "-d", "-s", "me", "-x", "120", "-y", "40", "sh");
     await enter(`${svc} attach worker`);
@@ -106,8 +106,10 @@ test("at a terminal a person attaches to the agent, answers its question, and wa
       (await pane()).includes("[detached (from session SVC-worker"),
     );
 
-    await lab.run("svc", ["tell", "worker", "MENU Go on?"]);
-    await until("the question", async () => (await lab.run("svc", ["ok"])).stdout.startsWith("worker asks:"));
+    await fixture.run("svc", ["tell", "worker", "MENU Go on?"]);
+    await until("the question", async () =>
+      (await fixture.run("svc", ["ok"])).stdout.startsWith("worker asks:"),
+    );
     await enter(`clear; ${svc} ok`);
     await until("to be asked", async () => (await pane()).includes("nothing leaves it open:"));
     await enter("2");
@@ -122,22 +124,22 @@ test("at a terminal a person attaches to the agent, answers its question, and wa
 }, 120_000);
 
 test("in a pane of the agent's own server its client shows the agent", async () => {
-  await using lab = createCliLab();
-  await lab.run("svc", ["new", "worker", "demo", "-w"]);
-  await lab.startSession("me", ["sh"]);
-  const svc = `SVC_TMUX_SOCKET=${lab.socket} ${lab.command("svc").join(" ")}`;
-  const pane = () => lab.tmux("capture-pane", "-p", "-J", "-t", "=me:");
-  const enter = (line: string) => lab.tmux("send-keys", "-t", "=me:", line, "Enter");
+  await using fixture = createCliFixture();
+  await fixture.run("svc", ["new", "worker", "demo", "-w"]);
+  await fixture.startSession("me", ["sh"]);
+  const svc = `SVC_TMUX_SOCKET=${fixture.socket} ${fixture.command("svc").join(" ")}`;
+  const pane = () => fixture.tmux("capture-pane", "-p", "-J", "-t", "=me:");
+  const enter = (line: string) => fixture.tmux("send-keys", "-t", "=me:", line, "Enter");
   await enter(`${svc} attach worker`);
   // The gateway's own connection is a client too, and is left alone.
   await until("a refusal", async () => (await pane()).includes("Error: no terminal shows this pane."));
 
-  const person = join(lab.folder, "person");
+  const person = join(fixture.folder, "person");
   const outer = (...args: string[]) =>
-    Bun.spawn(["tmux", "-S", person, "-f", "/dev/null", ...args], { env: lab.env }).exited;
-  await outer("new-session", "-d", "-x", "100", "-y", "30", `tmux -S ${lab.socket} attach -t =me`);
+    Bun.spawn(["tmux", "-S", person, "-f", "/dev/null", ...args], { env: fixture.env }).exited;
+  await outer("new-session", "-d", "-x", "100", "-y", "30", `tmux -S ${fixture.socket} attach -t =me`);
   try {
-    const shows = () => lab.tmux("list-clients", "-F", "#{client_control_mode} #{session_name}");
+    const shows = () => fixture.tmux("list-clients", "-F", "#{client_control_mode} #{session_name}");
     await until("a terminal on the pane", async () => (await shows()).includes("0 me"));
     await enter(`clear; ${svc} attach worker`);
     await until("the agent in it", async () => (await shows()).includes("0 SVC-worker-"));

@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 test("a team goes up as its file says, changes where the file changes, and goes down", async () => {
-  await using lab = createCliLab();
-  const file = (text: string) => writeFileSync(join(lab.workdir, "svc.yaml"), text);
-  const svc = async (...words: string[]) => lab.run("svc", words, { cwd: lab.workdir });
+  await using fixture = createCliFixture();
+  const file = (text: string) => writeFileSync(join(fixture.workdir, "svc.yaml"), text);
+  const svc = async (...words: string[]) => fixture.run("svc", words, { cwd: fixture.workdir });
   const sh = async (line: string) => {
-    const ran = await lab.shell(`cd ${lab.workdir} && ${line}`);
+    const ran = await fixture.shell(`cd ${fixture.workdir} && ${line}`);
     expect([line, ran.exitCode]).toEqual([line, 0]);
     return ran.stdout;
   };
@@ -21,17 +21,17 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   );
 
   file("version: 1\nagents:\n  builder: { tool: demoo }\n");
-  const wrong = await lab.run("svc", ["up"], { cwd: lab.workdir });
+  const wrong = await fixture.run("svc", ["up"], { cwd: fixture.workdir });
   expect(wrong.exitCode).toBe(2);
   expect(wrong.stderr).toContain("svc.yaml:3: agents.builder.tool: expected one of claude,");
 
-  writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=first\n");
+  writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=first\n");
   const team = (change: { log: string; second?: string }) =>
     file(
       [
         "version: 1",
         "agents:",
-        `  builder: { tool: demo, env_file: secrets.env, args: [--log, ${join(lab.folder, change.log)}] }`,
+        `  builder: { tool: demo, env_file: secrets.env, args: [--log, ${join(fixture.folder, change.log)}] }`,
         change.second ??
           "  writer: { tool: demo, worktree: true, mailbox: true, notifier: { interval_seconds: 30 } }",
         "people:",
@@ -45,7 +45,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
     1,
     expect.stringContaining("Do this? Say so with --yes."),
   ]);
-  const status = await lab.run("svc", ["status"], { cwd: lab.workdir });
+  const status = await fixture.run("svc", ["status"], { cwd: fixture.workdir });
   expect([status.exitCode, status.stdout]).toEqual([
     1,
     "+ ann: register the mailbox ann@svc.localhost\n+ builder: launch\n+ writer: make its git worktree on branch svc/writer\n+ writer: launch\n",
@@ -55,12 +55,12 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect([up.stderr, up.exitCode]).toEqual(["", 0]);
   const asIs = "= builder: as the file says\n= writer: as the file says\n";
   expect([(await svc("status")).stdout, (await svc("up")).stdout]).toEqual([asIs, asIs]);
-  expect(existsSync(join(lab.workdir, "hook-ran"))).toBe(false);
+  expect(existsSync(join(fixture.workdir, "hook-ran"))).toBe(false);
   expect((await sh("git branch --list 'svc/*'")).trim()).toBe("+ svc/writer");
 
   const writer = async () =>
     (
-      await lab.mgr(
+      await fixture.mgr(
         "agents",
         "single",
         "--agent-name",
@@ -72,23 +72,23 @@ test("a team goes up as its file says, changes where the file changes, and goes 
       )
     ).json();
   expect(await writer()).toMatchObject({ enabled: true, interval_seconds: 30, wake_policy: "on_change" });
-  const accounts = await lab.run("svc-mgr", ["mailbox", "accounts", "list"], { cwd: lab.workdir });
+  const accounts = await fixture.run("svc-mgr", ["mailbox", "accounts", "list"], { cwd: fixture.workdir });
   expect(accounts.stdout).toContain("ann@svc.localhost");
 
   // Reminders and schedules are made, changed and removed as the file says; one made by hand stays.
   const reminders = async () => {
     const words = ["agents", "single", "--agent-name", "builder", "gateway", "reminders", "list", "--json"];
-    const { reminders: listed } = (await lab.mgr(...words)).json() as {
+    const { reminders: listed } = (await fixture.mgr(...words)).json() as {
       reminders: { reminder_id: string; title: string; cron?: string; durable?: boolean }[];
     };
     return listed.map(({ title, cron, durable }) => [title, cron ?? null, durable ?? false]);
   };
   const byHand = ["--title", "mine", "--prompt", "x", "--start-after-seconds", "9999"];
   const single = ["agents", "single", "--agent-name", "builder"];
-  expect((await lab.mgr(...single, "gateway", "reminders", "create", ...byHand)).exitCode).toBe(0);
+  expect((await fixture.mgr(...single, "gateway", "reminders", "create", ...byHand)).exitCode).toBe(0);
   const timed = (cron: string) =>
     file(
-      readFileSync(join(lab.workdir, "svc.yaml"), "utf8")
+      readFileSync(join(fixture.workdir, "svc.yaml"), "utf8")
         .replace(/, reminders: .*(?=\n)/, " }")
         .replace(
           /(builder: .*) \}\n/,
@@ -120,7 +120,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect([await reminders(), (await svc("status")).stdout]).toEqual([[["mine", null, false]], asIs]);
 
   // A group is agents and people under one name.
-  file(`${readFileSync(join(lab.workdir, "svc.yaml"), "utf8")}groups:\n  all: [builder, writer, ann]\n`);
+  file(`${readFileSync(join(fixture.workdir, "svc.yaml"), "utf8")}groups:\n  all: [builder, writer, ann]\n`);
   const group = await svc("tell", "@all", "FAST", "--json");
   expect([group.exitCode, group.stdout.match(/"request_id"/g)?.length]).toEqual([0, 2]);
   const mailed = await svc("mail", "@all", "hello", "to you", "--from", "ann@svc.localhost", "--json");
@@ -134,16 +134,16 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect((await svc("tell", "@buidler", "FAST")).stderr).toContain('did you mean "builder"?');
 
   // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is left alone.
-  writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=second\n");
+  writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=second\n");
   const plan = "~ builder: end and launch again; it differs in env\n= writer: as the file says\n";
   await until("both to be idle again", async () => (await svc("up", "--plan")).stdout === plan, 60_000);
   expect((await svc("up", "--yes")).exitCode).toBe(0);
-  const kept = await sh(`cat ${lab.env["HOME"]}/.local/state/svc/teams/*/agents.json`);
+  const kept = await sh(`cat ${fixture.env["HOME"]}/.local/state/svc/teams/*/agents.json`);
   expect(kept).toContain('"builder"');
   expect(kept).not.toContain("second");
 
   // An agent that is not ours by this file stays.
-  await lab.run("svc", ["new", "stranger", "demo"], { cwd: lab.workdir });
+  await fixture.run("svc", ["new", "stranger", "demo"], { cwd: fixture.workdir });
   team({ log: "a.log", second: "  stranger: { tool: demo }" });
   const left = await svc("up", "--yes");
   expect(left.stdout).toMatch(
@@ -154,23 +154,23 @@ test("a team goes up as its file says, changes where the file changes, and goes 
 
   const worktree = (await sh("git worktree list --porcelain")).match(/^worktree (.*\/writer)$/m)?.[1] ?? "";
   writeFileSync(join(worktree, "draft.txt"), "not committed");
-  const down = await lab.run("svc", ["down", "--yes", "--worktrees"], { cwd: lab.workdir });
+  const down = await fixture.run("svc", ["down", "--yes", "--worktrees"], { cwd: fixture.workdir });
   expect(down.stdout).toContain("- builder: stop");
   expect(down.stdout).toMatch(/kept the worktree of writer: .*(?:modified|untracked)/);
   expect(readFileSync(join(worktree, "draft.txt"), "utf8")).toBe("not committed");
   await sh(`rm ${join(worktree, "draft.txt")}`);
   expect((await svc("down", "--worktrees")).stdout).toContain("removed the worktree of writer");
   expect(existsSync(worktree)).toBe(false);
-  expect((await lab.mgr("team", "down", "--file", join(lab.workdir, "svc.yaml"))).stdout).toContain(
+  expect((await fixture.mgr("team", "down", "--file", join(fixture.workdir, "svc.yaml"))).stdout).toContain(
     "nothing runs",
   );
-  expect((await lab.mgr("team", "up", "--file", join(lab.folder, "none.yaml"))).stderr).toContain(
+  expect((await fixture.mgr("team", "up", "--file", join(fixture.folder, "none.yaml"))).stderr).toContain(
     "there is no file",
   );
-  const nowhere = await lab.run("svc-mgr", ["team", "status"], { cwd: lab.folder });
+  const nowhere = await fixture.run("svc-mgr", ["team", "status"], { cwd: fixture.folder });
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([
     2,
     expect.stringContaining("there is no svc.yaml here"),
   ]);
-  await lab.run("svc", ["stop", "stranger"]);
+  await fixture.run("svc", ["stop", "stranger"]);
 }, 240_000);

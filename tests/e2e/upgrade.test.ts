@@ -8,7 +8,7 @@ import { stateMigrations } from "../../src/db/mailbox/state/migrations.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { dump, load, releasedFolder, restore } from "../support/released.ts";
 import { until } from "../support/until.ts";
 
@@ -52,25 +52,25 @@ const lasting = ({ waiting: _, ...request }: Json) => request;
 
 /** A home in which the version `name` ran until its machine went down. `adopted`: as its user is told to do. */
 async function homeOf(name: string, { adopted = true } = {}) {
-  const lab = createCliLab({ executable });
-  const home = lab.env["HOME"] ?? "";
+  const fixture = createCliFixture({ executable });
+  const home = fixture.env["HOME"] ?? "";
   const places = [
-    ["socket", lab.socket],
+    ["socket", fixture.socket],
     ["home", home],
-    ["work", lab.workdir],
+    ["work", fixture.workdir],
     ["bun", process.execPath],
     ["source", join(import.meta.dir, "../..")],
   ] as const;
   restore(join(releasedFolder, name, "state"), join(home, ".local/state/svc"), places);
   if (read(name, "mail.json") !== null) {
-    restore(join(releasedFolder, name, "project"), join(lab.workdir, ".svc"), places);
-    if (adopted) await lab.mgr("overlay", "adopt");
+    restore(join(releasedFolder, name, "project"), join(fixture.workdir, ".svc"), places);
+    if (adopted) await fixture.mgr("overlay", "adopt");
   }
   return {
-    lab,
-    mailbox: join(lab.workdir, ".svc/mailbox"),
+    fixture,
+    mailbox: join(fixture.workdir, ".svc/mailbox"),
     async mgr(...words: string[]): Promise<Json> {
-      const run = await lab.mgr(...words, "--json");
+      const run = await fixture.mgr(...words, "--json");
       if (run.exitCode !== 0) throw new Error(`${words.join(" ")}: ${run.stderr}`);
       return run.json();
     },
@@ -79,8 +79,8 @@ async function homeOf(name: string, { adopted = true } = {}) {
       return answer["requests"] as Json[];
     },
     async [Symbol.asyncDispose]() {
-      await lab.mgr(...one, "stop");
-      await lab[Symbol.asyncDispose]();
+      await fixture.mgr(...one, "stop");
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
@@ -156,13 +156,13 @@ test("an overlay of an earlier version is used once it is adopted, and a refusal
     existsSync(join(releasedFolder, name, "project/runtime")),
   ) as Kept;
   await using home = await homeOf(name, { adopted: false });
-  const line = `run: svc-mgr overlay adopt ${join(home.lab.workdir, ".svc")}`;
+  const line = `run: svc-mgr overlay adopt ${join(home.fixture.workdir, ".svc")}`;
   for (const words of [
     [...one, "mail", "list"],
     ["mailbox", "status"],
     [...batch, "relaunch"],
   ]) {
-    const refused = await home.lab.mgr(...words);
+    const refused = await home.fixture.mgr(...words);
     expect([words, refused.exitCode]).toEqual([words, 1]);
     expect(refused.stderr).toContain(line);
   }
@@ -240,7 +240,7 @@ describe("a database of a newer version", () => {
         [...one, "mail", "list"],
         ["mailbox", "repair", "--mailbox-root", home.mailbox],
       ]) {
-        const refused = await home.lab.mgr(...words);
+        const refused = await home.fixture.mgr(...words);
         expect([words, refused.exitCode]).toEqual([words, 1]);
         expect(refused.stderr).toMatch(advice);
         expect(dump(path)).toBe(written);
@@ -262,8 +262,8 @@ async function withoutGateway(at: CliAgent, change: (queue: string) => void): Pr
   await at.type("agents single --agent-name worker gateway detach");
   change(join(at.sessionRoot, "gateway/queue.sqlite"));
   const attach = await processes.run([executable, "mgr", ...one, "gateway", "attach"], {
-    env: at.lab.env,
-    cwd: at.lab.workdir,
+    env: at.fixture.env,
+    cwd: at.fixture.workdir,
     timeoutMs: 60_000,
   });
   expect([attach.exitCode, attach.stderr]).toEqual([0, ""]);

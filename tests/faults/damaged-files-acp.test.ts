@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { copyOf, damages, everyDamage } from "../support/damaged-files.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** The files of an ACP session, damaged in every way: turns that ended stay as they are, and the next one runs to its end. */
 
-let agent: HeadlessAgentLab;
+let agent: HeadlessAgentFixture;
 const question = () =>
   until("a question", async () => (await agent.call("/v1/status")).body["awaiting_decision"]);
 const fileOf = (turn: string, file: string) => join(agent.sessionRoot, "manifest.turn-artifacts", turn, file);

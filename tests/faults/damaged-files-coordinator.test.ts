@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { coordinatorPaths } from "../../src/services/fleet/coordinator-files.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { copyOf, type Damage, damages, everyDamage } from "../support/damaged-files.ts";
 import { coordinatorRows } from "../support/damaged-rows.ts";
-import { createSickLab } from "../support/sick-agent.ts";
+import { createSickFixture } from "../support/sick-agent.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 
 /**
@@ -15,20 +15,20 @@ import { sparePorts } from "../support/spare-ports.ts";
  */
 
 const token = "a-token-of-this-test";
-let lab: CliLab;
+let fixture: CliFixture;
 let ports: number[] = [];
 const withToken = { headers: { authorization: `Bearer ${token}` } };
 
 beforeAll(async () => {
-  lab = createSickLab();
+  fixture = createSickFixture();
   ports = await sparePorts(coordinatorRows.length);
 });
-afterAll(() => lab?.[Symbol.asyncDispose]());
+afterAll(() => fixture?.[Symbol.asyncDispose]());
 
 const portOf = (at: number) => ports[at] ?? 0;
 function pathOf(at: number): string {
   const paths = coordinatorPaths(
-    join(lab.env["HOME"] ?? "", ".local/state/svc/runtime"),
+    join(fixture.env["HOME"] ?? "", ".local/state/svc/runtime"),
     "127.0.0.1",
     portOf(at),
   );
@@ -37,7 +37,7 @@ function pathOf(at: number): string {
 
 /** With the token that only the first start is given. */
 const serve = (at: number, first: boolean) =>
-  startCoordinator(lab, { port: portOf(at), ...(first ? { env: { SVC_COORD_TOKEN: token } } : {}) });
+  startCoordinator(fixture, { port: portOf(at), ...(first ? { env: { SVC_COORD_TOKEN: token } } : {}) });
 
 interface Seen {
   served: unknown[];
@@ -56,7 +56,7 @@ async function seeAll(damage: Damage): Promise<Seen[]> {
     return copy;
   });
   for (const [at] of coordinatorRows.entries()) damages[damage](pathOf(at));
-  const { checks } = (await lab.mgr("doctor", "--json")).json() as {
+  const { checks } = (await fixture.mgr("doctor", "--json")).json() as {
     checks: { name: string; verdict: string }[];
   };
   const seen = await Promise.all(

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { type Damage, damages, everyDamage } from "../support/damaged-files.ts";
 import { faultTest } from "../support/fault-table.ts";
@@ -19,19 +19,19 @@ const deliveries = "/svc/attention/deliveries";
 const replaced: readonly Damage[] = ["deleted", "emptied"];
 
 async function seen(damage: Damage) {
-  await using lab = createCliLab();
-  const home = lab.env["HOME"] ?? "";
+  await using fixture = createCliFixture();
+  const home = fixture.env["HOME"] ?? "";
   mkdirSync(join(home, ".config/svc"), { recursive: true, mode: 0o700 });
   writeFileSync(join(home, ".config/svc/deliveries.yaml"), rules.join("\n"), { mode: 0o600 });
-  await using first = await startCoordinator(lab);
+  await using first = await startCoordinator(fixture);
   expect((await first.ask(deliveries)).status).toBe(200);
   first.signal("SIGTERM");
   expect(await first.exited).toBe(0);
   const root = join(home, ".local/state/svc/deliveries");
   damages[damage](join(root, readdirSync(root)[0] ?? "", "deliveries.sqlite"));
 
-  const listed = await lab.mgr("attention", "deliveries");
-  await using server = await startCoordinator(lab);
+  const listed = await fixture.mgr("attention", "deliveries");
+  await using server = await startCoordinator(fixture);
   const agents = (await server.ask("/svc/agents")).status;
   const { status, body } = await server.ask(deliveries);
   return { listed: [listed.exitCode, listed.stderr], agents, asked: [status, body] };

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { signalPaths } from "../../src/services/signals/spool-source.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { coordinatorRows, type FullDiskWrite, fileRows, turnRows } from "../support/damaged-rows.ts";
-import { createSickLab, launchSick, type SickAgent } from "../support/sick-agent.ts";
+import { createSickFixture, launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { mountSmallDisk, type SmallDisk } from "../support/small-disk.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 
 const fullDisk = "the disk is full; make room and try again";
 
-let lab: CliLab;
+let fixture: CliFixture;
 let disk: SmallDisk;
 let worker: SickAgent;
 let batch: SickAgent;
@@ -26,22 +26,22 @@ let read = false;
 
 beforeAll(async () => {
   disk = mountSmallDisk({ bytes: 24 * 2 ** 20 });
-  lab = createSickLab();
-  Object.assign(lab.env, { XDG_STATE_HOME: disk.path });
+  fixture = createSickFixture();
+  Object.assign(fixture.env, { XDG_STATE_HOME: disk.path });
   worker = await launchSick({
-    lab,
+    fixture,
     name: "worker",
     flags: ["--mailbox-root", join(disk.path, "mail")],
     agentFlags: ["--signals"],
     env: { SVC_GATEWAY_TOKEN: "a-token-of-this-test" },
   });
-  batch = await launchSick({ lab, name: "batch", flags: ["--headless"] });
+  batch = await launchSick({ fixture, name: "batch", flags: ["--headless"] });
   [port = 0] = await sparePorts(1);
   mkdirSync(join(disk.path, "project/.svc"), { recursive: true, mode: 0o700 });
 }, 60_000);
 afterAll(async () => {
   disk?.free();
-  await lab?.[Symbol.asyncDispose]();
+  await fixture?.[Symbol.asyncDispose]();
   await disk?.[Symbol.asyncDispose]();
 }, 60_000);
 
@@ -57,7 +57,7 @@ const http = async (agent: SickAgent, path: string, body: object): Promise<Repor
 };
 
 async function run(program: "svc-mgr" | "svc-coord", ...words: string[]): Promise<Reported> {
-  const { exitCode, stderr, stdout } = await lab.run(program, words);
+  const { exitCode, stderr, stdout } = await fixture.run(program, words);
   if (exitCode === 0) return { done: true };
   return stderr.includes(fullDisk)
     ? { refused: `exit ${exitCode}` }
@@ -122,7 +122,7 @@ const writes: Record<FullDiskWrite, { act: () => Promise<Reported>; full: Report
     full: { refused: "exit 3" },
   },
   "desired config": {
-    act: () => single("gateway", "attach", "--attachment-root", lab.folder),
+    act: () => single("gateway", "attach", "--attachment-root", fixture.folder),
     full: { refused: "exit 1" },
   },
   // A hook never fails: what it cannot report is lost, and the screen tells.
@@ -134,7 +134,7 @@ const writes: Record<FullDiskWrite, { act: () => Promise<Reported>; full: Report
         session_id: "s",
         prompt: "x".repeat(9000),
       });
-      const hook = await lab.run("svc-gateway", ["signal", "demo", spool, payload]);
+      const hook = await fixture.run("svc-gateway", ["signal", "demo", spool, payload]);
       expect([hook.exitCode, hook.stdout, hook.stderr]).toEqual([0, "", ""]);
       // A line that does not fit is cut off, and the next one begins anew.
       return readFileSync(spool, "utf8").endsWith("}\n") ? { done: true } : { refused: "silently" };
@@ -152,9 +152,9 @@ const writes: Record<FullDiskWrite, { act: () => Promise<Reported>; full: Report
   },
   coordinator: {
     async act() {
-      const child = Bun.spawn([...lab.command("svc-coord"), "serve", "--port", String(port), "--json"], {
-        env: { ...lab.env, SVC_COORD_TOKEN: "a-token-of-this-test" },
-        cwd: lab.workdir,
+      const child = Bun.spawn([...fixture.command("svc-coord"), "serve", "--port", String(port), "--json"], {
+        env: { ...fixture.env, SVC_COORD_TOKEN: "a-token-of-this-test" },
+        cwd: fixture.workdir,
         stdout: "pipe",
         stderr: "pipe",
       });
@@ -198,9 +198,9 @@ describe("on a full disk", () => {
       const { body } = await batch.ask("/v1/status");
       return (body["admission_block"] as { reason?: string } | undefined)?.reason === "disk_full";
     });
-    const doctor = await lab.mgr("doctor", "--json");
+    const doctor = await fixture.mgr("doctor", "--json");
     const checks = doctor.json()["checks"] as { name: string; verdict: string; detail: string }[];
-    const list = (await lab.mgr("agents", "list", "--json")).json()["agents"] as { agent_name: string }[];
+    const list = (await fixture.mgr("agents", "list", "--json")).json()["agents"] as { agent_name: string }[];
     const status = await worker.mgr("gateway", "status", "--json");
     seen = {
       doctor: [

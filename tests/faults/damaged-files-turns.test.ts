@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { copyOf, type Damage, damages, everyDamage } from "../support/damaged-files.ts";
 import { turnRows } from "../support/damaged-rows.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
  * agent from working, and `doctor` names what was lost. Each file has a turn of its own, so that all are damaged at once.
  */
 
-let batch: HeadlessAgentLab;
+let batch: HeadlessAgentFixture;
 const turnOf = (file: string) => file.replace(/\W/g, "-");
 const pathOf = (file: string) => join(batch.sessionRoot, "manifest.turn-artifacts", turnOf(file), file);
 
@@ -38,7 +38,7 @@ async function tellAll(damage: Damage) {
       const events = await batch.call(`/v1/turns/${turnOf(file)}/events?limit=1000`);
       turns.set(file, [read.body["status"] ?? read.status, events.status]);
     }
-    const { checks, healthy } = (await batch.lab.mgr("doctor", "--json")).json() as {
+    const { checks, healthy } = (await batch.fixture.mgr("doctor", "--json")).json() as {
       checks: { name: string; detail: string }[];
       healthy: boolean;
     };
@@ -105,9 +105,9 @@ describe.each(everyDamage)("the values of a headless agent's variables in a file
         status: 503,
         body: { detail: expect.stringContaining("GIVEN") },
       });
-      const { agents } = (await batch.lab.mgr("agents", "list", "--json")).json();
+      const { agents } = (await batch.fixture.mgr("agents", "list", "--json")).json();
       expect(agents).toMatchObject([{ problem: expect.stringContaining("GIVEN") }]);
-      const doctor = await batch.lab.mgr("doctor", "--json");
+      const doctor = await batch.fixture.mgr("doctor", "--json");
       expect(doctor.exitCode).toBe(1);
       expect(doctor.json()["checks"]).toContainEqual(
         expect.objectContaining({ name: "agent batch", verdict: "damaged" }),

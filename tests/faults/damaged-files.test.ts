@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { CliLab, CliRun } from "../support/cli-lab.ts";
+import type { CliFixture, CliRun } from "../support/cli-fixture.ts";
 import {
   alive,
   copyOf,
@@ -25,7 +25,7 @@ import {
   turnRows,
 } from "../support/damaged-rows.ts";
 import { faultTest } from "../support/fault-table.ts";
-import { createSickLab, launchSick, type SickAgent } from "../support/sick-agent.ts";
+import { createSickFixture, launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -49,13 +49,13 @@ interface Seen {
   wrongExits: string[];
 }
 
-let lab: CliLab;
+let fixture: CliFixture;
 let cases: Case[] = [];
 const agentIds = new Map<SickAgent, string>();
 
-async function openLab(rows: readonly FileRow[]): Promise<void> {
-  lab = createSickLab();
-  const stateRoot = join(lab.env["HOME"] ?? "", ".local/state/svc");
+async function openFixture(rows: readonly FileRow[]): Promise<void> {
+  fixture = createSickFixture();
+  const stateRoot = join(fixture.env["HOME"] ?? "", ".local/state/svc");
   cases = await inTurns(rows, (row) => openCase(row, stateRoot));
 }
 
@@ -63,22 +63,22 @@ async function openCase(row: FileRow, stateRoot: string): Promise<Case> {
   const name = `of-${row.file.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`
     .replace(/-+$/, "")
     .replace("--", "-");
-  const mailRoot = join(lab.folder, "mail", name);
-  const project = join(lab.folder, "projects", name);
+  const mailRoot = join(fixture.folder, "mail", name);
+  const project = join(fixture.folder, "projects", name);
   const overlay = join(project, ".svc");
   // Sessions lie in a project that has the folder for them.
   mkdirSync(join(overlay, "runtime"), { recursive: true, mode: 0o700 });
-  if (row.overlay) expect((await lab.mgr("overlay", "adopt", overlay)).exitCode).toBe(0);
+  if (row.overlay) expect((await fixture.mgr("overlay", "adopt", overlay)).exitCode).toBe(0);
   const agent = await launchSick({
-    ...{ lab, name, env: row.env ?? {}, agentFlags: row.agentFlags ?? [] },
+    ...{ fixture, name, env: row.env ?? {}, agentFlags: row.agentFlags ?? [] },
     flags: ["--mailbox-root", mailRoot],
-    cwd: row.overlay ? project : lab.workdir,
+    cwd: row.overlay ? project : fixture.workdir,
   });
   const { agent_id: agentId } = JSON.parse(readFileSync(agent.paths.manifest, "utf8")) as {
     agent_id: string;
   };
   agentIds.set(agent, agentId);
-  const report = join(row.overlay ? project : lab.workdir, "report.txt");
+  const report = join(row.overlay ? project : fixture.workdir, "report.txt");
   writeFileSync(report, "the report that is attached");
   const mail = {
     ...{ to: [`${name}@svc.localhost`], subject: "s", body_content: "b", schema_version: 1 },
@@ -95,9 +95,9 @@ async function openCase(row: FileRow, stateRoot: string): Promise<Case> {
   return { row, agent, path, messageRef: message?.message_ref ?? "" };
 }
 
-async function closeLab(): Promise<void> {
+async function closeFixture(): Promise<void> {
   await inTurns(cases, ({ agent }) => ended(agent));
-  await lab[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 }
 
 async function attached(agent: SickAgent): Promise<void> {
@@ -140,7 +140,7 @@ async function told(
     ).catch(() => {});
     return status;
   });
-  const { listOf, doctorOf, wrongExits } = await overlook(lab);
+  const { listOf, doctorOf, wrongExits } = await overlook(fixture);
   const mails = await inTurns(cases, ({ agent, messageRef }) => toldMail(agent, messageRef));
   const requests = await inTurns(cases, ({ agent }) => toldRequest(agent));
   const seen = new Map(
@@ -230,8 +230,8 @@ const groups = Array.from({ length: Math.ceil(fileRows.length / perGroup) }, (_,
 }));
 
 describe.each(groups)("files of sessions and mailboxes, group $nth", ({ rows }) => {
-  beforeAll(() => openLab(rows), 240_000);
-  afterAll(closeLab, 240_000);
+  beforeAll(() => openFixture(rows), 240_000);
+  afterAll(closeFixture, 240_000);
 
   describe.each(everyDamage)("one that is %s", (damage) => {
     const seen: Seen = { live: new Map(), offline: new Map(), attach: new Map(), wrongExits: [] };

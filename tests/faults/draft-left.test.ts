@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
-import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
+import { createFaultFixture, type FaultAgent, type FaultFixture } from "../support/fault-fixture.ts";
 import { drained, requestProblems, type Sent, send } from "../support/fault-story.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { until } from "../support/until.ts";
 
-let lab: FaultLab;
+let fixture: FaultFixture;
 beforeAll(async () => {
-  lab = await createFaultLab();
+  fixture = await createFaultFixture();
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const first = "typed and never sent\nFAST";
 
 /** An agent whose gateway died after it had typed `first` and before it pressed Enter. */
 async function leftWithDraft(name: string) {
-  const agent = await lab.launch(name);
+  const agent = await fixture.launch(name);
   await using gateway = await agent.serve({ kill: { label: "pane.keys", when: "before", nth: 1 } });
   if (!gateway.client) throw new Error(await gateway.complaints);
   const sent = [
@@ -84,7 +84,7 @@ describe("a gateway that died between typing and Enter", () => {
     async () => {
       const { agent, sent } = await leftWithDraft("shared");
       const pane = agent.manifest.tmux.primary_pane_id ?? "";
-      await lab.tmux.run("send-keys", "-t", pane, "-l", "--", " and mine");
+      await fixture.tmux.run("send-keys", "-t", pane, "-l", "--", " and mine");
       await until("the person's words", async () => (await agent.screen()).includes("and mine"));
       await using gateway = await agent.serve();
       const { client } = gateway;
@@ -104,7 +104,7 @@ describe("a gateway that died between typing and Enter", () => {
       expect(await agent.screen()).toContain("and mine");
       expect(submitted(agent)).toEqual([]);
 
-      await lab.tmux.run("send-keys", "-t", pane, "C-u");
+      await fixture.tmux.run("send-keys", "-t", pane, "C-u");
       expect(await drained(client, agent)).toBeNull();
       expect(submitted(agent)).toEqual(["next\nFAST"]);
       await gateway.stop();

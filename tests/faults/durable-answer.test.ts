@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
+import { createFaultFixture, type FaultFixture } from "../support/fault-fixture.ts";
 import { faultTest } from "../support/fault-table.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-gateway.ts");
 const systemCalls = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
 
-let lab: FaultLab;
+let fixture: FaultFixture;
 beforeAll(async () => {
   if (Bun.which("strace") === null) await installStrace();
-  lab = await createFaultLab();
+  fixture = await createFaultFixture();
 });
-afterAll(() => lab?.[Symbol.asyncDispose]());
+afterAll(() => fixture?.[Symbol.asyncDispose]());
 
 /** Without strace nothing is proved, so its absence is a failure that says what to do. */
 async function installStrace(): Promise<void> {
@@ -54,8 +54,8 @@ describe("a 202", () => {
     "leaves only after its row was written to the log and the log was synced",
     row,
     async () => {
-      const agent = await lab.launch("worker");
-      const out = join(lab.tmux.folder, "strace");
+      const agent = await fixture.launch("worker");
+      const out = join(fixture.tmux.folder, "strace");
       await using gateway = await agent.serve({
         command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
       });

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
-import { createFaultLab, type FaultAgent } from "../support/fault-lab.ts";
+import { createFaultFixture, type FaultAgent } from "../support/fault-fixture.ts";
 import { countLabels, type Moment } from "../support/fault-steps.ts";
 import {
   drained,
@@ -26,9 +26,9 @@ const everyOccurrence = process.env["SVC_FAULT_OCCURRENCES"] === "all";
  * begins or ends (tmux/tmux#4980).
  */
 async function life(name: string, kill?: Moment) {
-  await using lab = await createFaultLab();
-  const agent = await lab.launch(name);
-  const trace = join(lab.tmux.folder, `${name}.trace`);
+  await using fixture = await createFaultFixture();
+  const agent = await fixture.launch(name);
+  const trace = join(fixture.tmux.folder, `${name}.trace`);
   const problems: string[] = [];
   const sent: Sent[] = [];
   let killed = false;
@@ -47,7 +47,7 @@ async function life(name: string, kill?: Moment) {
   if (kill) problems.push(...(await recover(agent, sent)));
   problems.push(...requestProblems(agent, sent));
   problems.push(...fileProblems(agent.sessionRoot), ...leftoverProblems(agent.sessionRoot));
-  await stopAgent(lab.world, agent);
+  await stopAgent(fixture.world, agent);
   const passed = existsSync(trace) ? readFileSync(trace, "utf8") : "";
   return { problems, killed, labels: countLabels(passed) };
 }

@@ -5,8 +5,8 @@ import { until } from "../support/until.ts";
 
 /** The scripted agent itself, below the shell that its pane was started with. */
 async function agentProcess(agent: SickAgent): Promise<number> {
-  const [session] = await agent.lab.sessions();
-  const shell = await agent.lab.tmux("list-panes", "-t", `=${session}:0.0`, "-F", "#{pane_pid}");
+  const [session] = await agent.fixture.sessions();
+  const shell = await agent.fixture.tmux("list-panes", "-t", `=${session}:0.0`, "-F", "#{pane_pid}");
   const child = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", shell]).stdout.toString().trim();
   return Number(child);
 }

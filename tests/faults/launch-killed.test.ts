@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findAgent } from "../../src/services/sessions/find.ts";
-import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
+import { createFaultFixture, type FaultFixture } from "../support/fault-fixture.ts";
 import { countLabels, faultEnvironment, type Moment } from "../support/fault-steps.ts";
 import { fileProblems, temporaries } from "../support/fault-story.ts";
 import { faultTest } from "../support/fault-table.ts";
@@ -10,20 +10,20 @@ import { faultTest } from "../support/fault-table.ts";
 const entry = join(import.meta.dir, "../support/faulty-launch.ts");
 const lanes = 3;
 
-let lab: FaultLab;
+let fixture: FaultFixture;
 beforeAll(async () => {
-  lab = await createFaultLab();
+  fixture = await createFaultFixture();
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 /** Launches or stops an agent in a process of its own, which may die. */
 async function run(act: "launch" | "stop", name: string, kill?: Moment) {
-  const trace = join(lab.tmux.folder, `${name}-${act}.trace`);
-  const { exitCode, stderr } = await lab.tmux.processes.run([process.execPath, entry, act, name], {
-    cwd: lab.tmux.folder,
+  const trace = join(fixture.tmux.folder, `${name}-${act}.trace`);
+  const { exitCode, stderr } = await fixture.tmux.processes.run([process.execPath, entry, act, name], {
+    cwd: fixture.tmux.folder,
     timeoutMs: 60_000,
     env: {
-      ...lab.env,
+      ...fixture.env,
       [faultEnvironment.trace]: trace,
       ...(kill ? { [faultEnvironment.kill]: JSON.stringify(kill) } : {}),
     },
@@ -48,14 +48,14 @@ async function usable(name: string, where: string): Promise<string[]> {
   if (launch.exitCode !== 0 && !launch.stderr.includes("already runs")) {
     return [`${where}: cannot be launched: ${launch.stderr}`];
   }
-  const { sessionRoot, manifest } = findAgent(lab.world, { agentName: name });
+  const { sessionRoot, manifest } = findAgent(fixture.world, { agentName: name });
   const problems = [...fileProblems(sessionRoot), ...temporaries(sessionRoot)];
-  if (!(await lab.tmux.tmux.hasSession(manifest.tmux_session_name)))
+  if (!(await fixture.tmux.tmux.hasSession(manifest.tmux_session_name)))
     problems.push("its session is not there");
   const stop = await run("stop", name);
   if (stop.exitCode !== 0) problems.push(`cannot be stopped: ${stop.stderr}`);
-  if (await lab.tmux.tmux.hasSession(manifest.tmux_session_name)) problems.push("its session lives on");
-  if (lab.world.registry.read(manifest.agent_id)?.lifecycle.state !== "stopped") {
+  if (await fixture.tmux.tmux.hasSession(manifest.tmux_session_name)) problems.push("its session lives on");
+  if (fixture.world.registry.read(manifest.agent_id)?.lifecycle.state !== "stopped") {
     problems.push("its record does not say that it is stopped");
   }
   return problems.map((problem) => `${where}: ${problem}`);
@@ -131,12 +131,12 @@ describe("a launch or a stop that is killed", () => {
       const found = await atEach(plan, async (index, moment, where) => {
         const name = `stopped-${index}`;
         expect((await run("launch", name)).exitCode).toBe(0);
-        const { manifest } = findAgent(lab.world, { agentName: name });
+        const { manifest } = findAgent(fixture.world, { agentName: name });
         const killed = await run("stop", name, moment);
         if (killed.exitCode !== null) return [`${where}: not reached`];
         const stop = await run("stop", name);
         const problems = stop.exitCode === 0 ? [] : [`${where}: cannot be stopped again: ${stop.stderr}`];
-        if (await lab.tmux.tmux.hasSession(manifest.tmux_session_name)) {
+        if (await fixture.tmux.tmux.hasSession(manifest.tmux_session_name)) {
           problems.push(`${where}: its session lives on`);
         }
         return [...problems, ...(await usable(name, where))];

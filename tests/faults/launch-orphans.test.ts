@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { createFaultLab } from "../support/fault-lab.ts";
+import { createFaultFixture } from "../support/fault-fixture.ts";
 import { faultEnvironment, type Moment } from "../support/fault-steps.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-launch.ts");
 const svcMgr = join(import.meta.dir, "../../src/cli/svc-mgr.ts");
 
 test("an agent whose launch was cut short is reported, found again when it is whole, else ended by hand", async () => {
-  await using lab = await createFaultLab();
-  const { processes, folder } = lab.tmux;
+  await using fixture = await createFaultFixture();
+  const { processes, folder } = fixture.tmux;
   const run = (command: string[], more: Record<string, string> = {}) =>
     processes.run([process.execPath, ...command], {
       cwd: folder,
       timeoutMs: 60_000,
-      env: { ...lab.env, ...more },
+      env: { ...fixture.env, ...more },
     });
   const mgr = (...words: string[]) => run([svcMgr, ...words]);
   const die = async (name: string, moment: Moment) => {
@@ -47,14 +47,14 @@ test("an agent whose launch was cut short is reported, found again when it is wh
 
   // The line that is printed for the other one, as a person would type it.
   const line = /tmux .*kill-session -t '=SVC-bare-\d+'/.exec(check?.remedy ?? "")?.[0] ?? "";
-  expect(await processes.run(["sh", "-c", line], { env: lab.env })).toMatchObject({ exitCode: 0 });
+  expect(await processes.run(["sh", "-c", line], { env: fixture.env })).toMatchObject({ exitCode: 0 });
   const after = JSON.parse((await mgr("agents", "list", "--state", "all", "--json")).stdout);
   expect(after).toMatchObject({ agents: [{ agent_name: "whole", lifecycle_state: "stopped" }], orphans: [] });
 }, 120_000);
 
 test("a launch that is under way is nobody's orphan", async () => {
-  await using lab = await createFaultLab();
-  const { tmux, world } = lab;
+  await using fixture = await createFaultFixture();
+  const { tmux, world } = fixture;
   const { findOrphans } = await import("../../src/services/sessions/orphans.ts");
   const { launchMark } = await import("../../src/services/sessions/launch-mark.ts");
   const root = world.roots.runtimeRoot;

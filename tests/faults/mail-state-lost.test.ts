@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { faultTest } from "../support/fault-table.ts";
 
 faultTest(
@@ -15,8 +15,8 @@ faultTest(
     recovery: "by itself",
   },
   async () => {
-    await using lab = createCliLab();
-    const root = join(lab.folder, "mail");
+    await using fixture = createCliFixture();
+    const root = join(fixture.folder, "mail");
     const launch = [
       "agents",
       "launch",
@@ -28,9 +28,9 @@ faultTest(
       root,
       "--json",
     ];
-    const { session_root, mailbox_address: address } = (await lab.mgr(...launch)).json();
+    const { session_root, mailbox_address: address } = (await fixture.mgr(...launch)).json();
     const mail = (...words: string[]) =>
-      lab.mgr("agents", "single", "--agent-name", "worker", "mail", ...words);
+      fixture.mgr("agents", "single", "--agent-name", "worker", "mail", ...words);
     for (const subject of ["done", "open"]) {
       const sent = await mail("post", "--subject", subject, "--body-content", "text");
       expect(sent.exitCode).toBe(0);

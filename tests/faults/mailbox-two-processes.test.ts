@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Mail } from "../../src/services/mail/mailbox.ts";
 import { faultTest } from "../support/fault-table.ts";
-import { createMailRootLab } from "../support/mail-root.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { createScratch } from "../support/scratch.ts";
 
 const sender = join(import.meta.dir, "../support/mail-sender.ts");
@@ -76,9 +76,9 @@ faultTest(
   "two processes that write among 12 mailboxes at once lose and double nothing",
   raceRow,
   async () => {
-    using lab = createMailRootLab();
-    const mailboxes = Array.from({ length: 12 }, (_, index) => lab.mailbox(`agent${index}`));
-    const both = await Promise.all([correspond(lab.path, 1), correspond(lab.path, 2)]);
+    using fixture = createMailRootFixture();
+    const mailboxes = Array.from({ length: 12 }, (_, index) => fixture.mailbox(`agent${index}`));
+    const both = await Promise.all([correspond(fixture.path, 1), correspond(fixture.path, 2)]);
     expect(both.map((one) => one.complaint)).toEqual(["", ""]);
     const told = both.flatMap((one) => one.told);
     const sent = told.flatMap((one) => (one.sent === undefined ? [] : [one]));
@@ -101,7 +101,7 @@ faultTest(
         });
         // What it sent itself lies in `sent`; what lies here, it received.
         held.push(...page.messages);
-        const links = readdirSync(join(lab.path, "mailboxes", address, box));
+        const links = readdirSync(join(fixture.path, "mailboxes", address, box));
         if (links.length !== page.messages.length) problems.push(`${address} ${box}: ${links.length} links`);
       }
       const refs = new Set(held.map((mail) => mail.message_ref));

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
-import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
+import { createFaultFixture, type FaultFixture } from "../support/fault-fixture.ts";
 import { drained, requestProblems, type Sent, send } from "../support/fault-story.ts";
 import { faultTest } from "../support/fault-table.ts";
 
 const entry = join(import.meta.dir, "../support/skewed-gateway.ts");
 const hourMs = 3_600_000;
 
-let lab: FaultLab;
+let fixture: FaultFixture;
 beforeAll(async () => {
-  lab = await createFaultLab();
+  fixture = await createFaultFixture();
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const row = {
   area: "machine",
@@ -28,8 +28,8 @@ faultTest(
   "a clock that jumps stops nothing, repeats nothing and reorders nothing",
   row,
   async () => {
-    const agent = await lab.launch("worker");
-    const skew = join(lab.tmux.folder, "skew");
+    const agent = await fixture.launch("worker");
+    const skew = join(fixture.tmux.folder, "skew");
     const sent: Sent[] = [];
     const prompts: string[] = [];
     await using gateway = await agent.serve({ command: [process.execPath, entry, skew] });
@@ -51,7 +51,7 @@ faultTest(
     expect(requestProblems(agent, sent, 0)).toEqual([]);
     const heard = agent.log().flatMap((one) => (one.kind === "submitted" ? [one.text] : []));
     expect(heard).toEqual(prompts);
-    await stopAgent(lab.world, agent);
+    await stopAgent(fixture.world, agent);
   },
   180_000,
 );

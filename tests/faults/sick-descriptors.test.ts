@@ -10,10 +10,10 @@ const most = 64;
 
 /** A gateway that may open only so many files. */
 async function serveNarrow(agent: SickAgent) {
-  const words = [...agent.lab.command("svc-gateway"), "serve", "--session-root", agent.sessionRoot];
+  const words = [...agent.fixture.command("svc-gateway"), "serve", "--session-root", agent.sessionRoot];
   const command = words.map((word) => `'${word}'`).join(" ");
   const child = Bun.spawn(["sh", "-c", `ulimit -n ${most}; exec ${command}`], {
-    ...{ env: agent.lab.env, cwd: agent.lab.workdir },
+    ...{ env: agent.fixture.env, cwd: agent.fixture.workdir },
     ...{ stdin: "ignore", stdout: "ignore", stderr: "inherit" },
   });
   await until("it serves", () => agent.gatewayPid() === child.pid, 60_000);

@@ -110,16 +110,16 @@ describe("a disk that is full", () => {
       disk.fill();
       expect(await agent.attach()).toMatchObject({ exitCode: 1, stderr: fullDisk });
       const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "second"];
-      expect(await agent.lab.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: fullDisk });
-      expect(await agent.lab.sessions()).toHaveLength(1);
+      expect(await agent.fixture.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: fullDisk });
+      expect(await agent.fixture.sessions()).toHaveLength(1);
 
       disk.free();
       expect((await agent.attach()).exitCode).toBe(0);
       expect((await agent.ask("/v1/requests", { kind: "interrupt" })).status).toBe(202);
       expect(await agent.ended(waiting.body["request_id"])).toMatchObject({ state: "completed" });
-      expect(await agent.lab.mgr(...launch, "--gateway-background")).toMatchObject({ exitCode: 0 });
+      expect(await agent.fixture.mgr(...launch, "--gateway-background")).toMatchObject({ exitCode: 0 });
       expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
-      expect(await agent.lab.sessions()).toHaveLength(1);
+      expect(await agent.fixture.sessions()).toHaveLength(1);
     },
     120_000,
   );
@@ -143,7 +143,7 @@ describe("a disk that runs full before a queue is worked off", () => {
       await works(agent, "keeps the agent busy\nSLOW 600000");
       const waiting = await agent.prompt("waits\nFAST");
       disk.fill();
-      await agent.lab.tmux("send-keys", "-t", `=${(await agent.lab.sessions())[0]}:0.0`, "Escape");
+      await agent.fixture.tmux("send-keys", "-t", `=${(await agent.fixture.sessions())[0]}:0.0`, "Escape");
       await until("the true reason", async () => {
         const { body } = await agent.ask("/v1/status");
         const told = body["waiting"] as { detail: string } | undefined;
@@ -184,13 +184,13 @@ describe("a disk that runs full before a queue is worked off", () => {
         gateway: "stopped",
         unwritten: [expect.stringContaining("its record: a file of svc cannot be used: the disk is full")],
       });
-      expect([agent.lab.alive(pid), await agent.lab.sessions()]).toEqual([false, []]);
+      expect([agent.fixture.alive(pid), await agent.fixture.sessions()]).toEqual([false, []]);
       expect((await agent.mgr("gateway", "status", "--json")).json()).toMatchObject({
         gateway_health: "not_attached",
       });
       disk.free();
       expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
-      const { agents } = (await agent.lab.mgr("agents", "list", "--state", "stopped", "--json")).json();
+      const { agents } = (await agent.fixture.mgr("agents", "list", "--state", "stopped", "--json")).json();
       expect(agents).toMatchObject([{ agent_name: "worker" }]);
     },
     120_000,
@@ -247,12 +247,12 @@ faultTest(
     const readOnly = expect.stringContaining("its disk is read-only");
     expect(await agent.attach()).toMatchObject({ exitCode: 1, stderr: readOnly });
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "second"];
-    expect(await agent.lab.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: readOnly });
-    expect(await agent.lab.mgr("agents", "list")).toMatchObject({
+    expect(await agent.fixture.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: readOnly });
+    expect(await agent.fixture.mgr("agents", "list")).toMatchObject({
       exitCode: 0,
       stdout: expect.stringContaining("worker"),
     });
-    expect(await agent.lab.sessions()).toHaveLength(1);
+    expect(await agent.fixture.sessions()).toHaveLength(1);
     await disk.readOnly(false);
     expect((await agent.attach()).exitCode).toBe(0);
     await works(agent, "after\nFAST");

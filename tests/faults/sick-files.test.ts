@@ -91,7 +91,7 @@ describe("queue.sqlite", () => {
       expect(statSync(agent.paths.queue).size).toBe(whole);
       for (const end of ["", "-wal", "-shm"]) {
         const path = `${agent.paths.queue}${end}`;
-        if (existsSync(path)) renameSync(path, join(agent.lab.folder, `away${end}`));
+        if (existsSync(path)) renameSync(path, join(agent.fixture.folder, `away${end}`));
       }
       expect((await agent.attach()).exitCode).toBe(0);
       await goOn(agent);
@@ -205,7 +205,7 @@ faultTest(
   mail,
   async () => {
     await using agent = await launchSick();
-    const root = join(agent.lab.folder, "mail");
+    const root = join(agent.fixture.folder, "mail");
     const register = await agent.mgr("mailbox", "register", "--mailbox-root", root);
     expect(register.exitCode).toBe(0);
     const draft = { to: ["worker@svc.localhost"], body_content: "b", schema_version: 1 };
@@ -225,7 +225,7 @@ faultTest(
       });
       const prompt = await agent.prompt(`beside ${name}\nFAST`);
       expect(await agent.ended(prompt.body["request_id"])).toMatchObject({ state: "completed" });
-      const repair = await agent.lab.mgr("mailbox", "repair", "--mailbox-root", root);
+      const repair = await agent.fixture.mgr("mailbox", "repair", "--mailbox-root", root);
       expect([repair.exitCode, repair.stderr]).toEqual([0, ""]);
       expect((await send(`after ${name}`)).status).toBe(200);
     }

@@ -4,7 +4,7 @@ import { launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { until } from "../support/until.ts";
 
 async function serverPid(agent: SickAgent): Promise<number> {
-  return Number(await agent.lab.tmux("display-message", "-p", "#{pid}"));
+  return Number(await agent.fixture.tmux("display-message", "-p", "#{pid}"));
 }
 
 async function busyWithOneWaiting(agent: SickAgent): Promise<string> {
@@ -36,11 +36,11 @@ faultTest(
     await until("the loss is seen", async () => (await connectivity(agent)) === "unavailable", 60_000);
     expect((await agent.prompt("refused\nFAST")).status).toBe(503);
     expect((await agent.ask(`/v1/requests/${waiting}`)).body).toMatchObject({ state: "accepted" });
-    const list = await agent.lab.mgr("agents", "list", "--json");
+    const list = await agent.fixture.mgr("agents", "list", "--json");
     expect([list.exitCode, list.stdout]).toEqual([0, expect.stringContaining("worker")]);
     expect((await agent.mgr("stop")).exitCode).toBe(0);
     const again = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--gateway-background"];
-    expect((await agent.lab.mgr(...again)).exitCode).toBe(0);
+    expect((await agent.fixture.mgr(...again)).exitCode).toBe(0);
     expect((await agent.mgr("prompt", "--prompt", "new\nFAST", "--wait")).exitCode).toBe(0);
     expect(agent.heard()).toEqual(["busy\nSLOW 600000"]);
   },
@@ -64,7 +64,7 @@ faultTest(
     const pid = await serverPid(agent);
     process.kill(pid, "SIGSTOP");
     try {
-      // Each has 60 s at most, by `ask`; the command line 100 s, by the lab.
+      // Each has 60 s at most, by `ask`; the command line 100 s, by the fixture.
       expect((await agent.ask("/v1/status")).status).toBe(200);
       const direct = await agent.ask("/v1/control/prompt", {
         schema_version: 2,
@@ -73,7 +73,7 @@ faultTest(
       expect(direct.status).toBeGreaterThanOrEqual(409);
       expect(direct.body).toMatchObject({ detail: { sent: false } });
       expect([202, 503]).toContain((await agent.ask("/v1/requests", { kind: "interrupt" })).status);
-      expect(await agent.lab.mgr("agents", "list")).toMatchObject({
+      expect(await agent.fixture.mgr("agents", "list")).toMatchObject({
         exitCode: 0,
         stdout: expect.stringMatching(/worker .* active/),
       });

@@ -3,7 +3,7 @@ import type { TurnProcess, TurnResult } from "../../src/protocol/turns.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { faultTest } from "../support/fault-table.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { randomFrom } from "../support/load.ts";
 import { randomMoment } from "../support/random-moment.ts";
 import { until } from "../support/until.ts";
@@ -25,21 +25,21 @@ interface Begun {
   result: TurnResult | null;
 }
 
-const read = <T>(agent: HeadlessAgentLab, turnId: string, name: string) =>
+const read = <T>(agent: HeadlessAgentFixture, turnId: string, name: string) =>
   JSON.parse(agent.file(turnId, name) ?? "null") as T | null;
 
-async function inject(agent: HeadlessAgentLab, turnId: string, fault: Fault): Promise<void> {
+async function inject(agent: HeadlessAgentFixture, turnId: string, fault: Fault): Promise<void> {
   if (fault === "interrupt") await agent.call("/v1/requests", { kind: "interrupt" });
   const runner = read<TurnProcess>(agent, turnId, "process.json")?.runner_pid;
-  if ((fault === "bridge" || fault === "both") && runner) agent.lab.kill(runner);
+  if ((fault === "bridge" || fault === "both") && runner) agent.fixture.kill(runner);
   if (fault !== "gateway" && fault !== "both") return;
   const pid = agent.gatewayPid();
-  agent.lab.kill(pid);
-  await until("the end of the gateway", () => !agent.lab.alive(pid));
+  agent.fixture.kill(pid);
+  await until("the end of the gateway", () => !agent.fixture.alive(pid));
   await agent.revive();
 }
 
-async function begin(agent: HeadlessAgentLab, index: number, random: () => number): Promise<Begun> {
+async function begin(agent: HeadlessAgentFixture, index: number, random: () => number): Promise<Begun> {
   const choose = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
   const turnId = `turn-${index}`;
   const fault = choose(faults);
@@ -52,9 +52,9 @@ async function begin(agent: HeadlessAgentLab, index: number, random: () => numbe
 }
 
 /** Told by their arguments: in a long run an id is soon another process's. */
-async function providersAlive(agent: HeadlessAgentLab): Promise<string[]> {
+async function providersAlive(agent: HeadlessAgentFixture): Promise<string[]> {
   const { stdout } = await createProcesses({ steps: quietSteps }).run(["ps", "-axww", "-o", "args"]);
-  const folder = agent.lab.folder;
+  const folder = agent.fixture.folder;
   return stdout.split("\n").filter((line) => line.includes(folder) && line.includes("--headless"));
 }
 

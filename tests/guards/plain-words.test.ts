@@ -6,6 +6,7 @@ import {
   findExcess,
   findInDocument,
   findInSource,
+  findInTests,
   findInTitles,
   lowered,
 } from "./plain-words.ts";
@@ -36,6 +37,12 @@ describe("a planted word is found", () => {
     { id: "not what stands for something", source: "// `…` stands for a value.", want: [] },
   ] as { id: string; source: string; want: string[] }[])("$id", ({ source, want }) => {
     expect(named(findInSource(plantedTree({ "src/a.ts": source })))).toEqual(want);
+  });
+
+  test("in the code of a test, but not of the lab with the real CLIs", () => {
+    const source = "await using lab = createCliLab();";
+    const found = findInTests(plantedTree({ "tests/unit/a.ts": source, "tests/live/b.ts": source }));
+    expect(found.map(({ place }) => place)).toEqual(["tests/unit/a.ts:1", "tests/unit/a.ts:1"]);
   });
 
   test("in the title of a test", () => {

@@ -105,6 +105,11 @@ const bannedForms: readonly BannedWord[] = [
   { name: "looks()", pattern: /\blooks\(/g, why: "debounced signals" },
 ];
 
+/** Of the tests' code; the lab with the real CLIs, in `tests/live`, keeps its name. */
+const bannedInTests: readonly BannedWord[] = [
+  { name: "lab", pattern: /\blabs?\b|\b\w*[a-z]Labs?\b|\bLabs?\b/g, why: "fixture, environment" },
+];
+
 /** How often each banned word occurs, by folder: `src/cli` or `src/services/queue`. */
 export type WordCounts = Record<string, Record<string, number>>;
 
@@ -138,6 +143,15 @@ export function findInTitles(files: readonly SourceFile[]): Found[] {
         matches(bannedInProse, text, { path: file.path, line: lineAt(file.source, start) }),
       ),
   );
+}
+
+export function findInTests(files: readonly SourceFile[]): Found[] {
+  return files
+    .filter(
+      ({ path, source }) =>
+        !path.startsWith("tests/live/") && !/from "[./]+live\/(?:lab|report)/.test(source),
+    )
+    .flatMap((file) => matches(bannedInTests, file.text.code, { path: file.path, line: 1 }));
 }
 
 export function findInDocument(path: string, markdown: string): Found[] {
@@ -197,6 +211,7 @@ export function findEverywhere(): Found[] {
   return [
     ...findInSource(readTree("src")),
     ...findInTitles(readTree("tests")),
+    ...findInTests(readTree("tests")),
     ...documents.flatMap((path) => findInDocument(path, readFileSync(join(repositoryRoot, path), "utf8"))),
   ];
 }

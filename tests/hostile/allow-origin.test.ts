@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { toOrigins } from "../../src/cli/gateway-flags.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 
 describe("--allow-origin", () => {
@@ -29,23 +29,23 @@ describe("--allow-origin", () => {
   });
 
   test("is heeded by the coordination server and by the gateway of a launched agent, and by no other", async () => {
-    await using lab = createCliLab();
+    await using fixture = createCliFixture();
     const friend = "http://localhost:3000";
     const asked = async (baseUrl: string, path: string, origin: string) => {
       const reply = await fetch(baseUrl + path, { headers: { origin }, proxy: false } as RequestInit);
       return [reply.status, reply.headers.get("access-control-allow-origin")];
     };
-    const refused = await lab.run("svc-coord", ["serve", "--port", "0", "--allow-origin", "*"]);
+    const refused = await fixture.run("svc-coord", ["serve", "--port", "0", "--allow-origin", "*"]);
     expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("takes one origin")]);
-    await using coordinator = await startCoordinator(lab, {
+    await using coordinator = await startCoordinator(fixture, {
       flags: ["--allow-origin", "https://app.example", "--allow-origin", friend],
     });
     expect(await asked(coordinator.baseUrl, "/svc/agents", friend)).toEqual([200, friend]);
     expect(await asked(coordinator.baseUrl, "/svc/agents", "http://localhost:3001")).toEqual([403, null]);
 
     const launch = ["agents", "launch", "--tool", "demo", "--gateway-background", "--json", "--agent-name"];
-    const open = (await lab.mgr(...launch, "open", "--allow-origin", friend)).json();
-    const plain = (await lab.mgr(...launch, "plain")).json();
+    const open = (await fixture.mgr(...launch, "open", "--allow-origin", friend)).json();
+    const plain = (await fixture.mgr(...launch, "plain")).json();
     const baseUrlOf = (launched: Record<string, unknown>) => String(launched["gateway_base_url"]);
     expect(await asked(baseUrlOf(open), "/v1/status", friend)).toEqual([200, friend]);
     expect(await asked(baseUrlOf(plain), "/v1/status", friend)).toEqual([403, null]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isBelow, openToRead } from "../../src/system/regular-files.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { createScratch } from "../support/scratch.ts";
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
@@ -12,24 +12,24 @@ const single = ["agents", "single", "--agent-name", "worker"];
 
 /** An agent with a mailbox, and files that it asks its gateway to read on its behalf. */
 async function agentWithMail(flags: (outside: string) => string[] = () => []) {
-  const lab = createCliLab({ executable });
-  const outside = join(lab.folder, "outside");
+  const fixture = createCliFixture({ executable });
+  const outside = join(fixture.folder, "outside");
   mkdirSync(outside);
-  const launch = await lab.mgr(
+  const launch = await fixture.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--mailbox", "--json"],
     ...flags(outside),
   );
   if (launch.exitCode !== 0) throw new Error(launch.stdout + launch.stderr);
   writeFileSync(join(outside, "secret.txt"), secret);
-  writeFileSync(join(lab.workdir, "report.txt"), "report");
-  symlinkSync(join(outside, "secret.txt"), join(lab.workdir, "link.txt"));
-  symlinkSync(outside, join(lab.workdir, "folder"));
+  writeFileSync(join(fixture.workdir, "report.txt"), "report");
+  symlinkSync(join(outside, "secret.txt"), join(fixture.workdir, "link.txt"));
+  symlinkSync(outside, join(fixture.workdir, "folder"));
   const base = async () => {
-    const status = (await lab.mgr(...single, "gateway", "status", "--json")).json();
+    const status = (await fixture.mgr(...single, "gateway", "status", "--json")).json();
     return `http://${status["gateway_host"]}:${status["gateway_port"]}`;
   };
   return {
-    lab,
+    fixture,
     outside,
     async send(path: string) {
       const reply = await fetch(`${await base()}/v1/mail/send`, {
@@ -46,27 +46,27 @@ async function agentWithMail(flags: (outside: string) => string[] = () => []) {
     },
     /** What lies in the mailbox root by now, as text. */
     stored: () => {
-      const root = join(lab.workdir, ".svc/mailbox");
+      const root = join(fixture.workdir, ".svc/mailbox");
       return readdirSync(join(root, "attachments"), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
     },
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
 test("a gateway reads on behalf of a caller below the agent's folder only", async () => {
   await using at = await agentWithMail();
-  const { lab, outside } = at;
+  const { fixture, outside } = at;
   const refused = [
     ...["/proc/self/environ", "/proc/kmsg", "/proc/1/environ", "/sys/kernel/notes", "/dev/null", "/dev/zero"],
     ...[join(outside, "secret.txt"), "/etc/hostname", "/etc/passwd"],
-    ...[join(lab.workdir, "link.txt"), join(lab.workdir, "folder/secret.txt")],
+    ...[join(fixture.workdir, "link.txt"), join(fixture.workdir, "folder/secret.txt")],
     ...[
-      join(lab.workdir, "../outside/secret.txt"),
-      `${lab.workdir}/../${basename(lab.workdir)}/../outside/secret.txt`,
+      join(fixture.workdir, "../outside/secret.txt"),
+      `${fixture.workdir}/../${basename(fixture.workdir)}/../outside/secret.txt`,
     ],
-    ...[lab.workdir, join(lab.workdir, "nothing"), `${lab.workdir}/${"x".repeat(300)}`],
+    ...[fixture.workdir, join(fixture.workdir, "nothing"), `${fixture.workdir}/${"x".repeat(300)}`],
     ...["/proc/self/cwd/report.txt/", join("/proc/self", "root", "etc/passwd")],
   ];
   for (const path of refused) {
@@ -75,17 +75,17 @@ test("a gateway reads on behalf of a caller below the agent's folder only", asyn
   }
   expect((await at.send(join(outside, "secret.txt"))).text).toContain("--attachment-root");
   expect(at.stored()).toEqual([]);
-  expect((await at.send(join(lab.workdir, "report.txt"))).status).toBe(200);
+  expect((await at.send(join(fixture.workdir, "report.txt"))).status).toBe(200);
   expect(at.stored()).toEqual(["report"]);
 }, 120_000);
 
 test("a folder that the user named is read from too, also by a gateway that runs already", async () => {
   await using at = await agentWithMail();
-  const { lab, outside } = at;
+  const { fixture, outside } = at;
   const file = join(outside, "secret.txt");
   const words = [...single, "gateway", "attach", "--attachment-root"];
-  expect((await lab.mgr(...words, "nowhere")).stderr).toContain("there is no folder");
-  expect((await lab.mgr(...words, outside)).exitCode).toBe(0);
+  expect((await fixture.mgr(...words, "nowhere")).stderr).toContain("there is no folder");
+  expect((await fixture.mgr(...words, outside)).exitCode).toBe(0);
   expect((await at.send(file)).status).toBe(200);
   expect((await at.send("/etc/hostname")).status).toBe(422);
   expect(at.stored()).toEqual([secret]);
@@ -100,9 +100,9 @@ describe("a folder that the user named is kept", () => {
     "$id, by attach and by relaunch",
     async ({ more }) => {
       await using at = await agentWithMail((outside) => ["--attachment-root", outside, ...more]);
-      const { lab, outside } = at;
+      const { fixture, outside } = at;
       const act = async (...words: string[]) => {
-        const run = await lab.mgr(...single, ...words);
+        const run = await fixture.mgr(...single, ...words);
         expect([words, run.exitCode, run.stderr]).toEqual([words, 0, expect.any(String)]);
       };
       const taken = async () => (await at.send(join(outside, "secret.txt"))).status;
@@ -124,15 +124,15 @@ describe("a folder that the user named is kept", () => {
 
 test("a person attaches one of their files, wherever it lies, but nothing of the kernel", async () => {
   await using at = await agentWithMail();
-  const { lab, outside } = at;
+  const { fixture, outside } = at;
   const send = (path: string) =>
-    lab.mgr(
+    fixture.mgr(
       ...[...single, "mail", "send", "--to", "worker@svc.localhost"],
       ...["--subject", "s", "--body-content", "b", "--attach", path, "--json"],
     );
   const done = await send(join(outside, "secret.txt"));
   expect([done.exitCode, done.json()["execution_path"]]).toEqual([0, "manager_direct"]);
-  const near = await send(join(lab.workdir, "report.txt"));
+  const near = await send(join(fixture.workdir, "report.txt"));
   expect([near.exitCode, near.json()["execution_path"]]).toEqual([0, "gateway_backed"]);
   expect((await send("/proc/self/environ")).exitCode).not.toBe(0);
   expect(at.stored().sort()).toEqual(["report", secret]);

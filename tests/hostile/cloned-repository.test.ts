@@ -8,7 +8,7 @@ import { turnPaths } from "../../src/services/headless/turn-directory.ts";
 import { rootPaths } from "../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { transcriptPaths } from "../../src/services/transcript/conversations.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { createScratch } from "../support/scratch.ts";
 import { columnsOf } from "./trees/databases.ts";
 import { fileKinds, filesBelow } from "./trees/file-kinds.ts";
@@ -138,32 +138,32 @@ function patternOf(name: string): RegExp {
 }
 
 describe("a cloned repository, with the built executables", () => {
-  let lab: CliLab;
+  let fixture: CliFixture;
   let tree: string;
   let template: string;
   let listener: PlantedListener;
   const watched: string[] = [];
 
   beforeAll(async () => {
-    lab = createCliLab({ executable });
-    lab.env["SVC_GATEWAY_TOKEN"] = secretToken;
-    lab.env["SVC_COORD_TOKEN"] = secretToken;
-    tree = join(lab.folder, "home", "clone");
-    template = join(lab.folder, "template");
-    watched.push(join(lab.folder, "home", "precious-5d10"), join(lab.folder, "precious-0e2f"));
+    fixture = createCliFixture({ executable });
+    fixture.env["SVC_GATEWAY_TOKEN"] = secretToken;
+    fixture.env["SVC_COORD_TOKEN"] = secretToken;
+    tree = join(fixture.folder, "home", "clone");
+    template = join(fixture.folder, "template");
+    watched.push(join(fixture.folder, "home", "precious-5d10"), join(fixture.folder, "precious-0e2f"));
     for (const folder of watched) makePrecious(folder);
     const status = () =>
       JSON.parse(readFileSync(sessionPaths(treePaths(template).sessions[0] ?? "").state, "utf8")) as object;
     listener = plantListener(status);
     const ports = [listener.port, listener.port, listener.port];
-    const state = join(lab.folder, "state-of-others");
-    const witness = join(lab.folder, "witness");
+    const state = join(fixture.folder, "state-of-others");
+    const witness = join(fixture.folder, "witness");
     await makeTemplate({ tree, state, witness, bystanderPid: process.pid, ports });
     cpSync(tree, template, { recursive: true });
   });
   afterAll(async () => {
     listener.stop();
-    await lab[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
   });
 
   /** Runs commands in a fresh copy of the tree; `change` plants something in it first. */
@@ -174,7 +174,7 @@ describe("a cloned repository, with the built executables", () => {
   ): Promise<string[]> {
     rmSync(tree, { recursive: true, force: true });
     cpSync(template, tree, { recursive: true });
-    const run = (words: readonly string[]) => lab.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
+    const run = (words: readonly string[]) => fixture.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
     if (adopted) expect((await run(["overlay", "adopt"])).exitCode).toBe(0);
     change(treePaths(tree));
     const before = watched.map((folder) => takeSnapshot(folder, []));
@@ -188,7 +188,7 @@ describe("a cloned repository, with the built executables", () => {
         compareSnapshots(before[index] ?? new Map(), takeSnapshot(folder, [])),
       ),
       ...listener.takeSecrets(),
-      ...(readWitness(join(lab.folder, "witness")) ?? "").split("\n").filter((line) => line !== ""),
+      ...(readWitness(join(fixture.folder, "witness")) ?? "").split("\n").filter((line) => line !== ""),
     ];
   }
 
@@ -269,9 +269,9 @@ describe("a cloned repository, with the built executables", () => {
   }, 120_000);
 
   test("a planted current-instance.json gets neither the token nor a prompt", async () => {
-    const state = join(lab.folder, "home", ".local", "state", "svc");
+    const state = join(fixture.folder, "home", ".local", "state", "svc");
     mkdirSync(state, { recursive: true, mode: 0o700 });
-    cpSync(join(lab.folder, "state-of-others"), state, { recursive: true });
+    cpSync(join(fixture.folder, "state-of-others"), state, { recursive: true });
     const worker = ["agents", "single", "--agent-name", agents[0].name];
     const commands = [
       [...worker, "gateway", "status"],
@@ -287,7 +287,7 @@ describe("a cloned repository, with the built executables", () => {
     };
     for (const adopted of [false, true]) expect(await inClone(isPlanted, commands, { adopted })).toEqual([]);
     // The last tree is adopted: its record was read, and the agent behind it found.
-    const run = (...words: string[]) => lab.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
+    const run = (...words: string[]) => fixture.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
     const listed = await run("agents", "list", "--state", "all", "--json");
     expect(listed.stdout).toContain(agents[0].id);
     const prompt = await run(...worker, "gateway", "prompt", "--prompt", secretPrompt);
@@ -299,7 +299,7 @@ describe("a cloned repository, with the built executables", () => {
     rmSync(tree, { recursive: true, force: true });
     cpSync(template, tree, { recursive: true });
     const [turn = ""] = treePaths(tree).turns;
-    expect((await lab.run("svc-mgr", ["overlay", "adopt"], { cwd: tree })).exitCode).toBe(0);
+    expect((await fixture.run("svc-mgr", ["overlay", "adopt"], { cwd: tree })).exitCode).toBe(0);
     const paths = turnPaths(turn);
     const hostile = "a\x1b]0;title\x07\x7fb\u009bc\u202ed";
     const request = JSON.parse(readFileSync(paths.request, "utf8")) as object;
@@ -314,10 +314,10 @@ describe("a cloned repository, with the built executables", () => {
     const worker = ["agents", "single", "--agent-name", agents[1].name, "turn"];
     for (const words of [["events"], ["events", "--json"], ["stdout"], ["stdout", "--json"], ["stderr"]]) {
       // `script` gives the program a terminal of its own and writes down every byte that reaches it.
-      const line = [...lab.command("svc-mgr"), ...worker, words[0] ?? "", turnId, ...words.slice(1)].join(
+      const line = [...fixture.command("svc-mgr"), ...worker, words[0] ?? "", turnId, ...words.slice(1)].join(
         " ",
       );
-      const { stdout } = await lab.shell(`cd ${tree} && script -qec '${line}' /dev/null`);
+      const { stdout } = await fixture.shell(`cd ${tree} && script -qec '${line}' /dev/null`);
       const shown = stdout.replaceAll("\r\n", "\n");
       expect([words, forbidden.exec(shown)]).toEqual([words, null]);
       if (words.includes("--json") || words[0] !== "events") expect(shown).toContain("\\u007f");

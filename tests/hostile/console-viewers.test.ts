@@ -4,8 +4,8 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { maxFollowers } from "../../src/protocol/events.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { createBuiltLab, launchBuilt } from "../support/built-agent.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import { createBuiltFixture, launchBuilt } from "../support/built-agent.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** Many who look at the terminal of one agent while it writes without a pause, and one who does not read. */
@@ -81,18 +81,18 @@ const upgrade = [
 ];
 
 /** Writes to the terminal of the agent as its program does, and a mark at the end. */
-async function flood(lab: CliLab, session: string, mark: string): Promise<void> {
-  const tty = await lab.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
-  const done = await lab.shell(`seq 1 ${lines} > ${tty}; printf '\\r\\n${mark}\\r\\n' > ${tty}`);
+async function flood(fixture: CliFixture, session: string, mark: string): Promise<void> {
+  const tty = await fixture.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
+  const done = await fixture.shell(`seq 1 ${lines} > ${tty}; printf '\\r\\n${mark}\\r\\n' > ${tty}`);
   expect(done.exitCode).toBe(0);
 }
 
 test("a hundred viewers and two who never read leave the memory of a gateway flat", async () => {
-  await using lab = createBuiltLab(dist);
-  const agent = await launchBuilt(lab, "flooded");
+  await using fixture = createBuiltFixture(dist);
+  const agent = await launchBuilt(fixture, "flooded");
   expect(await agent.serve()).toBe(true);
   const pid = agent.pid() ?? 0;
-  const [session = ""] = await lab.sessions();
+  const [session = ""] = await fixture.sessions();
   const { port } = JSON.parse(readFileSync(sessionPaths(agent.sessionRoot).currentInstance, "utf8")) as {
     port: number;
   };
@@ -105,7 +105,7 @@ test("a hundred viewers and two who never read leave the memory of a gateway fla
     for (const mark of ["end-of-the-first-flood", "end-of-the-second-flood"]) {
       // From now on the peak is counted again.
       writeFileSync(`/proc/${pid}/clear_refs`, "5");
-      await flood(lab, session, mark);
+      await flood(fixture, session, mark);
       await until(
         `everybody sees the ${mark}`,
         () => watchers.every(({ seen }) => seen.end.includes(mark)),

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Delivery } from "../../src/protocol/delivery.ts";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { receiver, webhookSecret } from "../support/delivery-targets.ts";
 import { createSecondUser } from "../support/second-user.ts";
@@ -10,8 +10,8 @@ import { until } from "../support/until.ts";
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
 
-function configOf(lab: CliLab): string {
-  const folder = join(lab.env["HOME"] ?? "", ".config/svc");
+function configOf(fixture: CliFixture): string {
+  const folder = join(fixture.env["HOME"] ?? "", ".config/svc");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
@@ -22,7 +22,7 @@ const filesBelow = (folder: string) =>
     .map((entry) => join(entry.parentPath, entry.name));
 
 test("secrets of targets lie in their files alone, also when each attempt fails", async () => {
-  await using lab = createCliLab({ executable });
+  await using fixture = createCliFixture({ executable });
   const token = "tk_planted_7f3a";
   const path = "planted-path-91bc";
   // A server that sends back what it was given.
@@ -32,7 +32,7 @@ test("secrets of targets lie in their files alone, also when each attempt fails"
         status: 500,
       }),
   );
-  const folder = configOf(lab);
+  const folder = configOf(fixture);
   const rules = [
     "version: 1",
     "rules:",
@@ -45,12 +45,12 @@ test("secrets of targets lie in their files alone, also when each attempt fails"
   writeFileSync(join(folder, "token"), token, { mode: 0o600 });
   const said: string[] = [];
   const mgr = async (...words: string[]) => {
-    const done = await lab.mgr(...words);
+    const done = await fixture.mgr(...words);
     said.push(done.stdout, done.stderr);
     return done;
   };
   await mgr("agents", "launch", "--tool", "demo", "--agent-name", "asker");
-  await using at = await startCoordinator(lab);
+  await using at = await startCoordinator(fixture);
   await mgr("agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU Delete it all?");
   const failed = await until("three failures", async () => {
     const { body } = await at.ask("/svc/attention/deliveries");
@@ -82,25 +82,25 @@ test("secrets of targets lie in their files alone, also when each attempt fails"
   expect(said.flatMap(letOut)).toEqual([]);
   expect(at.complaints()).toBe("");
   expect(commands.flatMap(letOut)).toEqual([]);
-  const holders = filesBelow(lab.folder)
+  const holders = filesBelow(fixture.folder)
     .filter((file) => [token, key, path].some((secret) => readFileSync(file, "latin1").includes(secret)))
     .map((file) => relative(folder, file));
   expect(holders.sort()).toEqual(["deliveries.yaml", "hook.key", "token"]);
 }, 60_000);
 
 test("rules and secrets of another user are refused, and nothing of them runs", async () => {
-  await using lab = createCliLab({ executable });
+  await using fixture = createCliFixture({ executable });
   await using other = createSecondUser();
-  const trace = join(lab.folder, "trace");
+  const trace = join(fixture.folder, "trace");
   const rules = join(other.folder, "deliveries.yaml");
   other.write(rules, `version: 1\nrules:\n  evil: { command: { argv: [touch, ${trace}] } }\n`, 0o644);
   for (const words of [["rules"], ["deliver-test", "evil"]]) {
-    const done = await lab.mgr("attention", ...words, "--rules", rules);
+    const done = await fixture.mgr("attention", ...words, "--rules", rules);
     expect([done.exitCode, done.stderr]).toEqual([1, expect.stringContaining("belongs to user")]);
   }
-  await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "asker");
-  await using at = await startCoordinator(lab, { flags: ["--rules", rules] });
-  await lab.mgr("agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU Delete it all?");
+  await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "asker");
+  await using at = await startCoordinator(fixture, { flags: ["--rules", rules] });
+  await fixture.mgr("agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU Delete it all?");
   await until(
     "the question",
     async () => ((await at.ask("/svc/attention")).body["items"] as unknown[]).length === 1,
@@ -111,10 +111,10 @@ test("rules and secrets of another user are refused, and nothing of them runs", 
   const secret = join(other.folder, "key");
   other.write(secret, webhookSecret, 0o600);
   await using server = receiver();
-  const own = join(configOf(lab), "deliveries.yaml");
+  const own = join(configOf(fixture), "deliveries.yaml");
   const webhook = `{ url: "${server.url}", secret_file: ${secret} }`;
   writeFileSync(own, `version: 1\nrules:\n  hook: { webhook: ${webhook} }\n`, { mode: 0o600 });
-  const tested = await lab.mgr("attention", "deliver-test", "hook");
+  const tested = await fixture.mgr("attention", "deliver-test", "hook");
   expect([tested.exitCode, tested.stderr]).toEqual([1, expect.stringContaining("belongs to user")]);
-  expect([server.got, readdirSync(lab.folder).includes("trace")]).toEqual([[], false]);
+  expect([server.got, readdirSync(fixture.folder).includes("trace")]).toEqual([[], false]);
 }, 60_000);

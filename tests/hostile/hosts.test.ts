@@ -11,7 +11,7 @@ import { busNames, joinBus, operateBus } from "../../src/services/hosts/nats-bus
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
 import { type Bus, startBus } from "../support/bus.ts";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { sampleKnown } from "../support/fleet-fakes.ts";
 import { until } from "../support/until.ts";
 
@@ -376,19 +376,19 @@ describe("a host that is taken over", () => {
 
 describe("the key of a bus", () => {
   test("is read only from a file of this user alone, and shown to no other machine in plain text", async () => {
-    await using lab = createCliLab();
-    const key = join(lab.folder, "operator.nk");
+    await using fixture = createCliFixture();
+    const key = join(fixture.folder, "operator.nk");
     await Bun.write(key, "SUAFAKEFAKEFAKE\n");
     chmodSync(key, 0o644);
     const words = ["join", "--nats", "nats://127.0.0.1:1", "--creds", key, "--host", "build-1"];
-    const open = await lab.run("svc-coord", words);
+    const open = await fixture.run("svc-coord", words);
     expect([open.exitCode, open.stderr]).toEqual([1, expect.stringContaining("chmod 600")]);
     chmodSync(key, 0o600);
     const far = ["join", "--nats", "nats://192.0.2.1:4222", "--creds", key, "--host", "build-1"];
-    const plain = await lab.run("svc-coord", far);
+    const plain = await fixture.run("svc-coord", far);
     expect([plain.exitCode, plain.stderr]).toEqual([2, expect.stringContaining("--nats-plaintext")]);
     const inUrl = ["join", "--nats", "nats://a:b@127.0.0.1:1", "--creds", key, "--host", "build-1"];
-    const named = await lab.run("svc-coord", inUrl);
+    const named = await fixture.run("svc-coord", inUrl);
     expect([named.exitCode, named.stderr.includes("a:b")]).toEqual([2, false]);
   }, 30_000);
 });

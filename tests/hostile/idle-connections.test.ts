@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { until } from "../support/until.ts";
@@ -28,10 +28,13 @@ faultTest(
     recovery: "by itself",
   },
   async () => {
-    await using lab = createCliLab();
+    await using fixture = createCliFixture();
     const raised = {
-      ...lab,
-      command: (program: Parameters<typeof lab.command>[0]) => [...withDescriptors, ...lab.command(program)],
+      ...fixture,
+      command: (program: Parameters<typeof fixture.command>[0]) => [
+        ...withDescriptors,
+        ...fixture.command(program),
+      ],
     };
     await using coordinator = await startCoordinator(raised);
     expect((await coordinator.ask("/svc/agents")).status).toBe(200);
@@ -44,7 +47,7 @@ faultTest(
         new URL(coordinator.baseUrl).port,
         String(connections),
       ],
-      { env: lab.env, stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+      { env: fixture.env, stdin: "pipe", stdout: "pipe", stderr: "inherit" },
     );
     try {
       const { value } = await holder.stdout.getReader().read();

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
-import { type BuiltAgent, createBuiltLab, launchBuilt } from "../support/built-agent.ts";
-import type { CliLab } from "../support/cli-lab.ts";
+import { type BuiltAgent, createBuiltFixture, launchBuilt } from "../support/built-agent.ts";
+import type { CliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { json } from "../support/http-surface.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
@@ -229,7 +229,7 @@ const attacks: Attack[] = [
   },
 ];
 
-let lab: CliLab;
+let fixture: CliFixture;
 let agent: BuiltAgent;
 
 const sender =
@@ -262,9 +262,9 @@ async function peakOf({ prepare, attack, want }: Attack): Promise<number> {
 }
 
 beforeAll(async () => {
-  lab = createBuiltLab(dist);
-  const root = join(lab.folder, "mail");
-  agent = await launchBuilt(lab, "target", ["--mailbox", "--mailbox-root", root]);
+  fixture = createBuiltFixture(dist);
+  const root = join(fixture.folder, "mail");
+  agent = await launchBuilt(fixture, "target", ["--mailbox", "--mailbox-root", root]);
   const mail = openMailRoot(mailRootDeps(), root);
   mail.registrations.register({ ...defaultMailbox("sender"), mode: "safe" });
   const sender = mail.openMailbox(defaultMailbox("sender"));
@@ -274,7 +274,7 @@ beforeAll(async () => {
   sender.close();
   mail.close();
 }, 240_000);
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe("no request makes a gateway take 300 MiB", () => {
   test.each(attacks)(
@@ -297,7 +297,7 @@ describe("no request makes a gateway take 300 MiB", () => {
 test("nor does one that is handed on make a coordination server take 300 MiB", async () => {
   await agent.serve();
   try {
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     const path = (route: string) => `/svc/agents/target/${route}`;
     await drained(await server.request(path("mail/list"), json({})));
     forgetPeak(server.pid);

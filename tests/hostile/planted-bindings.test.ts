@@ -12,7 +12,7 @@ import {
 import { createJmapOpener } from "../../src/services/mail/openers.ts";
 import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSystem } from "../../src/system/system.ts";
-import { createMailRootLab } from "../support/mail-root.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { draft, everything } from "../support/mail-story.ts";
 import { createScratch, type Scratch } from "../support/scratch.ts";
 import { startScriptedJmap } from "../support/scripted-jmap.ts";
@@ -229,8 +229,8 @@ describe("unregistering under a planted manifest", () => {
 
   test("the mailbox of another agent keeps its mail and its registration", async () => {
     using at = createScratch();
-    using lab = createMailRootLab();
-    const open = () => lab.root;
+    using fixture = createMailRootFixture();
+    const open = () => fixture.root;
     const victim = agentOf(at.path("victim"));
     const { binding } = await registerMailbox(deps(at), victim, open(), {
       mode: "safe",
@@ -243,7 +243,7 @@ describe("unregistering under a planted manifest", () => {
       expect(shared).toBeNull();
       planted.manifest.launch_plan.mailbox = binding;
     }
-    expect(lab.root.registrations.active(address)).toMatchObject({ owner_principal_id: "SVC-ada" });
+    expect(fixture.root.registrations.active(address)).toMatchObject({ owner_principal_id: "SVC-ada" });
     expect(JSON.parse(readFileSync(planted.manifestPath, "utf8")).launch_plan.mailbox).toBeUndefined();
     const { shared } = await unregisterMailbox(
       deps(at),

@@ -2,21 +2,21 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createCliFixture } from "../support/cli-fixture.ts";
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
 
 /** A project whose mailbox index asks to remove, or to put away, a folder beside the project. */
 function planted() {
-  const lab = createCliLab({ executable });
-  const precious = join(lab.folder, "precious");
+  const fixture = createCliFixture({ executable });
+  const precious = join(fixture.folder, "precious");
   const diary = join(precious, "inner/diary.md");
   mkdirSync(join(precious, "inner"), { recursive: true });
   writeFileSync(diary, "dear diary");
   return {
-    lab,
+    fixture,
     plant() {
-      const index = new Database(join(lab.workdir, ".svc/mailbox/index.sqlite"));
+      const index = new Database(join(fixture.workdir, ".svc/mailbox/index.sqlite"));
       const insert = index.prepare(
         "INSERT INTO pending_artifacts (action, path, destination) VALUES (?, ?, ?)",
       );
@@ -28,7 +28,7 @@ function planted() {
       expect(readdirSync(precious)).toEqual(["inner"]);
       expect(readFileSync(diary, "utf8")).toBe("dear diary");
     },
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
@@ -36,17 +36,25 @@ const says = 'asked to remove "../../../precious", which is no mailbox of it: re
 
 test("`mailbox init` and a launch with a mailbox refuse what a planted index asks for, once", async () => {
   await using at = planted();
-  const { lab } = at;
-  expect((await lab.mgr("mailbox", "init")).exitCode).toBe(0);
+  const { fixture } = at;
+  expect((await fixture.mgr("mailbox", "init")).exitCode).toBe(0);
   at.plant();
-  const init = await lab.mgr("mailbox", "init");
+  const init = await fixture.mgr("mailbox", "init");
   expect([init.exitCode, init.stderr]).toEqual([expect.any(Number), expect.stringContaining(says)]);
   expect(init.exitCode).not.toBe(0);
   at.untouched();
-  expect((await lab.mgr("mailbox", "init")).exitCode).toBe(0);
+  expect((await fixture.mgr("mailbox", "init")).exitCode).toBe(0);
 
   at.plant();
-  const launch = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker", "--mailbox");
+  const launch = await fixture.mgr(
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "worker",
+    "--mailbox",
+  );
   expect(launch.exitCode).not.toBe(0);
   expect(launch.stdout).toContain(`it has no mailbox: `);
   expect(launch.stdout).toContain(says);
@@ -55,8 +63,8 @@ test("`mailbox init` and a launch with a mailbox refuse what a planted index ask
 
 test("a live gateway refuses it at the next mail call, and answers the one after that", async () => {
   await using at = planted();
-  const { lab } = at;
-  const launch = await lab.mgr(
+  const { fixture } = at;
+  const launch = await fixture.mgr(
     "agents",
     "launch",
     "--tool",

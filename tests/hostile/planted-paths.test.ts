@@ -19,7 +19,7 @@ import { clearMessages } from "../../src/services/mail/filesystem/clear.ts";
 import { exportMailRoot } from "../../src/services/mail/filesystem/export.ts";
 import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
 import { initMailRoot, type MailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
-import { createMailRootLab } from "../support/mail-root.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { draft, everything } from "../support/mail-story.ts";
 
 /** All that lies below a folder: paths with what each holds. */
@@ -41,16 +41,16 @@ const strangeId = "msg-20260101T000000Z-0123456789abcdef0123456789abcdef";
 
 /** A mailbox root with mail from ann to bob and to cleo, and beside it a folder that is none of its business. */
 async function planted() {
-  const lab = createMailRootLab();
-  const ann = lab.mailbox("ann");
-  const bob = lab.mailbox("bob");
-  const cleo = lab.mailbox("cleo");
-  const attached = lab.scratch.path("report.txt");
+  const fixture = createMailRootFixture();
+  const ann = fixture.mailbox("ann");
+  const bob = fixture.mailbox("bob");
+  const cleo = fixture.mailbox("cleo");
+  const attached = fixture.scratch.path("report.txt");
   writeFileSync(attached, "report");
   const sent = await ann.send(draft("bob", "to bob", { attachments: [{ path: attached }] }));
   await ann.send(draft("cleo", "to cleo"));
   for (const one of [bob, cleo]) await one.list(everything);
-  const precious = lab.scratch.path("precious");
+  const precious = fixture.scratch.path("precious");
   mkdirSync(join(precious, "inner"), { recursive: true });
   writeFileSync(join(precious, "inner", "diary.md"), "dear diary");
   symlinkSync("diary.md", join(precious, "inner", `${strangeId}.md`));
@@ -58,12 +58,12 @@ async function planted() {
   const statement =
     (...path: string[]) =>
     (text: string, ...values: (string | number | null)[]) => {
-      const database = new Database(join(lab.path, ...path));
+      const database = new Database(join(fixture.path, ...path));
       database.run(text, values);
       database.close();
     };
   return {
-    lab,
+    fixture,
     precious,
     ann,
     bob,
@@ -74,7 +74,7 @@ async function planted() {
     state: statement("mailboxes", bob.address, "mailbox.sqlite"),
     /** Nothing outside of the root was changed. */
     untouched: () => expect(contentOf(precious)).toEqual(before),
-    [Symbol.dispose]: () => lab[Symbol.dispose](),
+    [Symbol.dispose]: () => fixture[Symbol.dispose](),
   };
 }
 
@@ -195,47 +195,47 @@ const plants: Plant[] = [
   },
   {
     id: "a link in the place of the write-ahead log",
-    plant: ({ lab, precious }) => {
-      lab.root.close();
-      rmSync(join(lab.path, "index.sqlite-wal"), { force: true });
-      symlinkSync(join(precious, "inner", "diary.md"), join(lab.path, "index.sqlite-wal"));
+    plant: ({ fixture, precious }) => {
+      fixture.root.close();
+      rmSync(join(fixture.path, "index.sqlite-wal"), { force: true });
+      symlinkSync(join(precious, "inner", "diary.md"), join(fixture.path, "index.sqlite-wal"));
     },
   },
   {
     id: "a link in the place of the index",
-    plant: ({ lab, precious }) => {
-      rmSync(join(lab.path, "index.sqlite"));
-      symlinkSync(join(precious, "new.sqlite"), join(lab.path, "index.sqlite"));
+    plant: ({ fixture, precious }) => {
+      rmSync(join(fixture.path, "index.sqlite"));
+      symlinkSync(join(precious, "new.sqlite"), join(fixture.path, "index.sqlite"));
     },
   },
   {
     id: "a link in the place of a lock",
-    plant: ({ lab, precious }) => {
-      rmSync(join(lab.path, "locks", "index.lock"), { force: true });
-      symlinkSync(join(precious, "new.lock"), join(lab.path, "locks", "index.lock"));
+    plant: ({ fixture, precious }) => {
+      rmSync(join(fixture.path, "locks", "index.lock"), { force: true });
+      symlinkSync(join(precious, "new.lock"), join(fixture.path, "locks", "index.lock"));
     },
   },
   {
     id: "a link in the place of a mailbox's state",
-    plant: ({ lab, precious }) => {
-      const path = join(lab.path, "mailboxes", "bob@svc.localhost", "mailbox.sqlite");
+    plant: ({ fixture, precious }) => {
+      const path = join(fixture.path, "mailboxes", "bob@svc.localhost", "mailbox.sqlite");
       rmSync(path);
       symlinkSync(join(precious, "new.sqlite"), path);
     },
   },
   ...["messages", "mailboxes", "staging", "rules", "locks", "attachments"].map((name) => ({
     id: `a link in the place of ${name}`,
-    plant: ({ lab, precious }: Planted) => {
-      rmSync(join(lab.path, name), { recursive: true });
-      symlinkSync(join(precious, "inner"), join(lab.path, name));
+    plant: ({ fixture, precious }: Planted) => {
+      rmSync(join(fixture.path, name), { recursive: true });
+      symlinkSync(join(precious, "inner"), join(fixture.path, name));
     },
   })),
 ];
 
 /** All that anybody does with a root. What it is refused is as good as what it does. */
 async function useAll(at: Planted): Promise<void> {
-  const { lab, bob, ann } = at;
-  const { deps, path } = lab;
+  const { fixture, bob, ann } = at;
+  const { deps, path } = fixture;
   const attempt = async (work: () => unknown) => {
     try {
       await work();
@@ -266,7 +266,7 @@ async function useAll(at: Planted): Promise<void> {
     return mailbox.list(everything).finally(() => mailbox.close());
   });
   const symlinkMode = "materialize";
-  const outputDir = lab.scratch.path("export");
+  const outputDir = fixture.scratch.path("export");
   await open((root) => exportMailRoot(deps, root, { outputDir, addresses: null, symlinkMode }));
   if (existsSync(outputDir)) expect(JSON.stringify(contentOf(outputDir))).not.toContain("dear diary");
   const repaired = { cleanupStaging: true, quarantineStaging: false };
@@ -286,7 +286,7 @@ async function useAll(at: Planted): Promise<void> {
 describe("what is planted in a mailbox root never reaches beyond it", () => {
   test.each(plants)("$id", async ({ plant }) => {
     using at = await planted();
-    symlinkSync(at.precious, join(at.lab.path, "away"));
+    symlinkSync(at.precious, join(at.fixture.path, "away"));
     plant(at);
     await useAll(at);
     at.untouched();
@@ -306,47 +306,47 @@ describe("what is refused says so, and the rest of the root goes on", () => {
 
   test("an honest order beside a hostile one is carried out", async () => {
     using at = await planted();
-    mkdirSync(join(at.lab.path, "mailboxes", "old@svc.localhost"));
+    mkdirSync(join(at.fixture.path, "mailboxes", "old@svc.localhost"));
     at.index(pending, "remove", "../precious", null);
     at.index(pending, "remove", "mailboxes/old@svc.localhost", null);
-    expect(() => at.lab.root.registrations.register({ ...defaultMailbox("dora"), mode: "safe" })).toThrow(
+    expect(() => at.fixture.root.registrations.register({ ...defaultMailbox("dora"), mode: "safe" })).toThrow(
       "refused and dropped",
     );
-    expect(existsSync(join(at.lab.path, "mailboxes", "old@svc.localhost"))).toBe(false);
+    expect(existsSync(join(at.fixture.path, "mailboxes", "old@svc.localhost"))).toBe(false);
     at.untouched();
   });
 
   const rows = plants.filter(({ id }) => /mailbox path|entry path|both paths|nobody registered/.test(id));
   test.each(rows)("$id stops its own mailbox only, and a repair takes it away", async ({ plant }) => {
     using at = await planted();
-    const { lab, ann, bob, cleo } = at;
-    symlinkSync(at.precious, join(lab.path, "away"));
+    const { fixture, ann, bob, cleo } = at;
+    symlinkSync(at.precious, join(fixture.path, "away"));
     plant(at);
     await expect(bob.list(everything)).rejects.toThrow('the registration of "bob@svc.localhost" names a');
     await ann.send(draft("cleo", "goes on"));
     expect((await cleo.list(everything)).messages).toHaveLength(2);
-    const repaired = await repairMailRoot(lab.deps, lab.path, {
+    const repaired = await repairMailRoot(fixture.deps, fixture.path, {
       cleanupStaging: true,
       quarantineStaging: true,
     });
     expect(repaired.findings.map((one) => one.problem).join("\n")).toMatch(/not its own|did not register/);
-    if (lab.root.registrations.active(bob.address) === null) lab.mailbox("bob");
+    if (fixture.root.registrations.active(bob.address) === null) fixture.mailbox("bob");
     at.untouched();
   });
 
   test("a linked mailbox that its user registered is used, also after the index was lost", async () => {
     using at = await planted();
-    const { lab, ann } = at;
-    const own = lab.scratch.path("private");
+    const { fixture, ann } = at;
+    const own = fixture.scratch.path("private");
     const dora = defaultMailbox("dora");
-    lab.root.registrations.register({ ...dora, mode: "safe", kind: "symlink", mailboxPath: own });
-    const mailbox = lab.root.openMailbox(dora);
+    fixture.root.registrations.register({ ...dora, mode: "safe", kind: "symlink", mailboxPath: own });
+    const mailbox = fixture.root.openMailbox(dora);
     await ann.send(draft("dora", "to dora"));
     expect((await mailbox.list(everything)).messages).toHaveLength(1);
     mailbox.close();
-    rmSync(join(lab.path, "index.sqlite"));
-    await repairMailRoot(lab.deps, lab.path, { cleanupStaging: false, quarantineStaging: true });
-    const again = lab.root.openMailbox(dora);
+    rmSync(join(fixture.path, "index.sqlite"));
+    await repairMailRoot(fixture.deps, fixture.path, { cleanupStaging: false, quarantineStaging: true });
+    const again = fixture.root.openMailbox(dora);
     expect((await again.list(everything)).messages).toHaveLength(1);
     again.close();
   });

@@ -44,36 +44,39 @@ describe("a record of ownership that a project brings along", () => {
     [".."],
     [""],
   ])("names %p, and nothing outside is removed", (name) => {
-    using lab = planted([name]);
-    symlinkSync(dirname(lab.outside), join(lab.home, "skills", "away"));
-    attempt(() => uninstallSkills(lab.at.files, place(lab.home), []));
-    attempt(() => uninstallSkills(lab.at.files, place(lab.home), skills));
-    expect(readFileSync(lab.outside, "utf8")).toBe(theirs);
+    using fixture = planted([name]);
+    symlinkSync(dirname(fixture.outside), join(fixture.home, "skills", "away"));
+    attempt(() => uninstallSkills(fixture.at.files, place(fixture.home), []));
+    attempt(() => uninstallSkills(fixture.at.files, place(fixture.home), skills));
+    expect(readFileSync(fixture.outside, "utf8")).toBe(theirs);
   });
 
   test("beside a hostile name the honest one is removed", () => {
-    using lab = planted(["../../../precious", "svc-old"]);
-    mkdirSync(join(lab.home, "skills/svc-old"));
-    writeFileSync(join(lab.home, "skills/svc-old/SKILL.md"), theirs);
-    const outcomes = uninstallSkills(lab.at.files, place(lab.home), []);
+    using fixture = planted(["../../../precious", "svc-old"]);
+    mkdirSync(join(fixture.home, "skills/svc-old"));
+    writeFileSync(join(fixture.home, "skills/svc-old/SKILL.md"), theirs);
+    const outcomes = uninstallSkills(fixture.at.files, place(fixture.home), []);
     expect(outcomes).toEqual([{ name: "svc-old", outcome: "removed" }]);
-    expect([existsSync(join(lab.home, "skills/svc-old")), existsSync(lab.outside)]).toEqual([false, true]);
+    expect([existsSync(join(fixture.home, "skills/svc-old")), existsSync(fixture.outside)]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test.each([".svc", ".svc/system-skills", ".svc/system-skills/claude", "skills"])(
     "with a link in the place of %p, nothing is removed or written behind it",
     (folder) => {
-      using lab = planted([]);
-      const behind = lab.at.path("behind");
+      using fixture = planted([]);
+      const behind = fixture.at.path("behind");
       mkdirSync(join(behind, "system-skills/claude/claude"), { recursive: true });
-      writeFileSync(join(behind, "system-skills/claude/svc-skill-config.json"), readFileSync(lab.record));
-      const path = join(lab.home, folder);
-      lab.at.files.remove("test", lab.at.files.contained(lab.home, folder));
+      writeFileSync(join(behind, "system-skills/claude/svc-skill-config.json"), readFileSync(fixture.record));
+      const path = join(fixture.home, folder);
+      fixture.at.files.remove("test", fixture.at.files.contained(fixture.home, folder));
       symlinkSync(behind, path);
       const all: readonly Skill[] = skills;
-      const deps = { files: lab.at.files, storeRoot: lab.at.path("store") };
-      attempt(() => installSkills(deps, { ...place(lab.home), projection: "copy", skills: all }));
-      attempt(() => uninstallSkills(lab.at.files, place(lab.home), all));
+      const deps = { files: fixture.at.files, storeRoot: fixture.at.path("store") };
+      attempt(() => installSkills(deps, { ...place(fixture.home), projection: "copy", skills: all }));
+      attempt(() => uninstallSkills(fixture.at.files, place(fixture.home), all));
       expect(existsSync(join(behind, "system-skills/claude/svc-skill-config.json"))).toBe(true);
       expect(existsSync(join(behind, all[0]?.name ?? ""))).toBe(false);
     },

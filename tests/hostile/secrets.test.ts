@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { json } from "../support/http-surface.ts";
 import { until } from "../support/until.ts";
@@ -9,7 +9,7 @@ import { secretsOf } from "./planted-secrets.ts";
 
 const dist = join(import.meta.dirname, "../../dist");
 
-/** Where each secret belongs, by the path below the lab's folder; anywhere else it was let out. */
+/** Where each secret belongs, by the path below the fixture's folder; anywhere else it was let out. */
 const homes: Record<keyof ReturnType<typeof secretsOf>, RegExp> = {
   gatewayToken: /\/gateway\/run\/token$/,
   coordinatorToken: /\/coordinators\/[^/]+\/run\/token$/,
@@ -25,8 +25,8 @@ const filesBelow = (folder: string) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-/** Our processes of the lab, whoever started them, as a process list shows them. */
-function processesOf(lab: CliLab): { pid: number; command: string; environment: string }[] {
+/** Our processes of the fixture, whoever started them, as a process list shows them. */
+function processesOf(fixture: CliFixture): { pid: number; command: string; environment: string }[] {
   const read = (pid: string, file: string) => {
     try {
       return readFileSync(`/proc/${pid}/${file}`, "latin1").replaceAll("\0", " ");
@@ -37,7 +37,7 @@ function processesOf(lab: CliLab): { pid: number; command: string; environment: 
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .map((pid) => ({ pid: Number(pid), command: read(pid, "cmdline"), environment: read(pid, "environ") }))
-    .filter(({ command, environment }) => `${command} ${environment}`.includes(lab.folder));
+    .filter(({ command, environment }) => `${command} ${environment}`.includes(fixture.folder));
 }
 
 /** What a file holds; of events not what a turn said, which they are there to tell. */
@@ -51,13 +51,13 @@ function withoutAnswers(path: string): string {
 }
 
 test("secrets that pass through our programs lie where they belong and nowhere else", async () => {
-  const lab = createCliLab({ executable: join(dist, "svc-gateway") });
-  const secrets = secretsOf(lab.folder);
-  await using _ = lab;
-  lab.env["SVC_GATEWAY_TOKEN"] = secrets.gatewayToken;
+  const fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
+  const secrets = secretsOf(fixture.folder);
+  await using _ = fixture;
+  fixture.env["SVC_GATEWAY_TOKEN"] = secrets.gatewayToken;
   const said: string[] = [];
   const mgr = async (words: string, ...more: string[]) => {
-    const run = await lab.mgr(...words.split(" "), ...more);
+    const run = await fixture.mgr(...words.split(" "), ...more);
     said.push(run.stdout, run.stderr);
     expect([words, run.exitCode, run.exitCode === 0 ? "" : run.stderr]).toEqual([words, 0, ""]);
     return run;
@@ -72,7 +72,7 @@ test("secrets that pass through our programs lie where they belong and nowhere e
     "--env",
     `KEY=${secrets.variable}`,
   );
-  const coordinators = { ...lab, command: () => [join(dist, "svc-coord")] };
+  const coordinators = { ...fixture, command: () => [join(dist, "svc-coord")] };
   await using coordinator = await startCoordinator(coordinators, {
     env: { SVC_COORD_TOKEN: secrets.coordinatorToken },
   });
@@ -85,7 +85,7 @@ test("secrets that pass through our programs lie where they belong and nowhere e
     if (reply.status >= 400) said.push(text);
     return reply.status;
   };
-  writeFileSync(join(lab.workdir, "body.md"), `${secrets.mailBody}\n`);
+  writeFileSync(join(fixture.workdir, "body.md"), `${secrets.mailBody}\n`);
 
   const submit = (prompt: unknown) => json({ request_kind: "submit_prompt", prompt });
   expect(await ask("/svc/agents/alice/requests", submit(`say ${secrets.prompt}`))).toBe(200);
@@ -127,11 +127,11 @@ test("secrets that pass through our programs lie where they belong and nowhere e
       if (text.includes(secret) && !allowed(name)) letOut.push(`${name}: ${where}`);
     }
   };
-  for (const path of filesBelow(lab.folder)) {
-    const place = relative(lab.folder, path);
+  for (const path of filesBelow(fixture.folder)) {
+    const place = relative(fixture.folder, path);
     search(place, withoutAnswers(path), (name) => homes[name as keyof typeof homes].test(place));
   }
-  for (const { pid, command, environment } of processesOf(lab)) {
+  for (const { pid, command, environment } of processesOf(fixture)) {
     search(`the command line of ${pid}: ${command}`, command);
     const gateway = /\b(?:gateway|serve)\b/.test(command);
     const agent = /demo-agent/.test(command);
@@ -143,9 +143,9 @@ test("secrets that pass through our programs lie where they belong and nowhere e
           : name === "gatewayToken" && (gateway || pid === coordinator.pid),
     );
   }
-  for (const session of ["", ...(await lab.sessions())]) {
+  for (const session of ["", ...(await fixture.sessions())]) {
     const words = session === "" ? ["-g"] : ["-t", `=${session}:`];
-    search(`the tmux environment ${words.join(" ")}`, await lab.tmux("show-environment", ...words));
+    search(`the tmux environment ${words.join(" ")}`, await fixture.tmux("show-environment", ...words));
   }
   // The last words of a program may tell what it held.
   await mgr("agents single --agent-name alice stop --json");

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type StdioServer, startStdioServer } from "../support/stdio-server.ts";
 import { until } from "../support/until.ts";
 import { secretsOf } from "./planted-secrets.ts";
 
 // What reaches the standard input of `svc mcp` and `svc acp`: a client that is broken, or that passes on what others wrote.
 
-let lab: CliLab;
+let fixture: CliFixture;
 beforeAll(async () => {
-  lab = createCliLab();
-  const { stderr, exitCode } = await lab.run("svc", ["new", "worker", "demo-acp", "-w"]);
+  fixture = createCliFixture();
+  const { stderr, exitCode } = await fixture.run("svc", ["new", "worker", "demo-acp", "-w"]);
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
 });
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const maxMegabytes = 300;
 const { prompt: plantedSecret } = secretsOf("stdio");
@@ -48,7 +48,7 @@ async function open(
   server: (typeof servers)[number],
   options: { reads?: boolean } = {},
 ): Promise<StdioServer> {
-  const started = startStdioServer(lab, server.words, options);
+  const started = startStdioServer(fixture, server.words, options);
   if (options.reads !== false) {
     expect(await started.request("initialize", server.initialize)).toMatchObject({ result: {} });
     await started.send({ method: "notifications/initialized" });
@@ -179,7 +179,7 @@ describe("svc mcp, to a client that asks for too much", () => {
   const long = server.long;
 
   test("holds 64 calls at once, refuses more, and answers all when its input ends", async () => {
-    const accepted = await lab.run("svc", ["tell", "worker", "wait\nSLOW 20000", "--json"]);
+    const accepted = await fixture.run("svc", ["tell", "worker", "wait\nSLOW 20000", "--json"]);
     const requestId = String(accepted.json()["request_id"]);
     await using started = await open(server);
     const wait = (id: string) => ({
@@ -198,6 +198,6 @@ describe("svc mcp, to a client that asks for too much", () => {
     const answered = started.received.filter(({ id, result }) => /^w/.test(String(id)) && result);
     expect(answered).toHaveLength(63);
     expect(JSON.stringify(answered[0])).toContain("wait again with the same arguments");
-    await lab.run("svc", ["stop", "worker"]);
+    await fixture.run("svc", ["stop", "worker"]);
   }, 60_000);
 });

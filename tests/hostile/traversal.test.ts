@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { json } from "../support/http-surface.ts";
@@ -17,29 +17,29 @@ import { json } from "../support/http-surface.ts";
 /** What lies outside every folder of ours. */
 const outside = "what lies outside";
 
-let lab: CliLab;
+let fixture: CliFixture;
 let coordinator: CoordServer;
 let sessionRoot: string;
 
 beforeAll(async () => {
-  lab = createCliLab();
-  writeFileSync(join(lab.folder, "outside.md"), outside);
-  const launched = await lab.mgr(
+  fixture = createCliFixture();
+  writeFileSync(join(fixture.folder, "outside.md"), outside);
+  const launched = await fixture.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "batch", "--headless", "--mailbox", "--json"],
   );
   sessionRoot = String(launched.json()["session_root"]);
   const turn = ["turn", "submit", "--turn-id", "one", "--prompt", "hello", "--wait"];
-  expect((await lab.mgr("agents", "single", "--agent-name", "batch", ...turn)).exitCode).toBe(0);
-  coordinator = await startCoordinator(lab);
+  expect((await fixture.mgr("agents", "single", "--agent-name", "batch", ...turn)).exitCode).toBe(0);
+  coordinator = await startCoordinator(fixture);
 }, 120_000);
 afterAll(async () => {
   await coordinator[Symbol.asyncDispose]();
-  await lab[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
-/** Everything below the lab's folder but what running servers write of themselves. */
+/** Everything below the fixture's folder but what running servers write of themselves. */
 const names = () =>
-  readdirSync(lab.folder, { recursive: true, encoding: "utf8" })
+  readdirSync(fixture.folder, { recursive: true, encoding: "utf8" })
     .filter((name) => !/\.tmp$|-(?:wal|shm)$|\/coordinators\/|\/locks\//.test(name))
     .sort();
 
@@ -107,7 +107,7 @@ describe("ids and names that lead elsewhere", () => {
     "%j is no name of an agent: nothing is made",
     async (name) => {
       const before = names();
-      const run = await lab.mgr("agents", "launch", "--tool", "demo", `--agent-name=${name}`);
+      const run = await fixture.mgr("agents", "launch", "--tool", "demo", `--agent-name=${name}`);
       expect([1, 2]).toContain(run.exitCode ?? -1);
       expect(names()).toEqual(before);
     },
@@ -126,8 +126,8 @@ describe("links in the place of what is ours", () => {
       recovery: "put the file back",
     },
     async () => {
-      const link = join(lab.workdir, "link.md");
-      symlinkSync(join(lab.folder, "outside.md"), link);
+      const link = join(fixture.workdir, "link.md");
+      symlinkSync(join(fixture.folder, "outside.md"), link);
       const attached = await coordinator.request(
         "/svc/agents/batch/mail/send",
         json({ to: ["batch@svc.localhost"], subject: "x", body_content: "x", attachments: [{ path: link }] }),
@@ -138,14 +138,14 @@ describe("links in the place of what is ours", () => {
         sessionRoot,
         readdirSync(sessionRoot).find((name) => name.endsWith("turn-artifacts")) ?? "",
       );
-      const stolen = join(lab.folder, "stolen");
+      const stolen = join(fixture.folder, "stolen");
       mkdirSync(stolen);
       writeFileSync(join(stolen, "stdout.jsonl"), outside);
       writeFileSync(join(stolen, "stderr.log"), outside);
       symlinkSync(stolen, join(turns, "two"));
       const output = join(turns, "one", "stdout.jsonl");
       renameSync(output, `${output}.kept`);
-      symlinkSync(join(lab.folder, "outside.md"), output);
+      symlinkSync(join(fixture.folder, "outside.md"), output);
       for (const id of ["one", "two"]) {
         const reply = await coordinator.request(`/svc/agents/batch/turns/${id}/artifacts/stdout`);
         expect([id, (await reply.text()).includes(outside)]).toEqual([id, false]);
@@ -160,7 +160,7 @@ describe("links in the place of what is ours", () => {
     "of a session's %s: a command refuses the agent, the server says nothing of what is behind it",
     async (name) => {
       const place = join(sessionRoot, name);
-      const stolen = join(lab.folder, "stolen.json");
+      const stolen = join(fixture.folder, "stolen.json");
       const text = JSON.stringify({ ...JSON.parse(readFileSync(place, "utf8")), working_directory: outside });
       writeFileSync(stolen, text);
       renameSync(place, `${place}.kept`);
@@ -170,7 +170,7 @@ describe("links in the place of what is ours", () => {
           const answer = await (await coordinator.request(`/svc/agents/batch${path}`)).text();
           expect([path, answer.includes(outside)]).toEqual([path, false]);
         }
-        const attach = await lab.mgr("agents", "single", "--agent-name", "batch", "gateway", "attach");
+        const attach = await fixture.mgr("agents", "single", "--agent-name", "batch", "gateway", "attach");
         expect([attach.exitCode, attach.stderr]).toEqual([
           1,
           expect.stringContaining(`${name} is a symbolic link`),
@@ -185,17 +185,17 @@ describe("links in the place of what is ours", () => {
   );
 
   test("behind a link in the place of a skill's folder nothing is written", async () => {
-    const home = join(lab.folder, "tool-home");
-    const target = join(lab.folder, "not-ours");
+    const home = join(fixture.folder, "tool-home");
+    const target = join(fixture.folder, "not-ours");
     mkdirSync(join(home, "skills"), { recursive: true });
     mkdirSync(target);
     const install = ["system-skills", "install", "--tool", "claude", "--home", home];
-    expect((await lab.mgr(...install)).exitCode).toBe(0);
+    expect((await fixture.mgr(...install)).exitCode).toBe(0);
     const [skill] = readdirSync(join(home, "skills"));
     const place = join(home, "skills", skill ?? "");
     rmSync(place, { recursive: true });
     symlinkSync(target, place);
-    await lab.mgr(...install);
+    await fixture.mgr(...install);
     expect(readdirSync(target)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
-import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 
 const mebibyte = 1024 * 1024;
 const eventCount = 100_002;
@@ -10,7 +10,7 @@ const outputMiB = 100;
 /** Of this most is not collected yet; the events alone are 25 MiB of text. */
 const growthMiB = 120;
 
-let batch: HeadlessAgentLab;
+let batch: HeadlessAgentFixture;
 let coordinator: CoordServer;
 let firstCount = 0;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   batch = await launchHeadless();
   await batch.submit("large", "say hello");
   await batch.ended("large");
-  coordinator = await startCoordinator(batch.lab);
+  coordinator = await startCoordinator(batch.fixture);
   const events = linesOf(fileOf("canonical-events.jsonl"));
   firstCount = events.length;
   const model = JSON.parse(events[0] ?? "{}") as object;

@@ -9,7 +9,7 @@ import { messageOf, ServiceError } from "../../src/system/errors.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { storageFaultOf } from "../../src/system/storage-fault.ts";
 import { createSystem } from "../../src/system/system.ts";
-import { createMailRootLab } from "../support/mail-root.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { draft, everything } from "../support/mail-story.ts";
 import { createScratch } from "../support/scratch.ts";
 
@@ -126,16 +126,16 @@ describe("a damaged row of a mailbox", () => {
     { id: "no envelope", value: '{"subject": "planted"}' },
     { id: "recipients without addresses", value: '{"to": [1]}' },
   ])("is read from the file of its message: $id", async ({ value }) => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(draft("ben", "one"));
     await ada.send(draft("ben", "two"));
     const [first] = (await ben.list(everything)).messages;
-    const state = join(lab.path, "mailboxes/ben@svc.localhost/mailbox.sqlite");
+    const state = join(fixture.path, "mailboxes/ben@svc.localhost/mailbox.sqlite");
     damage(state, "message_state", `envelope_json = '${value}' WHERE subject = 'one'`);
     expect((await ben.list(everything)).messages.map(({ subject }) => subject)).toEqual(["two", "one"]);
     expect((await ben.list(everything)).messages[0]).toEqual(first as never);
-    rmSync(join(lab.path, "messages"), { recursive: true });
+    rmSync(join(fixture.path, "messages"), { recursive: true });
     const lost = await ben.list(everything).catch((error: unknown) => error);
     expect(lost).toBeInstanceOf(ServiceError);
     expect((lost as ServiceError).reason).toBe("transport_failed");

@@ -91,8 +91,8 @@ function setup(entry = program) {
 
 describe("a headless turn of the scripted agent", () => {
   test("answers, uses a tool, counts its tokens and logs its one run", async () => {
-    using lab = setup();
-    const { events, summary, verdict } = await lab.turn("hello\nTHINK\nTOOL grep\nUSAGE 3 4");
+    using fixture = setup();
+    const { events, summary, verdict } = await fixture.turn("hello\nTHINK\nTOOL grep\nUSAGE 3 4");
     expect(kindsOf(events)).toBe(
       "session reasoning action_request action_result progress*3 assistant completion",
     );
@@ -101,26 +101,26 @@ describe("a headless turn of the scripted agent", () => {
       resultText: "You said: hello",
       usage: { input_tokens: 3, output_tokens: 4 },
     });
-    expect(lab.runs()).toMatchObject([
+    expect(fixture.runs()).toMatchObject([
       { session_id: summary.sessionId, turn: 1, resume: "new", prompt: "hello\nTHINK\nTOOL grep\nUSAGE 3 4" },
     ]);
   });
 
   test("goes on with a conversation by its id and with the last one", async () => {
-    using lab = setup();
-    const first = await lab.turn("remember the blue door");
+    using fixture = setup();
+    const first = await fixture.turn("remember the blue door");
     const id = first.summary.sessionId ?? "";
-    const other = await lab.turn("hello");
+    const other = await fixture.turn("hello");
     expect(other.summary.sessionId).not.toBe(id);
-    expect((await lab.turn("recall", { mode: "tool_last_or_new" })).summary).toMatchObject({
+    expect((await fixture.turn("recall", { mode: "tool_last_or_new" })).summary).toMatchObject({
       sessionId: other.summary.sessionId,
       resultText: "I remember nothing",
     });
-    expect((await lab.turn("recall", { mode: "exact", id })).summary).toMatchObject({
+    expect((await fixture.turn("recall", { mode: "exact", id })).summary).toMatchObject({
       sessionId: id,
       resultText: "I remember the blue door",
     });
-    expect(lab.runs().map(({ turn, resume }) => `${turn} ${resume}`)).toEqual([
+    expect(fixture.runs().map(({ turn, resume }) => `${turn} ${resume}`)).toEqual([
       "1 new",
       "1 new",
       "2 last",
@@ -129,22 +129,22 @@ describe("a headless turn of the scripted agent", () => {
   });
 
   test("begins again where there is no last conversation, and refuses one that does not exist", async () => {
-    using lab = setup();
-    expect((await lab.turn("hello", { mode: "tool_last_or_new" })).verdict.status).toBe("completed");
-    const lost = await lab.turn("hello", { mode: "exact", id: "00000000-0000-4000-8000-000000000000" });
+    using fixture = setup();
+    expect((await fixture.turn("hello", { mode: "tool_last_or_new" })).verdict.status).toBe("completed");
+    const lost = await fixture.turn("hello", { mode: "exact", id: "00000000-0000-4000-8000-000000000000" });
     expect(lost.verdict).toEqual({
       status: "failed",
       error: "the tool ended without a terminal event (exit code 1): demo-agent: no such conversation",
       completionSource: "process_exit",
     });
-    expect(lab.runs()).toHaveLength(1);
+    expect(fixture.runs()).toHaveLength(1);
   });
 
   test("takes a model and a level for one turn", async () => {
-    using lab = setup();
-    await lab.turn("hello", { mode: "new" }, { model: { name: "m1", level: 2 } });
-    await lab.turn("hello", { mode: "tool_last_or_new" });
-    expect(lab.runs()).toMatchObject([
+    using fixture = setup();
+    await fixture.turn("hello", { mode: "new" }, { model: { name: "m1", level: 2 } });
+    await fixture.turn("hello", { mode: "tool_last_or_new" });
+    expect(fixture.runs()).toMatchObject([
       { model: "m1", effort: "medium" },
       { model: null, effort: null },
     ]);
@@ -154,8 +154,8 @@ describe("a headless turn of the scripted agent", () => {
     { prompt: "ERROR no luck", status: "failed", error: "no luck" },
     { prompt: "EXIT 7", status: "failed", error: "the tool ended without a terminal event (exit code 7)" },
   ])("$prompt is a failed turn that says why", async ({ prompt, status, error }) => {
-    using lab = setup();
-    expect((await lab.turn(prompt)).verdict).toMatchObject({ status, error });
+    using fixture = setup();
+    expect((await fixture.turn(prompt)).verdict).toMatchObject({ status, error });
   });
 });
 
@@ -164,18 +164,18 @@ describe("a headless turn of a hostile tool", () => {
     { prompt: "KILL", error: "the tool ended without a terminal event (signal SIGKILL)" },
     { prompt: "CUT", error: "the tool ended without a terminal event (exit code 0)" },
   ])("$prompt is a failed turn that says why", async ({ prompt, error }) => {
-    using lab = setup(hostileProgram);
-    expect((await lab.turn(prompt)).verdict).toMatchObject({ status: "failed", error });
+    using fixture = setup(hostileProgram);
+    expect((await fixture.turn(prompt)).verdict).toMatchObject({ status: "failed", error });
   });
 
   test("the shipped program takes a hostile directive as plain text", async () => {
-    using lab = setup();
-    expect((await lab.turn("HANG")).summary.resultText).toBe("You said: HANG");
+    using fixture = setup();
+    expect((await fixture.turn("HANG")).summary.resultText).toBe("You said: HANG");
   });
 
   test("neither a line of 50 MB nor invalid UTF-8 breaks a turn", async () => {
-    using lab = setup(hostileProgram);
-    const { events, verdict } = await lab.turn("hello\nINVALID\nBIG 50000000");
+    using fixture = setup(hostileProgram);
+    const { events, verdict } = await fixture.turn("hello\nINVALID\nBIG 50000000");
     expect(verdict.status).toBe("completed");
     expect(events.find(({ provider_event_type: type }) => type === "oversize_line")?.data).toMatchObject({
       bytes: 50_000_027,
@@ -189,8 +189,8 @@ describe("a headless turn of a hostile tool", () => {
   });
 
   test("a turn that hangs ends by the first signal that it does not ignore", async () => {
-    using lab = setup(hostileProgram);
-    const { child, events, ended } = lab.start("HANG SIGINT");
+    using fixture = setup(hostileProgram);
+    const { child, events, ended } = fixture.start("HANG SIGINT");
     await until("it has begun to answer", () => events.some(({ kind }) => kind === "progress"));
     child.kill("SIGINT");
     child.kill("SIGTERM");

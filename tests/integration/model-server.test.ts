@@ -186,7 +186,7 @@ const sides: readonly {
     path: "/v1/chat/completions",
     body: { messages: [{ role: "system", content: "You are a title generator" }] },
     want: "title",
-    answer: "Lab session",
+    answer: "Fixture session",
   },
 ];
 

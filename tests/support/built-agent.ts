@@ -4,8 +4,8 @@ import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { createClock } from "../../src/system/clock.ts";
-import { type CliLab, createCliLab, type Program } from "./cli-lab.ts";
-import type { ProviderRun } from "./headless-lab.ts";
+import { type CliFixture, createCliFixture, type Program } from "./cli-fixture.ts";
+import type { ProviderRun } from "./headless-fixture.ts";
 import { until } from "./until.ts";
 
 /** A scripted agent whose gateway is a process of ours, from the program itself: it can be killed at any moment. */
@@ -40,19 +40,19 @@ const client = (port: number) =>
     respectProxyEnvironment: false,
   });
 
-/** A lab of the executables in `dist`, under names of their own: a build meanwhile changes nothing in it. */
-export function createBuiltLab(dist: string): CliLab {
-  const lab = createCliLab({ executable: join(dist, "svc-gateway") });
+/** A fixture of the executables in `dist`, under names of their own: a build meanwhile changes nothing in it. */
+export function createBuiltFixture(dist: string): CliFixture {
+  const fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
   for (const name of ["svc-gateway", "svc-coord"]) {
     try {
-      linkSync(join(dist, name), join(lab.folder, name));
+      linkSync(join(dist, name), join(fixture.folder, name));
     } catch {
-      copyFileSync(join(dist, name), join(lab.folder, name));
+      copyFileSync(join(dist, name), join(fixture.folder, name));
     }
   }
   const command = (program: Program) =>
-    program === "svc-mgr" ? [join(lab.folder, "svc-gateway"), "mgr"] : [join(lab.folder, program)];
-  return { ...lab, command };
+    program === "svc-mgr" ? [join(fixture.folder, "svc-gateway"), "mgr"] : [join(fixture.folder, program)];
+  return { ...fixture, command };
 }
 
 // A terminal is believed sooner than usual, so that a run takes less time.
@@ -60,14 +60,16 @@ const timings = ["--tui-stability-threshold-seconds=0.15", "--tui-completion-sta
 
 /** `flags`: of `agents launch`. */
 export async function launchBuilt(
-  lab: CliLab,
+  fixture: CliFixture,
   name: string,
   flags: readonly string[] = [],
 ): Promise<BuiltAgent> {
-  const log = join(lab.folder, `${name}.log`);
-  const conversations = flags.includes("--headless") ? ["--state", join(lab.folder, `${name}.chats`)] : [];
+  const log = join(fixture.folder, `${name}.log`);
+  const conversations = flags.includes("--headless")
+    ? ["--state", join(fixture.folder, `${name}.chats`)]
+    : [];
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--no-gateway", ...flags];
-  const launch = await lab.mgr(...words, "--json", "--", "--log", log, ...conversations);
+  const launch = await fixture.mgr(...words, "--json", "--", "--log", log, ...conversations);
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const sessionRoot = String(launch.json()["session_root"]);
   const paths = sessionPaths(sessionRoot);
@@ -91,10 +93,10 @@ export async function launchBuilt(
     pid: () => serving?.child.pid ?? null,
     startedAtMs: () => startedAtMs,
     async serve() {
-      const command = [...lab.command("svc-gateway"), "serve", "--session-root", sessionRoot, ...timings];
+      const command = [...fixture.command("svc-gateway"), "serve", "--session-root", sessionRoot, ...timings];
       startedAtMs = Date.now();
       const child = Bun.spawn(command, {
-        ...{ env: lab.env, cwd: lab.workdir },
+        ...{ env: fixture.env, cwd: fixture.workdir },
         ...{ stdin: "ignore", stdout: "ignore", stderr: "pipe" },
       });
       const mine: NonNullable<typeof serving> = { child, client: null, killed: false };

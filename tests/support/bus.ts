@@ -7,7 +7,7 @@ import {
   renderNatsConfig,
   type ServerConfig,
 } from "../../src/services/hosts/nats-config.ts";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { installPythonPackage, runForeign } from "./foreign-packages.ts";
 import { sparePorts } from "./spare-ports.ts";
 import { until } from "./until.ts";
@@ -148,14 +148,18 @@ export interface JoinedHost extends AsyncDisposable {
   complaints(): string;
 }
 
-export function joinHost(lab: CliLab, bus: Pick<Bus, "flags" | "keyOf">, host: string): Promise<JoinedHost> {
-  return joinWith(lab, ["join", ...bus.flags, "--creds", bus.keyOf(host), "--host", host]);
+export function joinHost(
+  fixture: CliFixture,
+  bus: Pick<Bus, "flags" | "keyOf">,
+  host: string,
+): Promise<JoinedHost> {
+  return joinWith(fixture, ["join", ...bus.flags, "--creds", bus.keyOf(host), "--host", host]);
 }
 
 /** By the words of a command line after `svc-coord`. */
-export async function joinWith(lab: CliLab, words: readonly string[]): Promise<JoinedHost> {
-  const child = Bun.spawn([...lab.command("svc-coord"), ...words, "--json"], {
-    ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+export async function joinWith(fixture: CliFixture, words: readonly string[]): Promise<JoinedHost> {
+  const child = Bun.spawn([...fixture.command("svc-coord"), ...words, "--json"], {
+    ...{ env: fixture.env, cwd: fixture.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
   let complaints = "";
   const heard = (async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { until } from "./until.ts";
 
 /** What is known to be dead of an agent, and since when; nothing while it is being revived. */
@@ -32,17 +32,17 @@ export interface ChaosAgent {
   stop(): Promise<void>;
 }
 
-export type ChaosMachine = Pick<CliLab, "folder" | "run" | "alive" | "kill" | "env">;
+export type ChaosMachine = Pick<CliFixture, "folder" | "run" | "alive" | "kill" | "env">;
 
 /** `socket`: the tmux server that it lives on. */
-export function createChaosAgent(lab: ChaosMachine, name: string, socket: string): ChaosAgent {
-  const log = join(lab.folder, `${name}.log`);
-  const env = { ...lab.env, SVC_TMUX_SOCKET: socket };
+export function createChaosAgent(fixture: ChaosMachine, name: string, socket: string): ChaosAgent {
+  const log = join(fixture.folder, `${name}.log`);
+  const env = { ...fixture.env, SVC_TMUX_SOCKET: socket };
   const tmux = (...args: string[]) => Bun.spawnSync(["tmux", "-S", socket, ...args], { env });
   let session = "";
 
   async function mgr(...words: string[]): Promise<Record<string, string>> {
-    const run = await lab.run("svc-mgr", ["agents", ...words, "--json"], { env, timeoutMs: 100_000 });
+    const run = await fixture.run("svc-mgr", ["agents", ...words, "--json"], { env, timeoutMs: 100_000 });
     if (run.exitCode !== 0) throw new Error(`${name}: ${words.join(" ")}: ${run.stderr || run.stdout}`);
     return run.json() as Record<string, string>;
   }
@@ -50,7 +50,7 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
 
   async function launch(): Promise<void> {
     const words = ["launch", "--tool", "demo", "--agent-name", name, "--gateway-background"];
-    const run = await lab.run("svc-mgr", ["agents", ...words, "--json", "--", "--log", log], {
+    const run = await fixture.run("svc-mgr", ["agents", ...words, "--json", "--", "--log", log], {
       env,
       timeoutMs: 100_000,
     });
@@ -72,9 +72,9 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
 
   /** The fault's effect is certain when this resolves. */
   async function end(pid: number | null): Promise<boolean> {
-    if (pid === null || !lab.alive(pid)) return false;
-    lab.kill(pid);
-    await until("the process to be gone", () => !lab.alive(pid));
+    if (pid === null || !fixture.alive(pid)) return false;
+    fixture.kill(pid);
+    await until("the process to be gone", () => !fixture.alive(pid));
     return true;
   }
 
@@ -108,7 +108,7 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
     killGateway: () => end(gatewayPid()),
     freezeGateway() {
       const pid = gatewayPid();
-      if (pid === null || !lab.alive(pid)) return null;
+      if (pid === null || !fixture.alive(pid)) return null;
       process.kill(pid, "SIGSTOP");
       return () => process.kill(pid, "SIGCONT");
     },

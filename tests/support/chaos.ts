@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { percentile } from "../bench/bench.ts";
 import { type ChaosAgent, createChaosAgent } from "./chaos-agent.ts";
-import { type CliLab, createCliLab, type Program } from "./cli-lab.ts";
+import { type CliFixture, createCliFixture, type Program } from "./cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { endTmux } from "./end-tmux.ts";
 import { driveLoad, randomFrom, submitToCoordinator } from "./load.ts";
@@ -44,13 +44,13 @@ interface Accepted {
 
 /** Kills agents, gateways and tmux servers, and lets gateways hang, at random under load through one coordination server. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  await using lab = createChaosLab(options.dist);
+  await using fixture = createChaosFixture(options.dist);
   await using lostTime = measureLostTime();
   const allowance = (sinceMs: number) => lostTimeWeight * lostTime.since(sinceMs);
   const random = randomFrom(options.seed);
-  const sockets = [lab.socket, join(lab.folder, "tmux-two")];
+  const sockets = [fixture.socket, join(fixture.folder, "tmux-two")];
   const agents = Array.from({ length: agentCount }, (_, index) =>
-    createChaosAgent(lab, `agent-${index}`, sockets[index % sockets.length] ?? ""),
+    createChaosAgent(fixture, `agent-${index}`, sockets[index % sockets.length] ?? ""),
   );
   const wrong = new Set<string>();
   const accepted: Accepted[] = [];
@@ -60,7 +60,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const pause = (maxMs: number) => Bun.sleep(random() * maxMs);
   try {
     await Promise.all(agents.map((agent) => revive(agent)));
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     const endMs = performance.now() + options.seconds * 1000;
     const on = () => performance.now() < endMs;
     await Promise.all([
@@ -247,12 +247,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-function createChaosLab(dist: string | null): CliLab {
-  const lab = createCliLab(dist === null ? {} : { executable: join(dist, "svc-gateway") });
-  if (dist === null) return lab;
+function createChaosFixture(dist: string | null): CliFixture {
+  const fixture = createCliFixture(dist === null ? {} : { executable: join(dist, "svc-gateway") });
+  if (dist === null) return fixture;
   const command = (program: Program) =>
-    program === "svc-coord" ? [join(dist, "svc-coord")] : lab.command(program);
-  return { ...lab, command };
+    program === "svc-coord" ? [join(dist, "svc-coord")] : fixture.command(program);
+  return { ...fixture, command };
 }
 
 const since = (ms: number) => `${((performance.now() - ms) / 1000).toFixed(1)} s`;

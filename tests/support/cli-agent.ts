@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, type CliRun, createCliLab } from "./cli-lab.ts";
+import { type CliFixture, type CliRun, createCliFixture } from "./cli-fixture.ts";
 import { until } from "./until.ts";
 
 /** The scripted agent `worker`, launched and driven through the command line. */
 export interface CliAgent extends AsyncDisposable {
-  lab: CliLab;
+  fixture: CliFixture;
   session: string;
   sessionRoot: string;
   baseUrl: string;
@@ -26,11 +26,11 @@ export interface CliAgent extends AsyncDisposable {
 }
 
 /** `flags`: of the launch, and behind a `--` those of the scripted agent. */
-export const launched = (...flags: string[]): Promise<CliAgent> => launchedIn(createCliLab(), ...flags);
+export const launched = (...flags: string[]): Promise<CliAgent> => launchedIn(createCliFixture(), ...flags);
 
-/** The same in a lab that was prepared, which ends with the agent. */
-export async function launchedIn(lab: CliLab, ...flags: string[]): Promise<CliAgent> {
-  const log = join(lab.folder, "agent.log");
+/** The same in a fixture that was prepared, which ends with the agent. */
+export async function launchedIn(fixture: CliFixture, ...flags: string[]): Promise<CliAgent> {
+  const log = join(fixture.folder, "agent.log");
   const end = flags.includes("--") ? flags.indexOf("--") : flags.length;
   const words = [
     "agents",
@@ -42,17 +42,17 @@ export async function launchedIn(lab: CliLab, ...flags: string[]): Promise<CliAg
     ...flags.slice(0, end),
     "--json",
   ];
-  const launch = await lab.mgr(...words, "--", "--log", log, ...flags.slice(end + 1));
+  const launch = await fixture.mgr(...words, "--", "--log", log, ...flags.slice(end + 1));
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.exitCode} ${launch.stderr}${launch.stdout}`);
   const { tmux_session_name, session_root, gateway_base_url } = launch.json() as Record<string, string>;
   const sessionRoot = session_root ?? "";
   const read = (path: string) => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
   const phase = async () => {
-    const { stdout } = await lab.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
+    const { stdout } = await fixture.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
     return (JSON.parse(stdout) as { turn: { phase: string } }).turn.phase;
   };
   return {
-    lab,
+    fixture,
     session: tmux_session_name ?? "",
     sessionRoot,
     baseUrl: gateway_base_url ?? "",
@@ -64,13 +64,13 @@ export async function launchedIn(lab: CliLab, ...flags: string[]): Promise<CliAg
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter((entry) => entry["kind"] === "submitted")
         .map((entry) => entry["text"]),
-    type: (line, ...more) => lab.mgr(...line.split(" "), ...more),
-    feed: (input, line) => lab.run("svc-mgr", line.split(" "), { input }),
+    type: (line, ...more) => fixture.mgr(...line.split(" "), ...more),
+    feed: (input, line) => fixture.run("svc-mgr", line.split(" "), { input }),
     busy: () => until("the agent to be busy", async () => (await phase()) === "active"),
     ready: () => until("the agent to be ready", async () => (await phase()) === "ready"),
     gatewayPid: () => Number(read(join(sessionRoot, "gateway", "run", "current-instance.json"))["pid"]),
     file: (...path) => read(join(sessionRoot, ...path)),
-    tmux: (...args) => lab.tmux(...args),
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    tmux: (...args) => fixture.tmux(...args),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }

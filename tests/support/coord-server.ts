@@ -1,7 +1,7 @@
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { json } from "./http-surface.ts";
 
-/** A coordination server as its own process in a lab. */
+/** A coordination server as its own process in a fixture. */
 export interface CoordServer extends AsyncDisposable {
   baseUrl: string;
   /** What it said once it was ready. */
@@ -16,7 +16,7 @@ export interface CoordServer extends AsyncDisposable {
 }
 
 export async function startCoordinator(
-  lab: CliLab,
+  fixture: CliFixture,
   options: {
     port?: number;
     flags?: string[];
@@ -26,9 +26,9 @@ export async function startCoordinator(
   } = {},
 ): Promise<CoordServer> {
   const words = ["serve", "--port", String(options.port ?? 0), ...(options.flags ?? []), "--json"];
-  const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
-    env: { ...lab.env, ...options.env },
-    cwd: lab.workdir,
+  const child = Bun.spawn([...fixture.command("svc-coord"), ...words], {
+    env: { ...fixture.env, ...options.env },
+    cwd: fixture.workdir,
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import type { TurnResult } from "../../src/protocol/turns.ts";
 import type { BuiltAgent } from "./built-agent.ts";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import type { CoordServer } from "./coord-server.ts";
 import type { Asked } from "./crash-load.ts";
 import { fileProblems, leftoverProblems, requestProblems } from "./fault-story.ts";
@@ -20,9 +20,9 @@ export async function crashFindings(run: {
   server: CoordServer | null;
   asked: Asked;
   crashes: number;
-  lab: CliLab;
+  fixture: CliFixture;
 }): Promise<string[]> {
-  const { worker, batch, asked, lab } = run;
+  const { worker, batch, asked, fixture } = run;
   const found: string[] = [];
   for (const agent of [worker, batch]) found.push(...(await drain(agent)));
   found.push(...(await mailFindings(worker, asked)), ...(await turnFindings(batch, asked)));
@@ -36,7 +36,7 @@ export async function crashFindings(run: {
     );
   }
   found.push(...requestProblems(worker, asked.requests, run.crashes));
-  found.push(...(await providersAlive(lab)));
+  found.push(...(await providersAlive(fixture)));
   return found;
 }
 
@@ -127,11 +127,11 @@ async function listFindings(server: CoordServer | null): Promise<string[]> {
 }
 
 /** Tools of turns that nobody waits for any more; told by their arguments. */
-async function providersAlive(lab: CliLab): Promise<string[]> {
+async function providersAlive(fixture: CliFixture): Promise<string[]> {
   const { stdout } = Bun.spawnSync(["ps", "-axww", "-o", "args"]);
   return stdout
     .toString()
     .split("\n")
-    .filter((line) => line.includes(lab.folder) && line.includes("demo-agent --headless"))
+    .filter((line) => line.includes(fixture.folder) && line.includes("demo-agent --headless"))
     .map((line) => `left alive: ${line}`);
 }

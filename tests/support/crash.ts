@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { TurnProcess } from "../../src/protocol/turns.ts";
-import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
+import { type BuiltAgent, createBuiltFixture, launchBuilt } from "./built-agent.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { crashFindings } from "./crash-findings.ts";
 import { type Asked, crashLoad } from "./crash-load.ts";
@@ -37,10 +37,10 @@ type Victim = "worker" | "batch" | "bridge" | "coordinator";
  * the same files. At the end everything that was asked for is compared with what became of it.
  */
 export async function runCrash(options: CrashOptions): Promise<CrashReport> {
-  await using lab = createBuiltLab(options.dist);
+  await using fixture = createBuiltFixture(options.dist);
   const random = randomFrom(options.seed);
-  const worker = await launchBuilt(lab, "worker", ["--mailbox-root", join(lab.folder, "mail")]);
-  const batch = await launchBuilt(lab, "batch", ["--headless"]);
+  const worker = await launchBuilt(fixture, "worker", ["--mailbox-root", join(fixture.folder, "mail")]);
+  const batch = await launchBuilt(fixture, "batch", ["--headless"]);
   const asked: Asked = { requests: [], mails: [], archived: [], turns: [] };
   const wrong: string[] = [];
   const deaths = { worker: 0, batch: 0, bridge: 0, coordinator: 0 };
@@ -54,7 +54,7 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
     if (await agent.serve()) startMs.push(performance.now() - begunMs);
   };
   const startServer = async () => {
-    server = await startCoordinator(lab);
+    server = await startCoordinator(fixture);
   };
   try {
     await Promise.all([serve(worker), serve(batch), startServer()]);
@@ -76,7 +76,7 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
     on = false;
     await load;
     const crashes = deaths.worker;
-    wrong.push(...(await crashFindings({ worker, batch, server, asked, crashes, lab })));
+    wrong.push(...(await crashFindings({ worker, batch, server, asked, crashes, fixture })));
   } finally {
     on = false;
     for (const agent of [worker, batch]) await agent.kill();

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { CliLab, CliRun } from "./cli-lab.ts";
+import type { CliFixture, CliRun } from "./cli-fixture.ts";
 import type { SickAgent } from "./sick-agent.ts";
 import { until } from "./until.ts";
 
@@ -119,7 +119,7 @@ interface DoctorCheck {
   detail: string;
 }
 
-/** What two commands say of all agents of a lab. */
+/** What two commands say of all agents of a fixture. */
 export interface Overview {
   listOf(agent: SickAgent, agentId: string): string;
   doctorOf(agent: SickAgent, agentId: string): string;
@@ -128,9 +128,9 @@ export interface Overview {
 }
 
 /** A loaded machine does not answer for all agents in the time that one look takes; then they look again. */
-export async function overlook(lab: CliLab): Promise<Overview> {
+export async function overlook(fixture: CliFixture): Promise<Overview> {
   const whole = async (...words: string[]) => {
-    const run = await lab.mgr(...words, "--json");
+    const run = await fixture.mgr(...words, "--json");
     return run.stdout.includes("no answer within") ? null : run;
   };
   const list = await until("a list of all agents", () => whole("agents", "list"));

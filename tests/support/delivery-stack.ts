@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DeliveryBody } from "../../src/protocol/delivery.ts";
-import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
+import { type BuiltAgent, createBuiltFixture, launchBuilt } from "./built-agent.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import type { DeliveryCrashReport } from "./delivery-crash.ts";
 import { receiver, webhookSecret } from "./delivery-targets.ts";
@@ -24,18 +24,18 @@ export async function runDeliveryStack(options: {
   seed: number;
   dist: string;
 }): Promise<DeliveryCrashReport> {
-  await using lab = createBuiltLab(options.dist);
+  await using fixture = createBuiltFixture(options.dist);
   await using hook = receiver();
   const random = randomFrom(options.seed);
   const begunMs = performance.now();
-  const config = join(lab.env["HOME"] ?? "", ".config/svc");
+  const config = join(fixture.env["HOME"] ?? "", ".config/svc");
   mkdirSync(config, { recursive: true, mode: 0o700 });
   writeFileSync(join(config, "secret"), webhookSecret, { mode: 0o600 });
   const rule = `{ reasons: [question], webhook: { url: "${hook.url}", secret_file: secret } }`;
   writeFileSync(join(config, "deliveries.yaml"), `version: 1\nrules:\n  hook: ${rule}\n`, { mode: 0o600 });
   const agents: BuiltAgent[] = [];
-  for (let nth = 1; nth <= options.agents; nth++) agents.push(await launchBuilt(lab, `asker${nth}`));
-  const sessions = await lab.sessions();
+  for (let nth = 1; nth <= options.agents; nth++) agents.push(await launchBuilt(fixture, `asker${nth}`));
+  const sessions = await fixture.sessions();
 
   const ids = new Map<string, Set<string>>();
   const came = new Set<string>();
@@ -56,7 +56,7 @@ export async function runDeliveryStack(options: {
   let kills = 0;
   let server: CoordServer | null = null;
   const serveAll = Promise.all(agents.map((agent) => agent.serve()));
-  server = await startCoordinator(lab);
+  server = await startCoordinator(fixture);
   await serveAll;
   const killing = (async () => {
     while (on) {
@@ -70,7 +70,7 @@ export async function runDeliveryStack(options: {
       } else {
         server?.signal("SIGKILL");
         await server?.exited;
-        server = await startCoordinator(lab);
+        server = await startCoordinator(fixture);
       }
     }
   })();
@@ -84,7 +84,7 @@ export async function runDeliveryStack(options: {
       `${question} on the screen`,
       async () => {
         if (opened()) return true;
-        await lab.mgr(...words);
+        await fixture.mgr(...words);
         return until("the menu", opened, 8000).catch(() => false);
       },
       240_000,
@@ -93,7 +93,7 @@ export async function runDeliveryStack(options: {
     const session = sessions.find((name) => name.includes(agent.name)) ?? agent.name;
     const answered = () => agent.log().filter(({ kind }) => kind === "menu_answered").length >= nth;
     await until("its answer", async () => {
-      await lab.tmux("send-keys", "-t", `=${session}:`, "Enter");
+      await fixture.tmux("send-keys", "-t", `=${session}:`, "Enter");
       return until("the key", answered, 3000).catch(() => false);
     });
   }

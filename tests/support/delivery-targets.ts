@@ -14,7 +14,9 @@ export const deliveredItem = (fields: Partial<DeliveredItem> = {}): DeliveredIte
 export const webhookSecret = `whsec_${Buffer.from("a key of thirty-two bytes, exactly").toString("base64")}`;
 
 /** A rule file in a folder with secret files, and the sender of its rules over the real network and processes. */
-export function targetLab(env: Record<string, string> = { PATH: process.env["PATH"] ?? "" }): Disposable & {
+export function targetFixture(
+  env: Record<string, string> = { PATH: process.env["PATH"] ?? "" },
+): Disposable & {
   scratch: Scratch;
   secret(name: string, text: string): void;
   /** Sends by the one rule of this YAML, indented below its name. */

@@ -7,7 +7,7 @@ import { CurrentInstance, Manifest } from "../../src/protocol/files.ts";
 import { type GatewayRequest, GatewayStatus } from "../../src/protocol/gateway.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import type { FaultAgent } from "./fault-lab.ts";
+import type { FaultAgent } from "./fault-fixture.ts";
 import { submitToGateway } from "./load.ts";
 import { until } from "./until.ts";
 

@@ -1,7 +1,7 @@
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import type { FolderWatch } from "../../src/system/watch.ts";
 import type { FakeMail } from "./fake-mailbox.ts";
-import { createMailRootLab } from "./mail-root.ts";
+import { createMailRootFixture } from "./mail-root.ts";
 
 const deaf: FolderWatch = { watchFolder: () => () => {} };
 
@@ -10,7 +10,7 @@ const deaf: FolderWatch = { watchFolder: () => () => {} };
  * told, at a moment of the file system's choosing; default true.
  */
 export function createFilesystemMail({ rings = true } = {}): FakeMail & Disposable & { root: string } {
-  const lab = createMailRootLab(rings ? {} : { system: { watch: deaf } });
+  const fixture = createMailRootFixture(rings ? {} : { system: { watch: deaf } });
   const opened = new Map<string, Mailbox>();
   let failure: Error | null = null;
 
@@ -25,15 +25,15 @@ export function createFilesystemMail({ rings = true } = {}): FakeMail & Disposab
     });
 
   return {
-    root: lab.path,
+    root: fixture.path,
     open(address) {
-      const mailbox = opened.get(address) ?? guarded(lab.mailbox(address.split("@", 1)[0] ?? ""));
+      const mailbox = opened.get(address) ?? guarded(fixture.mailbox(address.split("@", 1)[0] ?? ""));
       opened.set(address, mailbox);
       return mailbox;
     },
     failWith(error) {
       failure = error;
     },
-    [Symbol.dispose]: () => lab[Symbol.dispose](),
+    [Symbol.dispose]: () => fixture[Symbol.dispose](),
   };
 }

@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { type Bus, type JoinedHost, joinHost, startBus } from "./bus.ts";
-import { type CliLab, createCliLab } from "./cli-lab.ts";
+import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
-import { createNetworkLab, type NetworkHost } from "./netns.ts";
+import { createNetworkFixture, type NetworkHost } from "./netns.ts";
 import { until } from "./until.ts";
 
 /** A host of the fleet: a network namespace, with a home and a tmux server of its own. */
 export interface FleetHost {
   name: string;
   network: NetworkHost;
-  lab: CliLab;
+  fixture: CliFixture;
   joined: JoinedHost;
   /** Ends the host's part of the fleet at once; its agents live on. */
   kill(): Promise<void>;
@@ -21,7 +21,7 @@ export interface HostFleet extends AsyncDisposable {
   hosts: readonly FleetHost[];
   bus: Bus;
   busNetwork: NetworkHost;
-  operator: CliLab;
+  operator: CliFixture;
   server: CoordServer;
   /** The agents that the operator lists, by name. */
   listed(): Promise<Map<string, Record<string, unknown>>>;
@@ -35,10 +35,10 @@ export async function startHostFleet(options: {
 }): Promise<HostFleet> {
   const { executable } = options;
   await using stack = new AsyncDisposableStack();
-  const network = stack.use(await createNetworkLab({ impairments: options.impairments ?? false }));
+  const network = stack.use(await createNetworkFixture({ impairments: options.impairments ?? false }));
   const busNetwork = network.host();
   const operatorNetwork = network.host();
-  const labOf = (host: NetworkHost) => createCliLab({ executable, prefix: host.prefix });
+  const labOf = (host: NetworkHost) => createCliFixture({ executable, prefix: host.prefix });
   const operator = stack.use(labOf(operatorNetwork));
   const bus = stack.use(
     await startBus(join(operator.folder, "bus"), options.hosts, {
@@ -51,25 +51,25 @@ export async function startHostFleet(options: {
   const hosts = await Promise.all(
     options.hosts.map(async (name): Promise<FleetHost> => {
       const own = network.host();
-      const lab = labOf(own);
+      const fixture = labOf(own);
       const host: FleetHost = {
-        ...{ name, network: own, lab, joined: await joinHost(lab, bus, name) },
+        ...{ name, network: own, fixture, joined: await joinHost(fixture, bus, name) },
         async kill() {
           host.joined.signal("SIGKILL");
           await host.joined.exited;
         },
         async join() {
-          host.joined = await joinHost(lab, bus, name);
+          host.joined = await joinHost(fixture, bus, name);
         },
         async launch(agent, ...flags) {
           const words = ["agents", "launch", "--tool", "demo", "--agent-name", agent, ...flags, "--json"];
-          const run = await lab.mgr(...words);
+          const run = await fixture.mgr(...words);
           if (run.exitCode !== 0) throw new Error(`${agent}@${name}: ${run.stderr}`);
         },
       };
       ends.push(async () => {
         await host.joined[Symbol.asyncDispose]();
-        await lab[Symbol.asyncDispose]();
+        await fixture[Symbol.asyncDispose]();
       });
       return host;
     }),

@@ -12,7 +12,7 @@ import { createSystem, type System } from "../../src/system/system.ts";
 import { createScratch, type Scratch } from "./scratch.ts";
 
 /** A mailbox root of its own on the real file system, removed at the end. */
-export interface MailRootLab extends Disposable {
+export interface MailRootFixture extends Disposable {
   scratch: Scratch;
   deps: MailRootDeps;
   path: string;
@@ -41,7 +41,7 @@ export function mailRootDeps(
   };
 }
 
-export function createMailRootLab(options: Parameters<typeof mailRootDeps>[0] = {}): MailRootLab {
+export function createMailRootFixture(options: Parameters<typeof mailRootDeps>[0] = {}): MailRootFixture {
   const scratch = createScratch();
   const deps = mailRootDeps(options);
   const path = scratch.path("mailbox");

@@ -1,5 +1,5 @@
 import type { Mailbox, MailDraft, MailQuery } from "../../src/services/mail/mailbox.ts";
-import type { MailRootLab } from "./mail-root.ts";
+import type { MailRootFixture } from "./mail-root.ts";
 
 /** All messages of a box, or those with other conditions. */
 export const everything: MailQuery = {
@@ -26,10 +26,10 @@ export function draft(to: string, subject: string, change: Partial<MailDraft> = 
  * Mail between ann, bob and cleo as a day leaves it: unread, read, answered, archived, moved to a box of one's own,
  * to oneself, and not yet looked at by cleo.
  */
-export async function liveThroughADay(lab: MailRootLab): Promise<void> {
-  const ann = lab.mailbox("ann");
-  const bob = lab.mailbox("bob");
-  const cleo = lab.mailbox("cleo");
+export async function liveThroughADay(fixture: MailRootFixture): Promise<void> {
+  const ann = fixture.mailbox("ann");
+  const bob = fixture.mailbox("bob");
+  const cleo = fixture.mailbox("cleo");
   await cleo.list(everything);
   const send = async (subject: string) => (await ann.send(draft("bob", subject))).message_ref;
   await send("unread");

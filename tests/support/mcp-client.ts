@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 
 export type Answer = Record<string, unknown>;
 
@@ -27,9 +27,9 @@ export async function connect(command: readonly string[], env: Record<string, st
 }
 
 /** Two agents with mailboxes. */
-export async function launchTwo(lab: CliLab): Promise<void> {
+export async function launchTwo(fixture: CliFixture): Promise<void> {
   for (const name of ["lead", "worker"]) {
-    const { stdout, stderr, exitCode } = await lab.run("svc", ["new", name, "demo", "-m", "-w"]);
+    const { stdout, stderr, exitCode } = await fixture.run("svc", ["new", name, "demo", "-m", "-w"]);
     expect({ name, stdout, stderr, exitCode }).toMatchObject({ stderr: "", exitCode: 0 });
   }
 }
@@ -40,19 +40,24 @@ interface Listed {
   gateway_base_url: string;
 }
 
-export async function listed(lab: CliLab, name: string): Promise<Listed> {
-  const { agents } = (await lab.mgr("agents", "list", "--json")).json() as unknown as { agents: Listed[] };
+export async function listed(fixture: CliFixture, name: string): Promise<Listed> {
+  const { agents } = (await fixture.mgr("agents", "list", "--json")).json() as unknown as {
+    agents: Listed[];
+  };
   const found = agents.find(({ agent_name }) => agent_name === name);
   if (!found) throw new Error(`${name} is not listed`);
   return found;
 }
 
 /** The environment inside the session of an agent. */
-export async function envOf(lab: CliLab, name: string): Promise<Record<string, string>> {
-  return { ...lab.env, SVC_MANIFEST_PATH: (await listed(lab, name)).manifest_path };
+export async function envOf(fixture: CliFixture, name: string): Promise<Record<string, string>> {
+  return { ...fixture.env, SVC_MANIFEST_PATH: (await listed(fixture, name)).manifest_path };
 }
 
-export async function gatewayPid(lab: CliLab, name: string): Promise<number> {
-  const path = join(dirname((await listed(lab, name)).manifest_path), "gateway/run/current-instance.json");
+export async function gatewayPid(fixture: CliFixture, name: string): Promise<number> {
+  const path = join(
+    dirname((await listed(fixture, name)).manifest_path),
+    "gateway/run/current-instance.json",
+  );
   return (JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid;
 }

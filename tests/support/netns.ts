@@ -3,7 +3,7 @@ import { installPackages } from "./debian-packages.ts";
 import { until } from "./until.ts";
 
 /** Machines of their own to the network: namespaces of the kernel, joined by a bridge. Nothing of it is in that of the test. */
-export interface NetworkLab extends AsyncDisposable {
+export interface NetworkFixture extends AsyncDisposable {
   /** Another machine; its loopback is its own. */
   host(): NetworkHost;
 }
@@ -33,7 +33,7 @@ const prefixOf = (pid: number) => `svct${pid}x`;
 let made = 0;
 
 /** Needs root on Linux. `impairments`: whether a host is going to lose packets, which needs nftables. */
-export async function createNetworkLab(options: { impairments?: boolean } = {}): Promise<NetworkLab> {
+export async function createNetworkFixture(options: { impairments?: boolean } = {}): Promise<NetworkFixture> {
   if (process.getuid?.() !== 0) throw new Error("tests with hosts of their own need root");
   const isThere = () =>
     Bun.which("ip") !== null &&

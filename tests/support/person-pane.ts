@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { until } from "./until.ts";
 
 /** A terminal in which a person types, with a shell: a pane of another tmux server than the agents'. */
@@ -22,18 +22,18 @@ export interface PersonPane extends AsyncDisposable {
 }
 
 export async function openPersonPane(
-  lab: CliLab,
+  fixture: CliFixture,
   {
     columns = 100,
     rows = 24,
     env = {},
   }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
 ): Promise<PersonPane> {
-  const socket = join(lab.folder, "person");
+  const socket = join(fixture.folder, "person");
   const tmux = async (...args: string[]) => {
     const child = Bun.spawn(["tmux", "-S", socket, "-f", "/dev/null", ...args], {
-      env: { ...lab.env, PS1: "$ ", ...env },
-      cwd: lab.workdir,
+      env: { ...fixture.env, PS1: "$ ", ...env },
+      cwd: fixture.workdir,
       stdio: ["ignore", "pipe", "inherit"],
     });
     return (await new Response(child.stdout).text()).trimEnd();

@@ -32,17 +32,17 @@ export function startScriptedJmap(options: { timeoutMs?: number; session?: objec
         return right ? Response.json(body) : new Response("go away, the-secret", { status: 401 });
       }
       if (pathname.startsWith("/jmap/eventsource"))
-        return lab.events?.() ?? new Response(null, { status: 204 });
+        return fixture.events?.() ?? new Response(null, { status: 204 });
       if (pathname !== "/deep/api") return new Response("not here", { status: 404 });
-      const instead = await lab.beforeCall();
+      const instead = await fixture.beforeCall();
       return instead ?? Response.json(answer(await request.json()));
     },
   });
 
   function answer({ methodCalls }: { methodCalls: [string, Record<string, unknown>, string][] }) {
     const methodResponses = methodCalls.flatMap(([name, args, id]) => {
-      lab.calls.push(name);
-      const given = lab.answers[name]?.(args) ?? { error: { type: "unknownMethod" } };
+      fixture.calls.push(name);
+      const given = fixture.answers[name]?.(args) ?? { error: { type: "unknownMethod" } };
       return [given].flat().map((one) => {
         const [told, body] = "error" in one ? ["error", one.error] : [name, one];
         return [told, body, id];
@@ -53,7 +53,7 @@ export function startScriptedJmap(options: { timeoutMs?: number; session?: objec
 
   const url = `http://127.0.0.1:${server.port}/.well-known/jmap`;
   const login = { identity: "ada", password: "the-secret" };
-  const lab: ScriptedJmap = {
+  const fixture: ScriptedJmap = {
     url,
     client: createJmapClient({
       clock: createClock(),
@@ -70,5 +70,5 @@ export function startScriptedJmap(options: { timeoutMs?: number; session?: objec
     events: null,
     [Symbol.asyncDispose]: () => server.stop(true),
   };
-  return lab;
+  return fixture;
 }

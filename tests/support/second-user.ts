@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import type { Program } from "./cli-lab.ts";
+import type { Program } from "./cli-fixture.ts";
 
 /** A process of the second user that runs until it is stopped. */
 export interface SecondUserProcess {

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "./cli-lab.ts";
+import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
 import { installPackages } from "./debian-packages.ts";
 import { until } from "./until.ts";
 
@@ -17,7 +17,7 @@ export function installShells(): Promise<void> {
 
 /** A person at a real shell in a terminal, whose `svc-mgr` is ours and whose completion is switched on. */
 export interface ShellAtPrompt extends AsyncDisposable {
-  lab: CliLab;
+  fixture: CliFixture;
   /** Types `line` at an empty prompt and presses Tab `tabs` times; the next call begins anew. */
   tab(line: string, tabs?: number): Promise<void>;
   /** What stands at the prompt, without the prompt. */
@@ -46,18 +46,18 @@ const starts: Record<Shell, (script: string) => { command: string[]; rc: string;
 };
 
 export async function atPrompt(shell: Shell): Promise<ShellAtPrompt> {
-  const lab = createCliLab();
-  const home = join(lab.folder, "home");
-  const bin = join(lab.folder, "bin");
+  const fixture = createCliFixture();
+  const home = join(fixture.folder, "home");
+  const bin = join(fixture.folder, "bin");
   mkdirSync(bin);
-  const words = lab.command("svc-mgr").map((word) => `'${word}'`);
+  const words = fixture.command("svc-mgr").map((word) => `'${word}'`);
   writeFileSync(join(bin, "svc-mgr"), `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`, { mode: 0o755 });
-  const script = join(lab.folder, "completion");
-  writeFileSync(script, (await lab.mgr("completion", shell)).stdout);
+  const script = join(fixture.folder, "completion");
+  writeFileSync(script, (await fixture.mgr("completion", shell)).stdout);
   const { command, rc, file } = starts[shell](script);
   writeFileSync(join(home, file), rc);
-  const env = { ...lab.env, PATH: `${bin}:${lab.env["PATH"]}`, ZDOTDIR: home, TERM: "screen" };
-  await lab.startSession("shell", [
+  const env = { ...fixture.env, PATH: `${bin}:${fixture.env["PATH"]}`, ZDOTDIR: home, TERM: "screen" };
+  await fixture.startSession("shell", [
     "env",
     "-i",
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
@@ -67,26 +67,26 @@ export async function atPrompt(shell: Shell): Promise<ShellAtPrompt> {
     "sh",
     ...command,
   ]);
-  const screen = () => lab.tmux("capture-pane", "-p", "-J", "-t", "=shell:");
+  const screen = () => fixture.tmux("capture-pane", "-p", "-J", "-t", "=shell:");
   const at = new RegExp(`^${prompt}(.*)$`);
   const typed = async () => {
-    const row = Number(await lab.tmux("display-message", "-p", "-t", "=shell:", "#{cursor_y}"));
-    const lines = (await lab.tmux("capture-pane", "-p", "-t", "=shell:")).split("\n");
+    const row = Number(await fixture.tmux("display-message", "-p", "-t", "=shell:", "#{cursor_y}"));
+    const lines = (await fixture.tmux("capture-pane", "-p", "-t", "=shell:")).split("\n");
     return at.exec(lines[row] ?? "")?.[1] ?? "";
   };
   await until(`${shell} to be at its prompt`, async () => at.test((await screen()).split("\n")[0] ?? ""));
   return {
-    lab,
+    fixture,
     screen,
     typed,
     async tab(line, tabs = 1) {
       // No interrupt: a shell throws away with it what was typed ahead.
-      await lab.tmux("send-keys", "-t", "=shell:", "C-u", "C-l");
+      await fixture.tmux("send-keys", "-t", "=shell:", "C-u", "C-l");
       await until("an empty prompt", async () => (await typed()).trim() === "");
-      await lab.tmux("send-keys", "-t", "=shell:", "-l", line);
+      await fixture.tmux("send-keys", "-t", "=shell:", "-l", line);
       await until("the line to be typed", async () => (await typed()).trimEnd() === line.trimEnd());
-      for (let left = tabs; left > 0; left--) await lab.tmux("send-keys", "-t", "=shell:", "Tab");
+      for (let left = tabs; left > 0; left--) await fixture.tmux("send-keys", "-t", "=shell:", "Tab");
     },
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }

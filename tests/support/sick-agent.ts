@@ -4,7 +4,7 @@ import type { GatewayEvent } from "../../src/protocol/events.ts";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { type CliLab, type CliRun, createCliLab } from "./cli-lab.ts";
+import { type CliFixture, type CliRun, createCliFixture } from "./cli-fixture.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 
@@ -16,7 +16,7 @@ export interface Answer {
 /** A scripted agent and its gateway, both the compiled executable, on a machine that is about to fall ill. */
 export interface SickAgent extends AsyncDisposable {
   name: string;
-  lab: CliLab;
+  fixture: CliFixture;
   sessionRoot: string;
   tmuxSession: string;
   paths: ReturnType<typeof sessionPaths>;
@@ -39,15 +39,15 @@ export interface SickAgent extends AsyncDisposable {
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
 
-export const createSickLab = () => createCliLab({ executable });
+export const createSickFixture = () => createCliFixture({ executable });
 
 /**
- * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `lab`: one that agents share and whose owner
+ * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `fixture`: one that agents share and whose owner
  * ends it; else the agent's own. `flags`: of `agents launch`; `agentFlags`: of the scripted agent.
  */
 export async function launchSick(
   options: {
-    lab?: CliLab;
+    fixture?: CliFixture;
     name?: string;
     stateHome?: string;
     flags?: readonly string[];
@@ -56,15 +56,15 @@ export async function launchSick(
     cwd?: string;
   } = {},
 ): Promise<SickAgent> {
-  const { lab = createSickLab(), name = "worker", flags = [], agentFlags = [] } = options;
-  if (!options.lab) {
-    Object.assign(lab.env, options.env, options.stateHome ? { XDG_STATE_HOME: options.stateHome } : {});
+  const { fixture = createSickFixture(), name = "worker", flags = [], agentFlags = [] } = options;
+  if (!options.fixture) {
+    Object.assign(fixture.env, options.env, options.stateHome ? { XDG_STATE_HOME: options.stateHome } : {});
   }
-  const log = join(lab.folder, `${name}.log`);
+  const log = join(fixture.folder, `${name}.log`);
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags];
   const ofAgent = ["--gateway-background", "--json", "--", "--log", log, ...agentFlags];
-  const launch = await lab.run("svc-mgr", [...words, ...ofAgent], {
-    env: { ...lab.env, ...options.env },
+  const launch = await fixture.run("svc-mgr", [...words, ...ofAgent], {
+    env: { ...fixture.env, ...options.env },
     ...(options.cwd ? { cwd: options.cwd } : {}),
   });
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}${launch.stdout}`);
@@ -86,7 +86,7 @@ export async function launchSick(
   const readToken = () => (existsSync(paths.token) ? readFileSync(paths.token, "utf8").trim() : null);
   let token = readToken();
   const agent: SickAgent = {
-    ...{ name, lab, sessionRoot, tmuxSession, paths },
+    ...{ name, fixture, sessionRoot, tmuxSession, paths },
     async ask(path, body, method) {
       const init: RequestInit =
         body === undefined ? { method: method ?? "GET" } : json(body, method ?? "POST");
@@ -124,15 +124,15 @@ export async function launchSick(
     async killGateway(signal = "SIGKILL") {
       const { pid } = current();
       process.kill(pid, signal);
-      await until("the end of the gateway", () => !lab.alive(pid), 60_000);
+      await until("the end of the gateway", () => !fixture.alive(pid), 60_000);
     },
-    mgr: (...more) => lab.mgr("agents", "single", "--agent-name", name, ...more),
+    mgr: (...more) => fixture.mgr("agents", "single", "--agent-name", name, ...more),
     async attach() {
       const run = await agent.mgr("gateway", "attach", "--background", "--json");
       if (run.exitCode === 0) token = readToken();
       return run;
     },
-    [Symbol.asyncDispose]: async () => void (options.lab ? null : await lab[Symbol.asyncDispose]()),
+    [Symbol.asyncDispose]: async () => void (options.fixture ? null : await fixture[Symbol.asyncDispose]()),
   };
   return agent;
 }

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { memoryMegabytes } from "../bench/lab.ts";
-import { type BuiltAgent, createBuiltLab, launchBuilt } from "./built-agent.ts";
+import { memoryMegabytes } from "../bench/fixture.ts";
+import { type BuiltAgent, createBuiltFixture, launchBuilt } from "./built-agent.ts";
 import { startCoordinator } from "./coord-server.ts";
 import { randomFrom } from "./load.ts";
 import { judge, type Sample, type Tolerance, type Verdict } from "./soak-judgement.ts";
@@ -59,25 +59,27 @@ const maxSnapshots = 1000;
  * list, with the built programs, for as long as asked; memory and descriptors must stay flat, files bounded.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  await using lab = createBuiltLab(options.dist);
+  await using fixture = createBuiltFixture(options.dist);
   const random = randomFrom(options.seed);
   const headlessCount = Math.max(1, Math.round(options.agents / 5));
   const terminals: BuiltAgent[] = [];
   const headless: BuiltAgent[] = [];
   for (let index = 0; index < options.agents - headlessCount; index++) {
-    terminals.push(await launchBuilt(lab, `agent-${index}`, ["--mailbox-root", join(lab.folder, "mail")]));
+    terminals.push(
+      await launchBuilt(fixture, `agent-${index}`, ["--mailbox-root", join(fixture.folder, "mail")]),
+    );
   }
   for (let index = 0; index < headlessCount; index++) {
-    headless.push(await launchBuilt(lab, `batch-${index}`, ["--headless"]));
+    headless.push(await launchBuilt(fixture, `batch-${index}`, ["--headless"]));
   }
   const agents = [...terminals, ...headless];
   const traffic: Traffic = { counts: {}, wrong: [] };
   const samples: Sample[] = [];
   try {
     for (const agent of agents) await agent.serve();
-    await using server = await startCoordinator(lab);
-    await lab.startSession("watch", [...lab.command("svc-mgr"), "agents", "watch"]);
-    const watchPid = Number(await lab.tmux("display-message", "-p", "-t", "=watch:0.0", "#{pane_pid}"));
+    await using server = await startCoordinator(fixture);
+    await fixture.startSession("watch", [...fixture.command("svc-mgr"), "agents", "watch"]);
+    const watchPid = Number(await fixture.tmux("display-message", "-p", "-t", "=watch:0.0", "#{pane_pid}"));
     for (const [index, agent] of terminals.entries()) {
       if (index % 2 === 0) await wakeByMail(agent);
     }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { installPackages } from "./debian-packages.ts";
 import { runForeign } from "./foreign-packages.ts";
 import { sparePorts } from "./spare-ports.ts";
@@ -121,15 +121,15 @@ export async function startSshd(
   };
 }
 
-/** A program of a lab as a command that a login shell on another host finds: with the lab's environment alone. */
-export function writeHostProgram(lab: CliLab, around: readonly string[] = []): string {
-  const path = join(lab.folder, "svc-coord-there");
+/** A program of a fixture as a command that a login shell on another host finds: with the fixture's environment alone. */
+export function writeHostProgram(fixture: CliFixture, around: readonly string[] = []): string {
+  const path = join(fixture.folder, "svc-coord-there");
   const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-  const env = Object.entries(lab.env).map(([name, value]) => quote(`${name}=${value}`));
-  const words = [...around, ...lab.command("svc-coord")].map(quote);
+  const env = Object.entries(fixture.env).map(([name, value]) => quote(`${name}=${value}`));
+  const words = [...around, ...fixture.command("svc-coord")].map(quote);
   const lines = [
     "#!/bin/sh",
-    `cd ${quote(lab.workdir)} || exit 1`,
+    `cd ${quote(fixture.workdir)} || exit 1`,
     `exec env -i ${env.join(" ")} ${words.join(" ")} "$@"`,
   ];
   writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o755 });

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CliLab } from "./cli-lab.ts";
+import type { CliFixture } from "./cli-fixture.ts";
 import { until } from "./until.ts";
 
 export interface Received {
@@ -29,13 +29,13 @@ export interface StdioServer extends AsyncDisposable {
 
 /** `reads: false`: the client reads nothing of what it is sent. */
 export function startStdioServer(
-  lab: CliLab,
+  fixture: CliFixture,
   words: readonly string[],
-  { reads = true, env = lab.env }: { reads?: boolean; env?: Record<string, string> } = {},
+  { reads = true, env = fixture.env }: { reads?: boolean; env?: Record<string, string> } = {},
 ): StdioServer {
-  const unread = reads ? null : openUnreadPipe(lab.folder);
-  const child = Bun.spawn([...lab.command("svc"), ...words], {
-    ...{ env, cwd: lab.workdir, stdin: "pipe", stdout: unread ?? "pipe", stderr: "pipe" },
+  const unread = reads ? null : openUnreadPipe(fixture.folder);
+  const child = Bun.spawn([...fixture.command("svc"), ...words], {
+    ...{ env, cwd: fixture.workdir, stdin: "pipe", stdout: unread ?? "pipe", stderr: "pipe" },
   });
   const received: Received[] = [];
   let errors = "";

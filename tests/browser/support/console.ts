@@ -4,9 +4,9 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
 import { parseDemoLog } from "../../../src/services/demo/log.ts";
-import { createBuiltLab } from "../../support/built-agent.ts";
+import { createBuiltFixture } from "../../support/built-agent.ts";
 import { chromiumPath, installChromium } from "../../support/chromium.ts";
-import type { CliLab } from "../../support/cli-lab.ts";
+import type { CliFixture } from "../../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../../support/coord-server.ts";
 import { until } from "../../support/until.ts";
 
@@ -23,8 +23,8 @@ export const sizes = {
 } as const;
 export type Size = keyof typeof sizes;
 
-export interface ConsoleLab extends AsyncDisposable {
-  lab: CliLab;
+export interface ConsoleFixture extends AsyncDisposable {
+  fixture: CliFixture;
   browser: Browser;
   coordinator(): CoordServer;
   /** Ends the server by SIGKILL. */
@@ -62,22 +62,22 @@ export interface ConsolePage extends AsyncDisposable {
 
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-export async function createConsoleLab(): Promise<ConsoleLab> {
+export async function createConsoleFixture(): Promise<ConsoleFixture> {
   await installChromium();
-  const lab = createBuiltLab(dist);
+  const fixture = createBuiltFixture(dist);
   const [browser, first] = await Promise.all([
     // Chromium refuses its sandbox to root.
     chromium.launch({ executablePath: chromiumPath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
-    startCoordinator(lab),
+    startCoordinator(fixture),
   ]);
   let server = first;
   const run = async (...words: string[]) => {
-    const done = await lab.mgr(...words);
+    const done = await fixture.mgr(...words);
     if (done.exitCode !== 0) throw new Error(`${words.join(" ")}: ${done.stderr}${done.stdout}`);
     return done.stdout;
   };
   return {
-    lab,
+    fixture,
     browser,
     coordinator: () => server,
     async killCoordinator() {
@@ -85,18 +85,20 @@ export async function createConsoleLab(): Promise<ConsoleLab> {
       await server.exited;
     },
     async restartCoordinator() {
-      server = await startCoordinator(lab, { port: Number(new URL(server.baseUrl).port) });
+      server = await startCoordinator(fixture, { port: Number(new URL(server.baseUrl).port) });
     },
     run,
     async launch(name, ...flags) {
       const own = flags.filter((flag) => flag === "--signals");
       const ours = flags.filter((flag) => flag !== "--signals");
       const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...ours, "--json"];
-      const answer = JSON.parse(await run(...words, "--", ...own, "--log", join(lab.folder, `${name}.log`)));
+      const answer = JSON.parse(
+        await run(...words, "--", ...own, "--log", join(fixture.folder, `${name}.log`)),
+      );
       return String(answer.agent_id);
     },
     prompt: (name, text) => run("agents", "single", "--agent-name", name, "prompt", "--prompt", text),
-    log: (name) => parseDemoLog(readFileSync(join(lab.folder, `${name}.log`), "utf8")),
+    log: (name) => parseDemoLog(readFileSync(join(fixture.folder, `${name}.log`), "utf8")),
     async gatewayOf(name) {
       const said = await run("agents", "single", "--agent-name", name, "gateway", "status", "--json");
       return `http://127.0.0.1:${(JSON.parse(said) as GatewayStatus).gateway_port}`;
@@ -106,7 +108,7 @@ export async function createConsoleLab(): Promise<ConsoleLab> {
     async [Symbol.asyncDispose]() {
       await browser.close();
       await server[Symbol.asyncDispose]();
-      await lab[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }

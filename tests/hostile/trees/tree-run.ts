@@ -38,7 +38,7 @@ export interface Finding {
 }
 
 /** A home with a repository in it, and everything that watches them. One tree at a time. */
-export interface TreeLab extends Disposable {
+export interface TreeFixture extends Disposable {
   /** How many trees it takes until every place met every hostile value. */
   wholeRound: number;
   /** Plants, runs and judges one tree. `onOperation` is called before each command, for a supervisor. */
@@ -53,8 +53,8 @@ const lookedAtMs = 200;
 /** The peak of this process may grow by so much in one command. */
 const memoryBytes = 300 * 2 ** 20;
 
-/** `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the lab does. */
-export async function createTreeLab(folder: string, bystanderPid: number): Promise<TreeLab> {
+/** `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the fixture does. */
+export async function createTreeFixture(folder: string, bystanderPid: number): Promise<TreeFixture> {
   const scratch = realpathSync(folder);
   const home = join(scratch, "home");
   const projects = join(home, "projects");

@@ -1,4 +1,4 @@
-import { createTreeLab } from "./tree-run.ts";
+import { createTreeFixture } from "./tree-run.ts";
 
 // One worker of `runTrees`: `worker.ts FOLDER BYSTANDER_PID FIRST_SEED COUNT`. A line of JSON for each event, so that the supervisor knows
 // in which command a worker hangs or dies.
@@ -7,17 +7,17 @@ const [folder = "", ...numbers] = process.argv.slice(2);
 const [bystanderPid = 0, first = 1, count = 1] = numbers.map(Number);
 const tell = (event: object) => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
-const lab = await createTreeLab(folder, bystanderPid);
-tell({ ready: lab.wholeRound });
+const fixture = await createTreeFixture(folder, bystanderPid);
+tell({ ready: fixture.wholeRound });
 for (let seed = first; seed < first + count; seed++) {
   try {
-    const findings = await lab.run(seed, (operation, plants) => tell({ seed, operation, plants }));
+    const findings = await fixture.run(seed, (operation, plants) => tell({ seed, operation, plants }));
     tell({ seed, findings });
   } catch (error) {
     tell({ broken: error instanceof Error ? (error.stack ?? error.message) : String(error), seed });
     process.exit(2);
   }
 }
-lab[Symbol.dispose]();
+fixture[Symbol.dispose]();
 tell({ done: true });
 process.exit(0);

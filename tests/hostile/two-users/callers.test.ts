@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { createBuiltLab } from "../../support/built-agent.ts";
-import type { CliLab } from "../../support/cli-lab.ts";
+import { createBuiltFixture } from "../../support/built-agent.ts";
+import type { CliFixture } from "../../support/cli-fixture.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { askAs, sendAs } from "../../support/second-caller.ts";
 import { createSecondUser } from "../../support/second-user.ts";
@@ -11,9 +11,9 @@ import { sparePorts } from "../../support/spare-ports.ts";
 const dist = join(import.meta.dir, "../../../dist");
 const refusal = { detail: "this server is for another user of this machine" };
 
-async function launch(lab: CliLab, env: Record<string, string> = {}, ...flags: string[]) {
+async function launch(fixture: CliFixture, env: Record<string, string> = {}, ...flags: string[]) {
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", ...flags, "--json"];
-  const run = await lab.run("svc-mgr", words, { env: { ...lab.env, ...env } });
+  const run = await fixture.run("svc-mgr", words, { env: { ...fixture.env, ...env } });
   if (run.exitCode !== 0) throw new Error(run.stderr);
   const baseUrl = String(run.json()["gateway_base_url"]);
   return { baseUrl, port: Number(new URL(baseUrl).port) };
@@ -34,9 +34,9 @@ async function requestsAt(baseUrl: string): Promise<unknown[]> {
 
 describe("a coordination server without a token", () => {
   test("launches nothing for another user, who learns only that it runs", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     const definition = join(other.folder, "definition");
     other.makeFolder(definition, 0o755);
     const brain = join(definition, "brain.yaml");
@@ -64,14 +64,14 @@ describe("a coordination server without a token", () => {
     );
     expect(await askAs(other, `${server.baseUrl}/health`)).toMatchObject({ status: 200 });
     expect(await server.ask("/svc/agents")).toEqual({ status: 200, body: { agents: [] } });
-    expect(await lab.sessions()).toEqual([]);
+    expect(await fixture.sessions()).toEqual([]);
   }, 120_000);
 
   test("on all addresses it refuses another user over each of them", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
     for (const host of ["0.0.0.0", "::"]) {
-      await using server = await startCoordinator(lab, {
+      await using server = await startCoordinator(fixture, {
         flags: ["--host", host, "--allow-unauthenticated"],
       });
       const port = new URL(server.baseUrl).port;
@@ -90,10 +90,10 @@ describe("a coordination server without a token", () => {
 
 describe("a gateway", () => {
   test("refuses another user who shows the token", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
     const token = "known-to-all";
-    const { baseUrl } = await launch(lab, { SVC_GATEWAY_TOKEN: token });
+    const { baseUrl } = await launch(fixture, { SVC_GATEWAY_TOKEN: token });
     const asked = await askAs(other, `${baseUrl}/v1/requests`, { body: prompt("planted"), token });
     expect([asked.status, JSON.parse(asked.body)]).toEqual([403, refusal]);
     const own = await fetch(`${baseUrl}/v1/requests`, {
@@ -104,9 +104,9 @@ describe("a gateway", () => {
   }, 120_000);
 
   test("queues nothing for another user who leaves at once, nor for one who takes over a known port", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
-    const { baseUrl, port } = await launch(lab);
+    const { baseUrl, port } = await launch(fixture);
     // A socket that nobody holds any more shows the user id of root.
     await sendAs(other, { host: "127.0.0.1", port }, requestText("planted", port), "leave");
     const [localPort = 0] = await sparePorts(1);

@@ -12,12 +12,12 @@ describe("an overlay that another user put above the working directory", () => {
     at.other.makeFolder(join(planted, "runtime"), 0o777);
     const project = join(at.sticky, "project");
     mkdirSync(project);
-    const inProject = (...words: string[]) => at.lab.run("svc-mgr", words, { cwd: project });
+    const inProject = (...words: string[]) => at.fixture.run("svc-mgr", words, { cwd: project });
     const launched = await inProject(
       ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--json"],
     );
     expect(launched.exitCode).toBe(0);
-    expect(launched.json()["session_root"]).toStartWith(at.lab.env["HOME"] ?? "");
+    expect(launched.json()["session_root"]).toStartWith(at.fixture.env["HOME"] ?? "");
     expect(launched.stderr).toContain(`belongs to user ${at.other.uid}`);
     for (const words of [
       ["mailbox", "init"],
@@ -51,8 +51,8 @@ describe("an overlay that another user put above the working directory", () => {
     );
     const project = join(at.sticky, "project");
     mkdirSync(project);
-    const watching = Bun.spawn([...at.lab.command("svc-mgr"), "agents", "watch", "--json"], {
-      env: { ...at.lab.env, SVC_COORD_TOKEN: "token-of-our-user" },
+    const watching = Bun.spawn([...at.fixture.command("svc-mgr"), "agents", "watch", "--json"], {
+      env: { ...at.fixture.env, SVC_COORD_TOKEN: "token-of-our-user" },
       cwd: project,
       stdout: "pipe",
       stderr: "pipe",
@@ -60,7 +60,7 @@ describe("an overlay that another user put above the working directory", () => {
     try {
       // It asks coordination servers before it shows an agent.
       const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway"];
-      await at.lab.run("svc-mgr", words, { cwd: project });
+      await at.fixture.run("svc-mgr", words, { cwd: project });
       await watching.stdout.getReader().read();
     } finally {
       watching.kill("SIGTERM");
@@ -75,7 +75,7 @@ describe("an overlay that another user put above the working directory", () => {
       await using at = createSharedMachine();
       const planted = join(at.sticky, "roots");
       at.other.makeFolder(planted, 0o777);
-      const refused = await at.lab.mgr("agents", "list", `--${root}-root`, join(planted, "new"));
+      const refused = await at.fixture.mgr("agents", "list", `--${root}-root`, join(planted, "new"));
       expect([refused.exitCode, refused.stdout]).toEqual([1, ""]);
       expect(refused.stderr).toContain(`belongs to user ${at.other.uid}`);
     },
@@ -89,12 +89,12 @@ describe("a file of another user that names programs or roles", () => {
     const theirs = join(at.other.home, "file");
     at.other.write(theirs, "[]", 0o644);
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--headless"];
-    const role = await at.lab.mgr(...launch, "--no-gateway", "--role-file", theirs);
+    const role = await at.fixture.mgr(...launch, "--no-gateway", "--role-file", theirs);
     expect([role.exitCode, role.stdout]).toEqual([1, ""]);
     expect(role.stderr).toContain(`belongs to user ${at.other.uid}`);
-    at.lab.env["SVC_TOOL_PROFILES"] = theirs;
+    at.fixture.env["SVC_TOOL_PROFILES"] = theirs;
     for (const words of [launch, ["tools", "list"], ["tools", "show", "--tool", "demo"]]) {
-      const refused = await at.lab.mgr(...words);
+      const refused = await at.fixture.mgr(...words);
       expect([words, refused.exitCode]).toEqual([words, 1]);
       expect(refused.stderr).toContain(`belongs to user ${at.other.uid}`);
     }
@@ -108,16 +108,16 @@ describe("a file of another user that names programs or roles", () => {
     "$id is refused by a coordination server, and nothing runs",
     async ({ id, field }) => {
       await using at = createSharedMachine();
-      const { lab, other } = at;
+      const { fixture, other } = at;
       const brain = { schema_version: 3, inputs: { tool: "demo", role_prompt_text: "do as you are asked" } };
       const bad = join(other.home, "bad");
       other.makeFolder(bad, 0o755);
-      const ours = join(lab.folder, "definition");
+      const ours = join(fixture.folder, "definition");
       mkdirSync(join(ours, "roles/writer"), { recursive: true });
-      writeFileSync(join(lab.folder, "brain.yaml"), JSON.stringify(brain));
+      writeFileSync(join(fixture.folder, "brain.yaml"), JSON.stringify(brain));
       const wish = {
-        ...{ tool: "demo", working_directory: lab.workdir, agent_def_dir: ours, role_name: "writer" },
-        brain_manifest_path: join(lab.folder, "brain.yaml"),
+        ...{ tool: "demo", working_directory: fixture.workdir, agent_def_dir: ours, role_name: "writer" },
+        brain_manifest_path: join(fixture.folder, "brain.yaml"),
       };
       if (id === "a brain manifest") {
         wish.brain_manifest_path = join(bad, "brain.yaml");
@@ -127,12 +127,12 @@ describe("a file of another user that names programs or roles", () => {
       } else {
         other.write(join(ours, "roles/writer/system-prompt.md"), "do as I say", 0o644);
       }
-      await using server = await startCoordinator(lab);
+      await using server = await startCoordinator(fixture);
       const refused = await server.ask("/svc/agents/headless/launches", wish);
       expect(refused.status).toBe(422);
       expect(JSON.stringify(refused.body)).toContain(field);
       expect(JSON.stringify(refused.body)).toContain(`belongs to user ${other.uid}`);
-      expect(await lab.sessions()).toEqual([]);
+      expect(await fixture.sessions()).toEqual([]);
     },
     120_000,
   );

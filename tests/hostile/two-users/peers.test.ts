@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBuiltLab } from "../../support/built-agent.ts";
-import type { CliLab } from "../../support/cli-lab.ts";
+import { createBuiltFixture } from "../../support/built-agent.ts";
+import type { CliFixture } from "../../support/cli-fixture.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { createSecondUser } from "../../support/second-user.ts";
 import { startThief, type Thief } from "../../support/thief.ts";
@@ -13,7 +13,7 @@ const token = "the-token-of-the-session";
 const words = "the words of the prompt";
 
 interface Victim {
-  lab: CliLab;
+  fixture: CliFixture;
   sessionRoot: string;
   recordPath: string;
   record: { pid: number; port: number; host: string; process_start?: string };
@@ -21,10 +21,10 @@ interface Victim {
   status: Record<string, unknown>;
 }
 
-async function launch(lab: CliLab): Promise<Victim> {
-  const env = { ...lab.env, SVC_GATEWAY_TOKEN: token };
+async function launch(fixture: CliFixture): Promise<Victim> {
+  const env = { ...fixture.env, SVC_GATEWAY_TOKEN: token };
   const flags = ["--tool", "demo", "--agent-name", "worker", "--gateway-background", "--json"];
-  const run = await lab.run("svc-mgr", ["agents", "launch", ...flags], { env });
+  const run = await fixture.run("svc-mgr", ["agents", "launch", ...flags], { env });
   if (run.exitCode !== 0) throw new Error(run.stderr);
   const sessionRoot = String(run.json()["session_root"]);
   const recordPath = join(sessionRoot, "gateway/run/current-instance.json");
@@ -34,18 +34,18 @@ async function launch(lab: CliLab): Promise<Victim> {
     proxy: false,
   } as unknown as RequestInit);
   const status = (await reply.json()) as Record<string, unknown>;
-  return { lab, sessionRoot, recordPath, record, status };
+  return { fixture, sessionRoot, recordPath, record, status };
 }
 
 /** What our clients do with a gateway of this agent, one after another. */
-async function useAll({ lab }: Victim): Promise<void> {
+async function useAll({ fixture }: Victim): Promise<void> {
   const single = ["agents", "single", "--agent-name", "worker"];
-  await lab.mgr("agents", "list", "--json");
-  await lab.mgr(...single, "state");
-  await lab.mgr(...single, "prompt", "--prompt", words);
-  await lab.mgr(...single, "gateway", "prompt", "--prompt", words);
-  await lab.mgr(...single, "gateway", "status");
-  await lab.mgr(...single, "gateway", "detach");
+  await fixture.mgr("agents", "list", "--json");
+  await fixture.mgr(...single, "state");
+  await fixture.mgr(...single, "prompt", "--prompt", words);
+  await fixture.mgr(...single, "gateway", "prompt", "--prompt", words);
+  await fixture.mgr(...single, "gateway", "status");
+  await fixture.mgr(...single, "gateway", "detach");
 }
 
 function expectNothingStolen(thief: Thief): void {
@@ -56,16 +56,16 @@ function expectNothingStolen(thief: Thief): void {
 }
 
 async function endGateway(victim: Victim): Promise<void> {
-  victim.lab.kill(victim.record.pid);
-  await until("the gateway to be gone", () => !victim.lab.alive(victim.record.pid));
+  victim.fixture.kill(victim.record.pid);
+  await until("the gateway to be gone", () => !victim.fixture.alive(victim.record.pid));
 }
 
 describe("a caller that listens where a gateway did", () => {
   test("gets neither the token nor a prompt after the gateway was killed", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
-    const victim = await launch(lab);
-    await using server = await startCoordinator(lab, { env: { SVC_GATEWAY_TOKEN: token } });
+    const victim = await launch(fixture);
+    await using server = await startCoordinator(fixture, { env: { SVC_GATEWAY_TOKEN: token } });
     // The coordinator knows the gateway and has a kept connection to it.
     expect((await server.ask("/svc/agents/worker/state")).status).toBe(200);
     await endGateway(victim);
@@ -79,9 +79,9 @@ describe("a caller that listens where a gateway did", () => {
   }, 120_000);
 
   test("gets nothing although its own process is named in a planted record", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
-    const victim = await launch(lab);
+    const victim = await launch(fixture);
     await endGateway(victim);
     const thief = await startThief(other, 0, victim.status);
     const stat = readFileSync(`/proc/${thief.pid}/stat`, "utf8");
@@ -96,14 +96,14 @@ describe("a caller that listens where a gateway did", () => {
       writeFileSync(join(victim.sessionRoot, "gateway/run/challenge-key"), "planted\n");
       await useAll(victim);
     }
-    expect(lab.alive(thief.pid)).toBe(true);
+    expect(fixture.alive(thief.pid)).toBe(true);
     expectNothingStolen(thief);
     await thief.stop();
   }, 120_000);
 
   test("is not asked at an address that nobody chose", async () => {
-    await using lab = createBuiltLab(dist);
-    const victim = await launch(lab);
+    await using fixture = createBuiltFixture(dist);
+    const victim = await launch(fixture);
     await endGateway(victim);
     for (const host of [
       "gateway.example",
@@ -113,7 +113,7 @@ describe("a caller that listens where a gateway did", () => {
       "127.0.0.1@example",
     ]) {
       writeFileSync(victim.recordPath, JSON.stringify({ ...victim.record, host }));
-      const run = await lab.mgr(
+      const run = await fixture.mgr(
         "agents",
         "single",
         "--agent-name",
@@ -129,9 +129,9 @@ describe("a caller that listens where a gateway did", () => {
   }, 120_000);
 
   test("gets nothing from a watcher when it takes the port of the coordination server", async () => {
-    await using lab = createBuiltLab(dist);
+    await using fixture = createBuiltFixture(dist);
     await using other = createSecondUser();
-    const server = await startCoordinator(lab, { env: { SVC_COORD_TOKEN: token } });
+    const server = await startCoordinator(fixture, { env: { SVC_COORD_TOKEN: token } });
     const instancePath = join(String(server.ready["server_root"]), "run/current-instance.json");
     server.signal("SIGKILL");
     await server.exited;
@@ -139,7 +139,7 @@ describe("a caller that listens where a gateway did", () => {
     const record = JSON.parse(readFileSync(instancePath, "utf8")) as Record<string, unknown>;
     // Its id is another process's by now, which lives.
     writeFileSync(instancePath, JSON.stringify({ ...record, pid: process.pid }));
-    await using watch = watching(lab);
+    await using watch = watching(fixture);
     await watch.gateways();
     expectNothingStolen(thief);
     await thief.stop();
@@ -147,12 +147,17 @@ describe("a caller that listens where a gateway did", () => {
 });
 
 /** `agents watch` until it follows the gateways themselves. */
-function watching(lab: CliLab) {
-  const command = [...lab.command("svc-mgr"), "agents", "watch", "--json"];
-  const child = Bun.spawn(command, { env: lab.env, cwd: lab.workdir, stdout: "pipe", stderr: "inherit" });
+function watching(fixture: CliFixture) {
+  const command = [...fixture.command("svc-mgr"), "agents", "watch", "--json"];
+  const child = Bun.spawn(command, {
+    env: fixture.env,
+    cwd: fixture.workdir,
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   return {
     async gateways() {
-      const run = await launch(lab);
+      const run = await launch(fixture);
       const reader = child.stdout.getReader();
       let seen = "";
       while (!seen.includes("worker")) seen += new TextDecoder().decode((await reader.read()).value);
@@ -167,8 +172,8 @@ function watching(lab: CliLab) {
 
 describe("gateway detach", () => {
   test("leaves a process alone that got the id of the recorded gateway", async () => {
-    await using lab = createBuiltLab(dist);
-    const victim = await launch(lab);
+    await using fixture = createBuiltFixture(dist);
+    const victim = await launch(fixture);
     await endGateway(victim);
     // It even names the session, as the gateway did.
     const stranger = Bun.spawn(["sh", "-c", "read line", "sh", victim.sessionRoot], { stdin: "pipe" });
@@ -176,7 +181,7 @@ describe("gateway detach", () => {
       for (const start of [victim.record.process_start, undefined]) {
         const record = { ...victim.record, pid: stranger.pid, process_start: start };
         writeFileSync(victim.recordPath, JSON.stringify(record));
-        await lab.mgr("agents", "single", "--agent-name", "worker", "gateway", "detach");
+        await fixture.mgr("agents", "single", "--agent-name", "worker", "gateway", "detach");
         expect([stranger.exitCode, stranger.signalCode]).toEqual([null, null]);
       }
     } finally {

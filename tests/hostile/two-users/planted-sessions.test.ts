@@ -81,20 +81,20 @@ describe("a session that another user can change", () => {
     "$id runs no program and is not contacted",
     async ({ swap }) => {
       await using at = createSharedMachine();
-      const { lab } = at;
+      const { fixture } = at;
       const open = join(at.other.folder, "open");
       mkdirSync(open);
-      lab.env["SVC_GLOBAL_RUNTIME_DIR"] = join(open, "runtime");
+      fixture.env["SVC_GLOBAL_RUNTIME_DIR"] = join(open, "runtime");
       const sessionRoot = await at.launched();
-      await lab.mgr(...one, "stop");
-      delete lab.env["SVC_GLOBAL_RUNTIME_DIR"];
+      await fixture.mgr(...one, "stop");
+      delete fixture.env["SVC_GLOBAL_RUNTIME_DIR"];
       swap(at, open, sessionRoot);
 
-      const refused = await lab.mgr(...one, "relaunch", "--no-gateway");
+      const refused = await fixture.mgr(...one, "relaunch", "--no-gateway");
       expect(refused.exitCode).toBe(1);
-      expect(await lab.sessions()).toEqual([]);
+      expect(await fixture.sessions()).toEqual([]);
       expect(ran(at)).toBe(false);
-      const listed = await lab.mgr("agents", "list", "--state", "all", "--json");
+      const listed = await fixture.mgr("agents", "list", "--state", "all", "--json");
       expect(listed.json()["agents"]).toMatchObject([{ agent_name: "worker" }]);
     },
     120_000,
@@ -102,7 +102,7 @@ describe("a session that another user can change", () => {
 
   test("is refused by a coordination server, which asks no gateway that it names", async () => {
     await using at = createSharedMachine();
-    const { lab, other } = at;
+    const { fixture, other } = at;
     const sessionRoot = await at.launched();
     const listening = listener(other);
     const port = Number(await listening.line());
@@ -118,7 +118,7 @@ describe("a session that another user can change", () => {
     );
     writeFileSync(join(run, "token"), "token-of-the-session\n", { mode: 0o600 });
     other.makeFolder(sessionRoot, 0o755);
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     const { body } = await server.ask("/svc/agents");
     expect(body["agents"]).toMatchObject([{ agent_name: "worker", has_gateway: false }]);
     const state = await server.ask("/svc/agents/worker/state");
@@ -126,7 +126,7 @@ describe("a session that another user can change", () => {
     const sent = await server.ask("/svc/agents/worker/requests", prompt);
     expect([state.status, sent.status]).toEqual([503, 503]);
     expect(JSON.stringify(sent.body)).toContain(`belongs to user ${other.uid}`);
-    const direct = await lab.mgr(...one, "prompt", "--prompt", "a prompt of our user");
+    const direct = await fixture.mgr(...one, "prompt", "--prompt", "a prompt of our user");
     expect(direct.exitCode).toBe(1);
     expect(heardBy(at)).toBe("");
   }, 120_000);
@@ -137,8 +137,8 @@ describe("a session that another user can change", () => {
     const theirs = join(at.other.home, "session");
     at.other.makeFolder(theirs, 0o755);
     at.other.write(join(theirs, "manifest.json"), bend(sessionRoot, at.program), 0o644);
-    at.lab.env["SVC_MANIFEST_PATH"] = join(theirs, "manifest.json");
-    const refused = await at.lab.mgr("agents", "self", "relaunch", "--no-gateway");
+    at.fixture.env["SVC_MANIFEST_PATH"] = join(theirs, "manifest.json");
+    const refused = await at.fixture.mgr("agents", "self", "relaunch", "--no-gateway");
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain(`belongs to user ${at.other.uid}`);
     expect(ran(at)).toBe(false);
@@ -148,9 +148,9 @@ describe("a session that another user can change", () => {
 describe("a registry that was filled by another user", () => {
   test("has our agents alone, says what was passed over, and is cleaned of nothing of theirs", async () => {
     await using at = createSharedMachine();
-    const { lab, other } = at;
+    const { fixture, other } = at;
     const sessionRoot = await at.launched();
-    const agents = join(lab.env["HOME"] ?? "", ".local/state/svc/registry/live_agents");
+    const agents = join(fixture.env["HOME"] ?? "", ".local/state/svc/registry/live_agents");
     const [ours = ""] = readdirSync(agents);
     const record = JSON.parse(readFileSync(join(agents, ours, "record.json"), "utf8"));
     const session = join(other.home, "session");
@@ -184,20 +184,20 @@ describe("a registry that was filled by another user", () => {
       writeFileSync(path, plant("setgid"), { mode: 0o600 });
       chmodSync(join(agents, "setgid"), 0o2770);
     });
-    using socket = Bun.listen({ unix: join(lab.folder, "socket"), socket: { data() {} } });
-    odd("socket", (path) => renameSync(join(lab.folder, "socket"), path));
+    using socket = Bun.listen({ unix: join(fixture.folder, "socket"), socket: { data() {} } });
+    odd("socket", (path) => renameSync(join(fixture.folder, "socket"), path));
     expect(socket.unix).toBeString();
 
-    const listed = (await lab.mgr("agents", "list", "--state", "all", "--json")).json();
+    const listed = (await fixture.mgr("agents", "list", "--state", "all", "--json")).json();
     expect(listed["agents"]).toMatchObject([{ agent_name: "worker" }]);
     expect(listed["ignored"]).toHaveLength(307);
     for (const name of ["planted-7", "owned", "hard-link", "open", "setgid"]) {
-      const refused = await lab.mgr("agents", "single", "--agent-name", name, "relaunch");
+      const refused = await fixture.mgr("agents", "single", "--agent-name", name, "relaunch");
       expect([name, refused.exitCode]).toEqual([name, 1]);
     }
-    await using server = await startCoordinator(lab);
+    await using server = await startCoordinator(fixture);
     expect(((await server.ask("/svc/agents")).body["agents"] as unknown[]).length).toBe(1);
-    await lab.mgr("doctor", "--fix");
+    await fixture.mgr("doctor", "--fix");
     expect(existsSync(join(agents, "planted-7", "record.json"))).toBe(true);
     expect([existsSync(theirs), existsSync(join(session, "manifest.json"))]).toEqual([true, true]);
     expect(ran(at)).toBe(false);
@@ -206,9 +206,9 @@ describe("a registry that was filled by another user", () => {
   test("is refused whole when all may write to it", async () => {
     await using at = createSharedMachine();
     await at.launched();
-    const agents = join(at.lab.env["HOME"] ?? "", ".local/state/svc/registry/live_agents");
+    const agents = join(at.fixture.env["HOME"] ?? "", ".local/state/svc/registry/live_agents");
     chmodSync(agents, 0o777);
-    const listed = (await at.lab.mgr("agents", "list", "--json")).json();
+    const listed = (await at.fixture.mgr("agents", "list", "--json")).json();
     expect(listed["agents"]).toEqual([]);
     expect(listed["ignored"]).toMatchObject([{ path: agents }]);
     chmodSync(agents, 0o700);

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../../support/cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../../support/cli-fixture.ts";
 import { createSecondUser, type SecondUser } from "../../support/second-user.ts";
 
 // Another user of the machine plants or swaps folders; our user works with the built executables.
@@ -8,7 +8,7 @@ import { createSecondUser, type SecondUser } from "../../support/second-user.ts"
 const executable = join(import.meta.dir, "../../../dist/svc-gateway");
 
 export interface SharedMachine extends AsyncDisposable {
-  lab: CliLab;
+  fixture: CliFixture;
   other: SecondUser;
   /** As /tmp: everyone may make files there, and only their owners remove them. */
   sticky: string;
@@ -21,7 +21,7 @@ export interface SharedMachine extends AsyncDisposable {
 
 /** A machine on which our user has a home and the other user is at work. */
 export function createSharedMachine(): SharedMachine {
-  const lab = createCliLab({ executable });
+  const fixture = createCliFixture({ executable });
   const other = createSecondUser();
   const sticky = join(other.folder, "tmp");
   mkdirSync(sticky);
@@ -32,15 +32,15 @@ export function createSharedMachine(): SharedMachine {
   const program = join(other.folder, "program");
   other.write(program, `#!/bin/sh\ntouch ${trace}/run-$$\nexec sleep 600\n`, 0o755);
   return {
-    ...{ lab, other, sticky, trace, program },
+    ...{ fixture, other, sticky, trace, program },
     async launched(...flags) {
       const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway"];
-      const run = await lab.mgr(...words, ...flags, "--json");
+      const run = await fixture.mgr(...words, ...flags, "--json");
       if (run.exitCode !== 0) throw new Error(run.stderr);
       return String(run.json()["session_root"]);
     },
     async [Symbol.asyncDispose]() {
-      await lab[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       await other[Symbol.asyncDispose]();
     },
   };

@@ -54,10 +54,13 @@ describe("a gateway whose tmux socket another user made or can replace", () => {
       const socket = place(at);
       const session = name(sessionRoot, socket);
       await theirServer(at, socket, session);
-      const environment = { ...at.lab.env, SVC_TMUX_SOCKET: socket };
-      const child = Bun.spawn([...at.lab.command("svc-gateway"), "serve", "--session-root", sessionRoot], {
-        ...{ env: environment, stdout: "ignore", stderr: "pipe" },
-      } as const);
+      const environment = { ...at.fixture.env, SVC_TMUX_SOCKET: socket };
+      const child = Bun.spawn(
+        [...at.fixture.command("svc-gateway"), "serve", "--session-root", sessionRoot],
+        {
+          ...{ env: environment, stdout: "ignore", stderr: "pipe" },
+        } as const,
+      );
       const complaints = new Response(child.stderr).text();
       const log = join(sessionRoot, "gateway/logs/gateway.log");
       const told = () => existsSync(log) && /tmux socket/.test(readFileSync(log, "utf8"));
@@ -82,16 +85,16 @@ describe("a gateway whose tmux socket another user made or can replace", () => {
     const open = join(at.other.folder, "open");
     mkdirSync(open);
     const socket = join(open, "server");
-    at.lab.env["SVC_TMUX_SOCKET"] = socket;
+    at.fixture.env["SVC_TMUX_SOCKET"] = socket;
     const sessionRoot = await at.launched();
     chmodSync(open, 0o777);
     try {
-      const typed = await at.lab.mgr(...one, "gateway", "attach");
+      const typed = await at.fixture.mgr(...one, "gateway", "attach");
       expect(typed.exitCode).not.toBe(0);
       expect(existsSync(join(sessionRoot, "gateway/run/current-instance.json"))).toBe(false);
       renameSync(socket, `${socket}-of-ours`);
       await theirServer(at, socket, "any");
-      const relaunched = await at.lab.mgr(...one, "relaunch", "--no-gateway");
+      const relaunched = await at.fixture.mgr(...one, "relaunch", "--no-gateway");
       expect([relaunched.exitCode, relaunched.stderr]).toEqual([1, expect.stringContaining("is not used")]);
       expect(ran(at)).toBe(false);
     } finally {

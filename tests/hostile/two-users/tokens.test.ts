@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBuiltLab } from "../../support/built-agent.ts";
+import { createBuiltFixture } from "../../support/built-agent.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { sparePorts } from "../../support/spare-ports.ts";
 import { until } from "../../support/until.ts";
@@ -14,12 +14,12 @@ async function statusOf(url: string, token?: string): Promise<number> {
 }
 
 test("a session that was started with a token asks for one after every restart, until --no-token", async () => {
-  await using lab = createBuiltLab(dist);
-  const env = { ...lab.env, SVC_GATEWAY_TOKEN: "first" };
+  await using fixture = createBuiltFixture(dist);
+  const env = { ...fixture.env, SVC_GATEWAY_TOKEN: "first" };
   const flags = ["--tool", "demo", "--agent-name", "worker", "--gateway-background", "--json"];
-  const launch = await lab.run("svc-mgr", ["agents", "launch", ...flags], { env });
+  const launch = await fixture.run("svc-mgr", ["agents", "launch", ...flags], { env });
   const run = join(String(launch.json()["session_root"]), "gateway/run");
-  const single = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", "worker", ...words);
+  const single = (...words: string[]) => fixture.mgr("agents", "single", "--agent-name", "worker", ...words);
   const attached = async (...words: string[]) => {
     expect((await single("gateway", "attach", ...words)).stderr).not.toContain("error");
     const { port, pid } = JSON.parse(readFileSync(join(run, "current-instance.json"), "utf8")) as Record<
@@ -32,8 +32,8 @@ test("a session that was started with a token asks for one after every restart, 
 
   const first = await attached();
   expect([await statusOf(first.url), await statusOf(first.url, "first")]).toEqual([401, 200]);
-  lab.kill(first.pid);
-  await until("the gateway to be gone", () => !lab.alive(first.pid));
+  fixture.kill(first.pid);
+  await until("the gateway to be gone", () => !fixture.alive(first.pid));
   const second = await attached();
   expect([await statusOf(second.url), await statusOf(second.url, token())]).toEqual([401, 200]);
   expect((await single("gateway", "detach")).exitCode).toBe(0);
@@ -41,7 +41,7 @@ test("a session that was started with a token asks for one after every restart, 
   expect([await statusOf(third.url), await statusOf(third.url, token())]).toEqual([401, 200]);
   expect((await single("gateway", "status")).exitCode).toBe(0);
   expect((await single("gateway", "detach")).exitCode).toBe(0);
-  const refused = await lab.run(
+  const refused = await fixture.run(
     "svc-mgr",
     ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--no-token"],
     { env },
@@ -58,10 +58,10 @@ test("a session that was started with a token asks for one after every restart, 
 }, 120_000);
 
 test("a coordination server on a separate port does the same", async () => {
-  await using lab = createBuiltLab(dist);
+  await using fixture = createBuiltFixture(dist);
   const [port = 0] = await sparePorts(1);
   const serve = async (env: Record<string, string>, ...flags: string[]) => {
-    await using server = await startCoordinator(lab, { env, port, flags });
+    await using server = await startCoordinator(fixture, { env, port, flags });
     return await statusOf(`${server.baseUrl}/svc/agents`);
   };
   expect(await serve({})).toBe(200);

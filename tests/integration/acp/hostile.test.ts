@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readBridge } from "../../../src/services/headless/acp-files.ts";
-import { acpLab } from "../../support/acp-lab.ts";
+import { acpFixture } from "../../support/acp-fixture.ts";
 import { until } from "../../support/until.ts";
 
 const limits = { initializeMs: 1500, cancelMs: 500 };
@@ -13,70 +13,70 @@ describe("an ACP agent that misbehaves", () => {
   ])(
     "$way at its start: the turn fails with the reason, and no process is left",
     async ({ way, error }) => {
-      await using lab = acpLab({ agent: [way], limits });
-      const turn = await lab.begin("hello");
-      const pid = way === "dies" ? null : await until("its process", () => lab.agentPid());
-      expect(await lab.ended(turn)).toMatchObject({
+      await using fixture = acpFixture({ agent: [way], limits });
+      const turn = await fixture.begin("hello");
+      const pid = way === "dies" ? null : await until("its process", () => fixture.agentPid());
+      expect(await fixture.ended(turn)).toMatchObject({
         status: "failed",
         completion_source: "not_started",
         error,
       });
-      if (pid !== null) await until("its end", () => !lab.processes.alive(pid));
+      if (pid !== null) await until("its end", () => !fixture.processes.alive(pid));
     },
     60_000,
   );
 
   test("noise on standard output is a diagnostic: the answer is found all the same", async () => {
-    await using lab = acpLab({ agent: ["noise"], limits: { cancelMs: 500 } });
-    const turn = await lab.begin("hello");
-    expect(await lab.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
-    const kinds = lab.events(turn).map(({ kind }) => kind);
+    await using fixture = acpFixture({ agent: ["noise"], limits: { cancelMs: 500 } });
+    const turn = await fixture.begin("hello");
+    expect(await fixture.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
+    const kinds = fixture.events(turn).map(({ kind }) => kind);
     expect(kinds).toContain("diagnostic");
-    expect(lab.shown.join("")).not.toContain("\x1b[31m");
+    expect(fixture.shown.join("")).not.toContain("\x1b[31m");
   }, 60_000);
 
   test("a message of another conversation is in no answer, nor is replayed history", async () => {
-    await using lab = acpLab({ agent: ["plain"], limits });
-    const turn = await lab.begin("hello", { session: { mode: "exact", id: "one" } });
-    expect(await lab.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
-    expect(JSON.stringify(lab.events(turn))).not.toContain("an old answer");
+    await using fixture = acpFixture({ agent: ["plain"], limits });
+    const turn = await fixture.begin("hello", { session: { mode: "exact", id: "one" } });
+    expect(await fixture.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
+    expect(JSON.stringify(fixture.events(turn))).not.toContain("an old answer");
   }, 60_000);
 
   test("a stop reason that nobody knows is a failure that names it", async () => {
-    await using lab = acpLab({ agent: ["odd-stop"], limits });
-    expect(await lab.run("hello")).toMatchObject({
+    await using fixture = acpFixture({ agent: ["odd-stop"], limits });
+    expect(await fixture.run("hello")).toMatchObject({
       status: "failed",
       error: "the agent stopped: lost_interest",
     });
   }, 60_000);
 
   test("a conversation that the process holds goes on where none can be loaded", async () => {
-    await using lab = acpLab({ agent: ["no-load"], limits });
-    expect(await lab.run("hello")).toMatchObject({ session_id: "one" });
-    expect(await lab.run("hello")).toMatchObject({ session_id: "two" });
-    const back = await lab.run("hello", { session: { mode: "exact", id: "one" } });
+    await using fixture = acpFixture({ agent: ["no-load"], limits });
+    expect(await fixture.run("hello")).toMatchObject({ session_id: "one" });
+    expect(await fixture.run("hello")).toMatchObject({ session_id: "two" });
+    const back = await fixture.run("hello", { session: { mode: "exact", id: "one" } });
     expect(back).toMatchObject({ status: "completed", session_id: "one" });
-    const unknown = await lab.run("hello", { session: { mode: "exact", id: "three" } });
+    const unknown = await fixture.run("hello", { session: { mode: "exact", id: "three" } });
     expect(unknown).toMatchObject({ status: "failed", error: expect.stringContaining("cannot go on") });
   }, 60_000);
 
   test("two questions at once are asked one after the other", async () => {
-    await using lab = acpLab({ agent: ["asks-twice"], limits });
-    const turn = await lab.begin("hello");
+    await using fixture = acpFixture({ agent: ["asks-twice"], limits });
+    const turn = await fixture.begin("hello");
     for (const title of ["first", "second"]) {
-      await until(`the question ${title}`, async () => (await lab.question(turn)).question === title);
-      await lab.answer(turn, "yes");
+      await until(`the question ${title}`, async () => (await fixture.question(turn)).question === title);
+      await fixture.answer(turn, "yes");
     }
-    expect(await lab.ended(turn)).toMatchObject({ status: "completed" });
+    expect(await fixture.ended(turn)).toMatchObject({ status: "completed" });
   }, 60_000);
 
   test("a cancel that is not heard ends the process, and the next turn starts another", async () => {
-    await using lab = acpLab({ agent: ["says-nothing"], limits });
-    const turn = await lab.begin("hello");
+    await using fixture = acpFixture({ agent: ["says-nothing"], limits });
+    const turn = await fixture.begin("hello");
     const pid = await until("its process", () => turn.process()?.child_pid);
-    expect(await lab.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
+    expect(await fixture.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
     expect(turn.result()).toMatchObject({ status: "interrupted" });
-    expect(lab.processes.alive(pid)).toBe(false);
+    expect(fixture.processes.alive(pid)).toBe(false);
   }, 60_000);
 
   test.each([
@@ -85,21 +85,24 @@ describe("an ACP agent that misbehaves", () => {
   ])(
     "a command that a cancel leaves running is ended $id",
     async ({ way, agentLives }) => {
-      await using lab = acpLab({ agent: [way], limits });
-      const turn = await lab.begin("hello");
+      await using fixture = acpFixture({ agent: [way], limits });
+      const turn = await fixture.begin("hello");
       const pid = await until("its process", () => turn.process()?.child_pid);
-      const isThere = async () => (await lab.processes.tree(pid)).find(({ argv }) => argv[0] === "sleep");
+      const isThere = async () => (await fixture.processes.tree(pid)).find(({ argv }) => argv[0] === "sleep");
       const command = await until("its command", isThere);
-      expect(await lab.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
+      expect(await fixture.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
       expect(turn.result()).toMatchObject({ status: "interrupted" });
-      expect([lab.processes.alive(command.pid), lab.processes.alive(pid)]).toEqual([false, agentLives]);
+      expect([fixture.processes.alive(command.pid), fixture.processes.alive(pid)]).toEqual([
+        false,
+        agentLives,
+      ]);
     },
     60_000,
   );
 
   test("an agent that outlives its bridge is ended by the next one", async () => {
-    await using lab = acpLab({ agent: ["stays"], limits });
-    const { processes, files, sessionRoot } = lab;
+    await using fixture = acpFixture({ agent: ["stays"], limits });
+    const { processes, files, sessionRoot } = fixture;
     const orphan = Bun.spawn(["sleep", "600"], { stdio: ["ignore", "ignore", "ignore"] });
     const record = {
       ...{ schema_version: 1, life: "life", runner_pid: 2 ** 22 + 1, runner_start: "1" },
@@ -107,7 +110,7 @@ describe("an ACP agent that misbehaves", () => {
     };
     files.ensureDirectory("file:acp-folder", `${sessionRoot}/acp`);
     files.write("file:acp-host", `${sessionRoot}/acp/host.json`, JSON.stringify(record));
-    expect(await lab.run("hello")).toMatchObject({ status: "completed" });
+    expect(await fixture.run("hello")).toMatchObject({ status: "completed" });
     await orphan.exited;
     expect(readBridge(files, sessionRoot)?.runner_pid).toBe(process.pid);
   }, 60_000);

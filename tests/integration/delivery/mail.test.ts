@@ -2,24 +2,28 @@ import { expect, test } from "bun:test";
 import type { MailQuery } from "../../../src/services/mail/mailbox.ts";
 import { jmapMailbox } from "../../support/cyrus/mailboxes.ts";
 import { startCyrus } from "../../support/cyrus/server.ts";
-import { deliveredItem, targetLab } from "../../support/delivery-targets.ts";
+import { deliveredItem, targetFixture } from "../../support/delivery-targets.ts";
 import { until } from "../../support/until.ts";
 
 test("mail is sent once through the account of a JMAP server, however often it is attempted", async () => {
   await using cyrus = await startCyrus();
   const sender = await cyrus.addAccount("svc");
   const person = await cyrus.addAccount("ann");
-  using lab = targetLab();
-  lab.secret("password", `${sender.password}\n`);
+  using fixture = targetFixture();
+  fixture.secret("password", `${sender.password}\n`);
   const rule = `mail: { to: ${person.address}, from: ${sender.address}, jmap_url: "${cyrus.url}", password_file: password }`;
   const items = [
     deliveredItem({ summary: "Line\r\nBcc: eve@example.test", options: [{ answer: "1", label: "Yes" }] }),
   ];
   const given = { deliveryId: "dlv_a1", items };
-  expect(await lab.send(rule, given)).toEqual({ ok: true, detail: "the mail server took it", answer: "" });
+  expect(await fixture.send(rule, given)).toEqual({
+    ok: true,
+    detail: "the mail server took it",
+    answer: "",
+  });
   // As after a crash before the result was written: another process knows only the id.
-  expect(await lab.send(rule, given)).toMatchObject({ ok: true });
-  expect(await lab.send(rule, { ...given, deliveryId: "dlv_a2" })).toMatchObject({ ok: true });
+  expect(await fixture.send(rule, given)).toMatchObject({ ok: true });
+  expect(await fixture.send(rule, { ...given, deliveryId: "dlv_a2" })).toMatchObject({ ok: true });
 
   using inbox = closing(jmapMailbox(cyrus, person));
   const query: MailQuery = {
@@ -36,8 +40,8 @@ test("mail is sent once through the account of a JMAP server, however often it i
   expect(ids).toEqual(["dlv_a1", "dlv_a2"]);
   expect(messages.map(({ subject }) => subject)).toEqual(Array(2).fill("Line Bcc: eve@example.test"));
 
-  lab.secret("password", "wrong");
-  const refused = await lab.send(rule, given);
+  fixture.secret("password", "wrong");
+  const refused = await fixture.send(rule, given);
   expect(refused).toMatchObject({ ok: false, error: expect.stringContaining("refuses the login") });
   expect(JSON.stringify(refused)).not.toContain("wrong");
 }, 60_000);

@@ -51,41 +51,41 @@ function setup() {
 
 describe("the bridge", () => {
   test("runs a turn once and refuses it ever after", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
-    expect(await lab.bridge.run(turn.paths.folder)).toBe("ran");
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
+    expect(await fixture.bridge.run(turn.paths.folder)).toBe("ran");
     expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
-    expect(toTurnStatus(lab.files, turn)).toMatchObject({
+    expect(toTurnStatus(fixture.files, turn)).toMatchObject({
       completion_source: "process_exit",
       decided_by: "terminal_event",
     });
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
-    expect(await lab.bridge.run(turn.paths.folder)).toBe("refused");
-    expect(lab.runs()).toBe(1);
-    expect(lab.shown.join("")).toStartWith("\nturn 1: hello\n");
-    expect(lab.shown.join("")).toContain("You said: hello");
+    expect(await fixture.bridge.run(turn.paths.folder)).toBe("refused");
+    expect(fixture.runs()).toBe(1);
+    expect(fixture.shown.join("")).toStartWith("\nturn 1: hello\n");
+    expect(fixture.shown.join("")).toContain("You said: hello");
   });
 
   test("two bridges of one turn run it once", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
-    const outcomes = await Promise.all([1, 2].map(() => lab.bridge.run(turn.paths.folder)));
-    expect([outcomes.toSorted(), lab.runs()]).toEqual([["ran", "refused"], 1]);
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
+    const outcomes = await Promise.all([1, 2].map(() => fixture.bridge.run(turn.paths.folder)));
+    expect([outcomes.toSorted(), fixture.runs()]).toEqual([["ran", "refused"], 1]);
   });
 
   test("an interrupt that came before it keeps the tool from being started", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
     turn.saveInterrupt({ requested_at_utc: "2026-01-01T00:00:01.000+00:00", requested_by: "gateway" });
-    await lab.bridge.run(turn.paths.folder);
+    await fixture.bridge.run(turn.paths.folder);
     expect(turn.result()).toMatchObject({ status: "interrupted", completion_source: "not_started" });
-    expect(lab.runs()).toBe(0);
+    expect(fixture.runs()).toBe(0);
   });
 
   test("a tool that cannot be started is a failed turn", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request({ executable: "/nowhere/at/all" }));
-    await lab.bridge.run(turn.paths.folder);
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request({ executable: "/nowhere/at/all" }));
+    await fixture.bridge.run(turn.paths.folder);
     expect(turn.result()).toMatchObject({
       status: "failed",
       error: expect.stringContaining("could not be started"),
@@ -93,24 +93,24 @@ describe("the bridge", () => {
   });
 
   test("an interrupt ends the tool, and one of a turn that has ended is a no_op", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request({ prompt: "SLOW 600000" }));
-    const ran = lab.bridge.run(turn.paths.folder);
-    await until("the tool's run", () => lab.runs() === 1);
-    expect(await interruptTurn(lab.settling, turn, "gateway")).toMatchObject({ outcome: "interrupted" });
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request({ prompt: "SLOW 600000" }));
+    const ran = fixture.bridge.run(turn.paths.folder);
+    await until("the tool's run", () => fixture.runs() === 1);
+    expect(await interruptTurn(fixture.settling, turn, "gateway")).toMatchObject({ outcome: "interrupted" });
     await ran;
     expect(turn.result()).toMatchObject({ status: "interrupted" });
-    expect(await interruptTurn(lab.settling, turn, "gateway")).toMatchObject({ outcome: "no_op" });
+    expect(await interruptTurn(fixture.settling, turn, "gateway")).toMatchObject({ outcome: "no_op" });
   });
 
   test("output that a left process holds open does not hold the turn", async () => {
-    using lab = setup();
+    using fixture = setup();
     const says = 'cat >/dev/null; echo \'{"type":"end","status":"success"}\'; sleep 300 & echo $! >&2';
-    const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says] }));
-    await lab.bridge.run(turn.paths.folder);
+    const turn = fixture.turns.create(fixture.request({ executable: "/bin/sh", args: ["-c", says] }));
+    await fixture.bridge.run(turn.paths.folder);
     expect(turn.result()).toMatchObject({ status: "completed" });
     const left = Number(readFileSync(turn.paths.stderr, "utf8"));
-    expect(lab.processes.signal(left, "SIGKILL")).toBe(true);
+    expect(fixture.processes.signal(left, "SIGKILL")).toBe(true);
   });
 });
 
@@ -119,34 +119,34 @@ describe("a turn whose runner is gone", () => {
   const launched_at_utc = "2026-01-01T00:00:00.000+00:00";
 
   test("that no runner claimed is settled only by who may say so, and is never run then", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
-    expect(await settleTurn(lab.settling, turn)).toBeNull();
-    expect(await settleTurn(lab.settling, turn, { unbegun: "never started" })).toMatchObject({
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
+    expect(await settleTurn(fixture.settling, turn)).toBeNull();
+    expect(await settleTurn(fixture.settling, turn, { unbegun: "never started" })).toMatchObject({
       status: "failed",
       completion_source: "not_started",
       error: "never started",
     });
-    expect(toTurnStatus(lab.files, turn)).toMatchObject({
+    expect(toTurnStatus(fixture.files, turn)).toMatchObject({
       completion_source: null,
       decided_by: "not_started",
     });
-    expect([await lab.bridge.run(turn.paths.folder), lab.runs()]).toEqual(["refused", 0]);
+    expect([await fixture.bridge.run(turn.paths.folder), fixture.runs()]).toEqual(["refused", 0]);
   });
 
   test("fails for want of an exit code", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
     turn.saveProcess({ ...dead, launched_at_utc });
-    expect(await settleTurn(lab.settling, turn)).toMatchObject({
+    expect(await settleTurn(fixture.settling, turn)).toMatchObject({
       status: "failed",
       completion_source: "missing_evidence",
     });
   });
 
   test("is completed when its output proves it", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
     turn.saveProcess({ ...dead, launched_at_utc });
     const lines = [
       { type: "session", session_id: "abc" },
@@ -154,23 +154,23 @@ describe("a turn whose runner is gone", () => {
       { type: "end", status: "success" },
     ];
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    lab.files.append("test", turn.paths.stdout, text);
-    const result = await settleTurn(lab.settling, turn);
+    fixture.files.append("test", turn.paths.stdout, text);
+    const result = await settleTurn(fixture.settling, turn);
     expect(result).toMatchObject({ status: "completed", session_id: "abc", history_summary: "done" });
-    expect(await settleTurn(lab.settling, turn)).toEqual(result);
+    expect(await settleTurn(fixture.settling, turn)).toEqual(result);
   });
 
   test("between its final state and the exit code gets the exit code from the next look", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
-    await lab.bridge.run(turn.paths.folder);
-    lab.files.removeFile("test", turn.paths.exitCode);
-    expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
+    await fixture.bridge.run(turn.paths.folder);
+    fixture.files.removeFile("test", turn.paths.exitCode);
+    expect(await settleTurn(fixture.settling, turn)).toMatchObject({ status: "completed" });
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
-    lab.files.removeFile("test", turn.paths.exitCode);
+    fixture.files.removeFile("test", turn.paths.exitCode);
     const ended = Promise.withResolvers<unknown>();
     const followed = followTurn(
-      { ...lab.settling, watch: createFolderWatch(), log: { line: () => {} } },
+      { ...fixture.settling, watch: createFolderWatch(), log: { line: () => {} } },
       turn,
       {
         claimWithinMs: 0,
@@ -183,22 +183,22 @@ describe("a turn whose runner is gone", () => {
   });
 
   test("on a full disk is tried again now and then, not all the time", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
     turn.saveProcess({ ...dead, launched_at_utc });
     const attempts: number[] = [];
     const files: Files = {
-      ...lab.files,
+      ...fixture.files,
       write() {
         attempts.push(performance.now());
-        lab.files.append("test", join(turn.paths.folder, "left"), "a notice of the folder");
+        fixture.files.append("test", join(turn.paths.folder, "left"), "a notice of the folder");
         throw new Error("ENOSPC");
       },
     };
-    const full = createTurnDirectories({ files, sessionRoot: lab.scratch.folder }).find(turn.turnId);
+    const full = createTurnDirectories({ files, sessionRoot: fixture.scratch.folder }).find(turn.turnId);
     if (!full) throw new Error("no turn");
     const nothing = { onStarted: () => {}, onEvent: () => {}, onEnd: () => {} };
-    const deps = { ...lab.settling, files, watch: createFolderWatch(), log: { line: () => {} } };
+    const deps = { ...fixture.settling, files, watch: createFolderWatch(), log: { line: () => {} } };
     const followed = followTurn(deps, full, { claimWithinMs: 0, news: nothing });
     await until("three attempts", () => attempts.length >= 3);
     await followed.stop();
@@ -206,11 +206,11 @@ describe("a turn whose runner is gone", () => {
   });
 
   test("is interrupted when that was asked for", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request());
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
     turn.saveProcess({ ...dead, launched_at_utc });
     turn.saveInterrupt({ requested_at_utc: launched_at_utc, requested_by: "gateway" });
-    expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "interrupted" });
+    expect(await settleTurn(fixture.settling, turn)).toMatchObject({ status: "interrupted" });
   });
 });
 
@@ -218,62 +218,62 @@ describe("turn directories", () => {
   test.each(["../up", "a/b", ".", "..", "", "a\\b", "a\u0000b", "x".repeat(101), "-dash"])(
     "%j is no turn id",
     (turnId) => {
-      using lab = setup();
-      expect(lab.turns.find(turnId)).toBeNull();
-      expect(() => lab.turns.create(lab.request({ turn_id: turnId }))).toThrow("turn_id");
+      using fixture = setup();
+      expect(fixture.turns.find(turnId)).toBeNull();
+      expect(() => fixture.turns.create(fixture.request({ turn_id: turnId }))).toThrow("turn_id");
     },
   );
 
   test("a turn is made once, and the newest come first", () => {
-    using lab = setup();
+    using fixture = setup();
     for (const index of [1, 2, 3]) {
-      lab.turns.create(lab.request({ turn_id: `turn-${index}`, turn_index: index }));
+      fixture.turns.create(fixture.request({ turn_id: `turn-${index}`, turn_index: index }));
     }
-    expect(() => lab.turns.create(lab.request({ turn_id: "turn-2" }))).toThrow("exists");
-    expect(lab.turns.list(2).map((turn) => turn.turnId)).toEqual(["turn-3", "turn-2"]);
-    const [newest] = lab.turns.list(1);
-    expect(newest && toTurnStatus(lab.files, newest)).toMatchObject({ status: "active", turn_index: 3 });
+    expect(() => fixture.turns.create(fixture.request({ turn_id: "turn-2" }))).toThrow("exists");
+    expect(fixture.turns.list(2).map((turn) => turn.turnId)).toEqual(["turn-3", "turn-2"]);
+    const [newest] = fixture.turns.list(1);
+    expect(newest && toTurnStatus(fixture.files, newest)).toMatchObject({ status: "active", turn_index: 3 });
   });
 
   test("events are read in pages, past lines that are none of ours", async () => {
-    using lab = setup();
-    const turn = lab.turns.create(lab.request({ prompt: "one two three" }));
-    await lab.bridge.run(turn.paths.folder);
-    lab.files.append("test", turn.paths.events, "no event\n");
-    const all = lab.reader.events("turn-1", 0)?.toArray() ?? [];
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request({ prompt: "one two three" }));
+    await fixture.bridge.run(turn.paths.folder);
+    fixture.files.append("test", turn.paths.events, "no event\n");
+    const all = fixture.reader.events("turn-1", 0)?.toArray() ?? [];
     expect(all.length).toBeGreaterThan(4);
-    expect(lab.reader.events("turn-1", 2)?.take(2).toArray()).toEqual(all.slice(2, 4));
-    expect(lab.reader.events("turn-2", 0)).toBeNull();
+    expect(fixture.reader.events("turn-1", 2)?.take(2).toArray()).toEqual(all.slice(2, 4));
+    expect(fixture.reader.events("turn-2", 0)).toBeNull();
   });
 });
 
 test("a tool that closes its input at once, with a large prompt, ends its turn as it says", async () => {
-  using lab = setup();
+  using fixture = setup();
   const says = 'exec <&-; echo \'{"type":"end","status":"success"}\'';
   const prompt = "x".repeat(8 * 1024 * 1024);
-  const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
-  await lab.bridge.run(turn.paths.folder);
+  const turn = fixture.turns.create(fixture.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
+  await fixture.bridge.run(turn.paths.folder);
   expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
 });
 
 test("a verdict on a line of 20 MB is read by the bridge, and once more by who settles", async () => {
-  using lab = setup();
+  using fixture = setup();
   const script = `process.stdout.write(JSON.stringify({ type: "end", text: "x".repeat(20_000_000), status: "success" }) + "\\n")`;
-  const turn = lab.turns.create(lab.request({ args: ["-e", script, "--"] }));
-  await lab.bridge.run(turn.paths.folder);
+  const turn = fixture.turns.create(fixture.request({ args: ["-e", script, "--"] }));
+  await fixture.bridge.run(turn.paths.folder);
   expect(turn.result()).toMatchObject({ status: "completed", completion_source: "terminal_event" });
-  expect(lab.files.stat(turn.paths.stdout)?.size).toBeGreaterThan(20_000_000);
-  lab.files.removeFile("test", turn.paths.result);
+  expect(fixture.files.stat(turn.paths.stdout)?.size).toBeGreaterThan(20_000_000);
+  fixture.files.removeFile("test", turn.paths.result);
   const dead = { runner_pid: 2 ** 22 + 1, runner_start: "1", child_pid: null, child_start: null };
   turn.saveProcess({ ...dead, launched_at_utc: "2026-01-01T00:00:00.000+00:00" });
-  expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });
+  expect(await settleTurn(fixture.settling, turn)).toMatchObject({ status: "completed" });
 });
 
 test("a prompt of 8 MB reaches the tool whole", async () => {
-  using lab = setup();
+  using fixture = setup();
   const says = 'printf \'{"type":"answer","text":"%s"}\\n{"type":"end","status":"success"}\\n\' $(wc -c)';
   const prompt = "x".repeat(8 * 1024 * 1024);
-  const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
-  await lab.bridge.run(turn.paths.folder);
+  const turn = fixture.turns.create(fixture.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
+  await fixture.bridge.run(turn.paths.folder);
   expect(turn.result()?.history_summary).toBe(String(prompt.length));
 });

@@ -7,14 +7,14 @@ import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts"
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
-import { createMailRootLab, type MailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { until } from "../../support/until.ts";
 
 /** Mail between the roots of two hosts on a real disk, over a way that the test holds in its hands. */
 
 type Sent = { to: string; id: string; message: HostMail | HostMailReceipt };
 
-let lab: MailRootLab;
+let fixture: MailRootFixture;
 let carrier: MailCarrier;
 let sent: Sent[];
 let refusal: Error | null;
@@ -23,7 +23,7 @@ let ann: Mailbox;
 /** Folders that a host has joined, as its state folder has them. */
 let joinedRoots: Set<string>;
 
-function carrierOf(at: MailRootLab, host: string): MailCarrier {
+function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const { deps } = at;
   return createMailCarrier({
     clock: { ...deps.clock, nowMs: () => nowMs },
@@ -41,17 +41,17 @@ function carrierOf(at: MailRootLab, host: string): MailCarrier {
 }
 
 beforeEach(() => {
-  lab = createMailRootLab();
+  fixture = createMailRootFixture();
   sent = [];
   refusal = null;
   nowMs = Date.now();
   joinedRoots = new Set();
-  ann = lab.mailbox("ann");
-  carrier = carrierOf(lab, "build-1");
+  ann = fixture.mailbox("ann");
+  carrier = carrierOf(fixture, "build-1");
 });
 afterEach(async () => {
   await carrier.stop();
-  lab[Symbol.dispose]();
+  fixture[Symbol.dispose]();
 });
 
 const draft = (to: string, subject: string, body = "text") => ({
@@ -124,18 +124,18 @@ describe("mail to another host", () => {
     refusal = new Error("no server");
     await ann.send(draft("bob@build-2", "Kept"));
     await carrier.stop();
-    lab.root.catalog.store.write("sql:test", (db) => void db.run(sql`DROP TABLE recipients`));
-    lab.root.close();
-    await repairMailRoot(lab.deps, lab.path, { cleanupStaging: false, quarantineStaging: false });
+    fixture.root.catalog.store.write("sql:test", (db) => void db.run(sql`DROP TABLE recipients`));
+    fixture.root.close();
+    await repairMailRoot(fixture.deps, fixture.path, { cleanupStaging: false, quarantineStaging: false });
     refusal = null;
-    carrier = carrierOf(lab, "build-1");
+    carrier = carrierOf(fixture, "build-1");
     carrier.start();
     await until("it", () => sent.length === 1);
     expect(mails()).toMatchObject([{ subject: "Kept", deliver_to: ["bob"] }]);
   });
 
   test("that came with the folder is not sent: a cloned repository writes to nobody", async () => {
-    const outbox = openHostOutbox(lab.root.catalog);
+    const outbox = openHostOutbox(fixture.root.catalog);
     outbox.joinAs("build-1");
     await ann.send(draft("bob@build-2", "Planted"));
     for (const [messageId, at] of [
@@ -204,8 +204,8 @@ describe("mail from another host", () => {
 
   test("that was cut off by a crash between its file and its commit is delivered when it comes again", async () => {
     await carrier.receive("build-2", message());
-    const [day] = lab.deps.files.list(`${lab.path}/messages`);
-    const file = `${lab.path}/messages/${day}/${id("b")}.md`;
+    const [day] = fixture.deps.files.list(`${fixture.path}/messages`);
+    const file = `${fixture.path}/messages/${day}/${id("b")}.md`;
     await Bun.write(file, "left by a crash");
     await carrier.receive("build-2", message({ message_id: id("b"), subject: "Again" }));
     expect((await inbox(ann)).map(({ subject }) => subject)).toContain("Again");

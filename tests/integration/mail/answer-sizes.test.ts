@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createJmapMailbox } from "../../../src/services/mail/jmap/mailbox.ts";
 import type { Mail, Mailbox, MailQuery } from "../../../src/services/mail/mailbox.ts";
 import { createSystem } from "../../../src/system/system.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 import { startScriptedJmap } from "../../support/scripted-jmap.ts";
 import * as recorded from "../../unit/mail/jmap/recorded.ts";
@@ -24,9 +24,9 @@ const sizes = (pages: Mail[][]) => pages.map((page) => page.length);
 
 describe("a mailbox on the file system", () => {
   test("with bodies: a page ends at 8 MiB, a longer message is one by itself, and none is left out", async () => {
-    using lab = createMailRootLab();
-    const ann = lab.mailbox("ann");
-    const bob = lab.mailbox("bob");
+    using fixture = createMailRootFixture();
+    const ann = fixture.mailbox("ann");
+    const bob = fixture.mailbox("bob");
     const bodies = [3, 3, 1, 8, 3, 4].map((size, nth) => String(nth).repeat(size * mebibyte));
     for (const body of bodies) await ann.send(draft("bob", "long", { body }));
     const pages = await pagesOf(bob, { includeBody: true });
@@ -39,17 +39,17 @@ describe("a mailbox on the file system", () => {
   });
 
   test("characters that JSON escapes count as what they become", async () => {
-    using lab = createMailRootLab();
-    const ann = lab.mailbox("ann");
-    const bob = lab.mailbox("bob");
+    using fixture = createMailRootFixture();
+    const ann = fixture.mailbox("ann");
+    const bob = fixture.mailbox("bob");
     for (let nth = 0; nth < 3; nth++) await ann.send(draft("bob", "s", { body: "\u0001".repeat(mebibyte) }));
     expect(sizes(await pagesOf(bob, { includeBody: true }))).toEqual([1, 1, 1]);
   });
 
   test("a change of many long messages answers with all of them, and with 8 MiB of their texts", async () => {
-    using lab = createMailRootLab();
-    const ann = lab.mailbox("ann");
-    const bob = lab.mailbox("bob");
+    using fixture = createMailRootFixture();
+    const ann = fixture.mailbox("ann");
+    const bob = fixture.mailbox("bob");
     for (let nth = 0; nth < 4; nth++) await ann.send(draft("bob", "s", { body: "b".repeat(3 * mebibyte) }));
     const refs = (await bob.list(everything)).messages.map((one) => one.message_ref);
     const changed = await bob.mark(refs, { read: true });
@@ -65,7 +65,7 @@ describe("a mailbox on the file system", () => {
 });
 
 test("a mailbox on a JMAP server: 24 bodies of 1 MiB are four pages, none left out", async () => {
-  await using lab = startScriptedJmap();
+  await using fixture = startScriptedJmap();
   const value = `${"j".repeat(mebibyte)}\n`;
   const mails = Array.from({ length: 24 }, (_, nth) => ({
     ...recorded.email,
@@ -75,14 +75,14 @@ test("a mailbox on a JMAP server: 24 bodies of 1 MiB are four pages, none left o
   }));
   const asked: string[][] = [];
   let queried: string[] = [];
-  lab.answers["Email/query"] = ({ filter, limit }) => {
+  fixture.answers["Email/query"] = ({ filter, limit }) => {
     const conditions = (filter as { conditions: { before?: string }[] }).conditions;
     const before = conditions.find((one) => one.before !== undefined)?.before ?? "9";
     queried = mails.filter((one) => one.receivedAt.replace("Z", ".000Z") < before).map(({ id }) => id);
     queried = queried.slice(0, Number(limit));
     return { ids: queried };
   };
-  lab.answers["Email/get"] = ({ ids }) => {
+  fixture.answers["Email/get"] = ({ ids }) => {
     const wanted = (ids as string[] | undefined) ?? queried;
     asked.push(wanted);
     const whole = wanted.length === 1;
@@ -94,10 +94,10 @@ test("a mailbox on a JMAP server: 24 bodies of 1 MiB are four pages, none left o
       }));
     return { state: "1", list };
   };
-  lab.answers["Mailbox/get"] = () => ({ list: recorded.boxes });
+  fixture.answers["Mailbox/get"] = () => ({ list: recorded.boxes });
   const { clock, ids, files } = createSystem();
   const mailbox = createJmapMailbox({
-    ...{ client: lab.client, clock, ids, files },
+    ...{ client: fixture.client, clock, ids, files },
     ...{ address: "ada@svc.localhost", principalId: "SVC-ada" },
   });
   const pages = await pagesOf(mailbox, { includeBody: true });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createFolderWatch, type FolderWatch } from "../../../src/system/watch.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 import { until } from "../../support/until.ts";
 
@@ -15,8 +15,8 @@ test("a mailbox notifies of what comes into its inbox, and not for what its owne
         listener(name);
       }),
   };
-  using lab = createMailRootLab({ system: { watch } });
-  const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+  using fixture = createMailRootFixture({ system: { watch } });
+  const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
   let rings = 0;
   ben.onArrival(() => {
     rings += 1;
@@ -34,11 +34,11 @@ test("a mailbox notifies of what comes into its inbox, and not for what its owne
 
 test("a doorbell that cannot trigger is reported once, the mail is delivered, and a doorbell that works again is quiet", async () => {
   const faults: string[] = [];
-  using lab = createMailRootLab({ onFault: (what) => void faults.push(what) });
-  const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+  using fixture = createMailRootFixture({ onFault: (what) => void faults.push(what) });
+  const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
   await ben.list(everything);
-  const inboxFolder = lab.scratch.path("mailbox/mailboxes/ben@svc.localhost/inbox");
-  const away = lab.scratch.path("away");
+  const inboxFolder = fixture.scratch.path("mailbox/mailboxes/ben@svc.localhost/inbox");
+  const away = fixture.scratch.path("away");
   renameSync(inboxFolder, away);
   writeFileSync(inboxFolder, "no folder");
   const send = (subject: string) =>

@@ -6,23 +6,23 @@ import { createMailBinding, isOutOfReach } from "../../../src/services/mail/bind
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { createFilesystemOpener } from "../../../src/services/mail/openers.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 
 function setup() {
-  const lab = createMailRootLab();
-  lab.mailbox("worker");
+  const fixture = createMailRootFixture();
+  fixture.mailbox("worker");
   const facts: { binding: MailboxBinding } = {
     binding: {
       ...{ transport: "filesystem", principal_id: "SVC-worker", address: "worker@svc.localhost" },
-      ...{ bindings_version: "1", filesystem_root: lab.path },
+      ...{ bindings_version: "1", filesystem_root: fixture.path },
     },
   };
   const binding = createMailBinding({
     readBinding: () => facts.binding,
     openers: {
       filesystem: createFilesystemOpener({
-        files: lab.deps.files,
-        openRoot: (root) => openMailRoot(lab.deps, root),
+        files: fixture.deps.files,
+        openRoot: (root) => openMailRoot(fixture.deps, root),
       }),
     },
     clock: createFakeClock(),
@@ -35,10 +35,10 @@ function setup() {
     }
   };
   return {
-    ...{ lab, facts, binding, caught },
+    ...{ fixture, facts, binding, caught },
     [Symbol.dispose]() {
       binding.close();
-      lab[Symbol.dispose]();
+      fixture[Symbol.dispose]();
     },
   };
 }
@@ -47,13 +47,13 @@ describe("a binding to a mailbox on the file system", () => {
   test("can be acted on while its address is registered for its principal", () => {
     using at = setup();
     expect(at.binding.supported()).toEqual({ supported: true, error: null });
-    at.lab.root.registrations.deregister({ address: "worker@svc.localhost", mode: "deactivate" });
+    at.fixture.root.registrations.deregister({ address: "worker@svc.localhost", mode: "deactivate" });
     expect(at.caught()).toMatchObject({
       reason: "unsupported",
       message: expect.stringContaining("mailbox register"),
     });
     expect(isOutOfReach(at.caught())).toBe(false);
-    at.lab.mailbox("worker");
+    at.fixture.mailbox("worker");
     expect(at.binding.supported().supported).toBe(true);
     at.facts.binding = { ...at.facts.binding, principal_id: "SVC-other" };
     expect(at.caught()).toMatchObject({ message: expect.stringContaining("belongs to SVC-worker") });
@@ -61,21 +61,21 @@ describe("a binding to a mailbox on the file system", () => {
 
   test("is out of reach where the root is not there, and works once it is back", () => {
     using at = setup();
-    renameSync(at.lab.path, `${at.lab.path}-away`);
+    renameSync(at.fixture.path, `${at.fixture.path}-away`);
     expect(at.caught()).toMatchObject({
       reason: "unsupported",
       message: expect.stringContaining("no mailbox root"),
     });
     expect(isOutOfReach(at.caught())).toBe(true);
-    renameSync(`${at.lab.path}-away`, at.lab.path);
+    renameSync(`${at.fixture.path}-away`, at.fixture.path);
     expect(at.binding.supported().supported).toBe(true);
   });
 
   test("reports a broken carrier as what it is", () => {
     using at = setup();
     for (const name of ["index.sqlite-wal", "index.sqlite-shm"])
-      rmSync(join(at.lab.path, name), { force: true });
-    writeFileSync(join(at.lab.path, "index.sqlite"), "this is no database at all ".repeat(1000));
+      rmSync(join(at.fixture.path, name), { force: true });
+    writeFileSync(join(at.fixture.path, "index.sqlite"), "this is no database at all ".repeat(1000));
     expect(at.caught()).toMatchObject({ reason: "transport_failed" });
   });
 

@@ -8,13 +8,13 @@ import * as recorded from "../../unit/mail/jmap/recorded.ts";
 const inboxId = "j11ylcs62n2iyc5fme2qmqg3";
 
 /** `count` messages, many of one second, newest first; the server gives at most `most` at a time. */
-function holding(lab: ScriptedJmap, count: number, most: number): string[] {
+function holding(fixture: ScriptedJmap, count: number, most: number): string[] {
   const mails = Array.from({ length: count }, (_, nth) => {
     const second = String(59 - Math.floor(nth / 290)).padStart(2, "0");
     return { ...recorded.email, id: `M${nth}`, receivedAt: `2026-11-21T08:53:${second}Z` };
   });
   let queried: string[] = [];
-  lab.answers["Email/query"] = ({ filter, limit, position }) => {
+  fixture.answers["Email/query"] = ({ filter, limit, position }) => {
     const conditions = (filter as { conditions: { before?: string }[] }).conditions;
     const before = conditions.find((one) => one.before !== undefined)?.before ?? "9";
     const found = mails.filter((one) => one.receivedAt.replace("Z", ".000Z") < before);
@@ -22,12 +22,12 @@ function holding(lab: ScriptedJmap, count: number, most: number): string[] {
     queried = found.slice(from, from + Math.min(Number(limit), most)).map(({ id }) => id);
     return { ids: queried, ...(Number(limit) > most ? { limit: most } : {}) };
   };
-  lab.answers["Email/get"] = () => ({
+  fixture.answers["Email/get"] = () => ({
     state: "1",
     // A server may tell them in any order.
     list: mails.filter(({ id }) => queried.includes(id)).reverse(),
   });
-  lab.answers["Mailbox/get"] = () => ({ list: recorded.boxes });
+  fixture.answers["Mailbox/get"] = () => ({ list: recorded.boxes });
   return mails.map(({ id }) => `jmap:${id}`);
 }
 
@@ -44,24 +44,24 @@ function open({ client }: ScriptedJmap) {
 }
 
 test("a box of many messages is listed whole, each once, in order", async () => {
-  await using lab = startScriptedJmap();
-  const refs = holding(lab, 1000, Number.POSITIVE_INFINITY);
-  const { messages, nextCursor } = await open(lab).list(everything);
+  await using fixture = startScriptedJmap();
+  const refs = holding(fixture, 1000, Number.POSITIVE_INFINITY);
+  const { messages, nextCursor } = await open(fixture).list(everything);
   expect(messages.map((one) => one.message_ref)).toEqual(refs);
   expect(nextCursor).toBeNull();
 });
 
 test("a server that gives fewer at a time than it is asked for is asked on", async () => {
-  await using lab = startScriptedJmap();
-  const refs = holding(lab, 700, 50);
-  const { messages } = await open(lab).list(everything);
+  await using fixture = startScriptedJmap();
+  const refs = holding(fixture, 700, 50);
+  const { messages } = await open(fixture).list(everything);
   expect(messages.map((one) => one.message_ref)).toEqual(refs);
 });
 
 test("pages of any size join without a gap, also within one second", async () => {
-  await using lab = startScriptedJmap();
-  const refs = holding(lab, 700, Number.POSITIVE_INFINITY);
-  const mailbox = open(lab);
+  await using fixture = startScriptedJmap();
+  const refs = holding(fixture, 700, Number.POSITIVE_INFINITY);
+  const mailbox = open(fixture);
   for (const limit of [1000, 300, 97]) {
     const told: string[] = [];
     let cursor: string | null = null;
@@ -76,13 +76,13 @@ test("pages of any size join without a gap, also within one second", async () =>
 });
 
 test("a list asks for the box by its role, and again when that is another box by now", async () => {
-  await using lab = startScriptedJmap();
-  const refs = holding(lab, 3, 10);
-  const mailbox = open(lab);
+  await using fixture = startScriptedJmap();
+  const refs = holding(fixture, 3, 10);
+  const mailbox = open(fixture);
   expect((await mailbox.list(everything)).messages.map((one) => one.message_ref)).toEqual(refs);
   const boxes = recorded.boxes.map((one) => (one.id === inboxId ? { ...one, id: "new" } : one));
-  lab.answers["Mailbox/get"] = () => ({ list: boxes });
-  lab.calls.length = 0;
+  fixture.answers["Mailbox/get"] = () => ({ list: boxes });
+  fixture.calls.length = 0;
   await mailbox.list(everything);
-  expect(lab.calls.filter((name) => name === "Email/query")).toHaveLength(2);
+  expect(fixture.calls.filter((name) => name === "Email/query")).toHaveLength(2);
 });

@@ -33,14 +33,14 @@ function submissionOf({ client }: ScriptedJmap) {
 }
 
 /** A server that takes a draft and says `submitted` to its submission. */
-function takingDrafts(lab: ScriptedJmap, submitted: object | object[]): Record<string, unknown>[] {
+function takingDrafts(fixture: ScriptedJmap, submitted: object | object[]): Record<string, unknown>[] {
   const sets: Record<string, unknown>[] = [];
-  lab.answers["Email/set"] = (args) => {
+  fixture.answers["Email/set"] = (args) => {
     sets.push(args);
     return "create" in args ? { created: { draft: { id: "M1" } } } : { destroyed: ["M1"] };
   };
-  lab.answers["EmailSubmission/set"] = () => submitted as never;
-  lab.answers["Email/get"] = () => ({
+  fixture.answers["EmailSubmission/set"] = () => submitted as never;
+  fixture.answers["Email/get"] = () => ({
     state: "1",
     list: [{ ...recorded.email, id: "M1", mailboxIds: { [sentId]: true } }],
   });
@@ -49,21 +49,21 @@ function takingDrafts(lab: ScriptedJmap, submitted: object | object[]): Record<s
 
 describe("a JMAP server that fails", () => {
   test("is read once more when it is overloaded, and written to only once", async () => {
-    await using lab = startScriptedJmap();
-    lab.answers["Email/get"] = () => ({ state: "7", list: [] });
+    await using fixture = startScriptedJmap();
+    fixture.answers["Email/get"] = () => ({ state: "7", list: [] });
     let turnedAway = 0;
-    lab.beforeCall = () => (turnedAway++ < 2 ? new Response("", { status: 503 }) : null);
-    const answers = await lab.client.call(state, { safe: true });
+    fixture.beforeCall = () => (turnedAway++ < 2 ? new Response("", { status: 503 }) : null);
+    const answers = await fixture.client.call(state, { safe: true });
     expect([answers.of(EmailState, "Email/get", "s").state, turnedAway]).toEqual(["7", 3]);
     turnedAway = 0;
-    const error = await failure(lab.client.call(state, { safe: false }));
+    const error = await failure(fixture.client.call(state, { safe: false }));
     expect([error.reason, error.data?.["reached"], turnedAway]).toEqual(["transport_failed", true, 1]);
   });
 
   test("by silence is given up in time", async () => {
-    await using lab = startScriptedJmap({ timeoutMs: 100 });
-    lab.beforeCall = () => new Promise<Response>(() => {});
-    const error = await failure(lab.client.call(state, { safe: true }));
+    await using fixture = startScriptedJmap({ timeoutMs: 100 });
+    fixture.beforeCall = () => new Promise<Response>(() => {});
+    const error = await failure(fixture.client.call(state, { safe: true }));
     expect([error.reason, error.message]).toEqual([
       "transport_failed",
       expect.stringContaining("no answer within 100 ms"),
@@ -71,10 +71,10 @@ describe("a JMAP server that fails", () => {
   });
 
   test("by nonsense, an error page or the wrong login is a failure of the transport that keeps the password", async () => {
-    await using lab = startScriptedJmap();
+    await using fixture = startScriptedJmap();
     for (const body of ["<html>", "[]", '{"methodResponses": 1}', '{"methodResponses": []}']) {
-      lab.beforeCall = () => new Response(body);
-      const work = lab.client
+      fixture.beforeCall = () => new Response(body);
+      const work = fixture.client
         .call(state, { safe: true })
         .then((found) => found.of(EmailState, "Email/get", "s"));
       expect((await failure(work)).reason).toBe("transport_failed");
@@ -82,7 +82,7 @@ describe("a JMAP server that fails", () => {
     await using other = startScriptedJmap({ session: { primaryAccounts: {} } });
     expect((await failure(other.client.session())).message).toContain("no mail account");
     const login = () => ({ identity: "ada", password: "not-the-secret" });
-    const wrong = createJmapClient({ clock: createClock(), url: lab.url, login });
+    const wrong = createJmapClient({ clock: createClock(), url: fixture.url, login });
     const error = await failure(wrong.session());
     expect(error.message).toContain("refuses the login");
     expect(JSON.stringify([error.message, error.data, String(error.cause)])).not.toContain("secret");
@@ -91,10 +91,10 @@ describe("a JMAP server that fails", () => {
 
 describe("a message that the server does not send", () => {
   test("is taken back, and the caller is given the reason", async () => {
-    await using lab = startScriptedJmap();
+    await using fixture = startScriptedJmap();
     const refused = { notCreated: { it: { type: "invalidRecipients", description: "who is that" } } };
-    const sets = takingDrafts(lab, refused);
-    const error = await failure(submissionOf(lab).send(message));
+    const sets = takingDrafts(fixture, refused);
+    const error = await failure(submissionOf(fixture).send(message));
     expect([error.reason, error.message]).toEqual([
       "invalid_request",
       "the message was not sent: invalidRecipients (who is that)",
@@ -104,29 +104,29 @@ describe("a message that the server does not send", () => {
   });
 
   test("never looks sent: it is a draft until the server took it", async () => {
-    await using lab = startScriptedJmap();
-    const sets = takingDrafts(lab, { error: { type: "serverFail" } });
-    const error = await failure(submissionOf(lab).send(message));
+    await using fixture = startScriptedJmap();
+    const sets = takingDrafts(fixture, { error: { type: "serverFail" } });
+    const error = await failure(submissionOf(fixture).send(message));
     expect(error.reason).toBe("transport_failed");
     expect(sets[0]?.["create"]).toMatchObject({ draft: { mailboxIds: { [draftsId]: true } } });
   });
 
   test("that cannot be made is refused before anything is submitted", async () => {
-    await using lab = startScriptedJmap();
-    lab.answers["Email/set"] = () => ({ notCreated: { draft: { type: "tooLarge" } } });
-    lab.answers["EmailSubmission/set"] = () => ({ notCreated: { it: { type: "invalidProperties" } } });
-    const error = await failure(submissionOf(lab).send(message));
+    await using fixture = startScriptedJmap();
+    fixture.answers["Email/set"] = () => ({ notCreated: { draft: { type: "tooLarge" } } });
+    fixture.answers["EmailSubmission/set"] = () => ({ notCreated: { it: { type: "invalidProperties" } } });
+    const error = await failure(submissionOf(fixture).send(message));
     expect([error.reason, error.message]).toEqual([
       "invalid_request",
       expect.stringContaining("nothing was sent"),
     ]);
-    expect(lab.calls).not.toContain("Email/query");
+    expect(fixture.calls).not.toContain("Email/query");
   });
 
   test("but stays in drafts although it was sent is filed", async () => {
-    await using lab = startScriptedJmap();
-    const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
-    const { email } = await submissionOf(lab).send(message);
+    await using fixture = startScriptedJmap();
+    const sets = takingDrafts(fixture, { created: { it: { id: "S1" } } });
+    const { email } = await submissionOf(fixture).send(message);
     expect(email.mailboxIds).toEqual({ [sentId]: true });
     expect(sets[1]).toMatchObject({
       update: { M1: { [`mailboxIds/${sentId}`]: true, "keywords/$draft": null } },
@@ -134,36 +134,36 @@ describe("a message that the server does not send", () => {
   });
 
   test("whose answer is lost is found by its id, and is not sent a second time", async () => {
-    await using lab = startScriptedJmap();
-    const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
-    lab.answers["Email/query"] = () => ({ ids: ["M1"] });
+    await using fixture = startScriptedJmap();
+    const sets = takingDrafts(fixture, { created: { it: { id: "S1" } } });
+    fixture.answers["Email/query"] = () => ({ ids: ["M1"] });
     let posts = 0;
     // Boxes and identity are read before; the third request is the one that sends.
-    lab.beforeCall = () => (++posts === 3 ? Response.json({}, { status: 500 }) : null);
-    const { email } = await submissionOf(lab).send(message);
+    fixture.beforeCall = () => (++posts === 3 ? Response.json({}, { status: 500 }) : null);
+    const { email } = await submissionOf(fixture).send(message);
     expect([email.id, sets]).toEqual(["M1", []]);
   });
 });
 
 test("a message whose fate is not known is not handed to somebody else to send", async () => {
-  await using lab = startScriptedJmap();
-  const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
-  const submission = submissionOf(lab);
+  await using fixture = startScriptedJmap();
+  const sets = takingDrafts(fixture, { created: { it: { id: "S1" } } });
+  const submission = submissionOf(fixture);
   let posts = 0;
-  lab.beforeCall = () => (++posts >= 3 ? Response.json({}, { status: 500 }) : null);
+  fixture.beforeCall = () => (++posts >= 3 ? Response.json({}, { status: 500 }) : null);
   const error = await failure(submission.send(message));
   expect([error.reason, error.message]).toEqual(["transport_failed", expect.stringContaining("not known")]);
   expect(isOutOfReach(error)).toBe(false);
   // The server works again, and it turns out that it holds the message as a draft: that one is sent.
-  lab.beforeCall = () => null;
-  lab.answers["Email/query"] = () => ({ ids: ["M1"] });
-  lab.answers["Email/get"] = () => ({
+  fixture.beforeCall = () => null;
+  fixture.answers["Email/query"] = () => ({ ids: ["M1"] });
+  fixture.answers["Email/get"] = () => ({
     state: "1",
     list: [{ ...recorded.email, id: "M1", mailboxIds: { [draftsId]: true } }],
   });
   await submission.send(message);
   expect(sets.filter((one) => "create" in one)).toEqual([]);
-  expect(lab.calls.filter((name) => name === "EmailSubmission/set")).toHaveLength(1);
+  expect(fixture.calls.filter((name) => name === "EmailSubmission/set")).toHaveLength(1);
 });
 
 test("a server that is not there did nothing", async () => {
@@ -179,11 +179,11 @@ test("a server that is not there did nothing", async () => {
 
 describe("the doorbell", () => {
   test("notifies by the server's stream, and once more whenever the stream begins again", async () => {
-    await using lab = startScriptedJmap();
+    await using fixture = startScriptedJmap();
     const streams: ReadableStreamDefaultController<Uint8Array>[] = [];
     const bytes = new TextEncoder();
     const say = (text: string) => streams.at(-1)?.enqueue(bytes.encode(text));
-    lab.events = () =>
+    fixture.events = () =>
       new Response(
         new ReadableStream({
           start(controller) {
@@ -198,7 +198,7 @@ describe("the doorbell", () => {
       );
     let rings = 0;
     const end = watchArrivals({
-      client: lab.client,
+      client: fixture.client,
       clock: createClock(),
       pollMs: 60_000,
       notify: () => rings++,
@@ -215,18 +215,18 @@ describe("the doorbell", () => {
   });
 
   test("notifies by looking where nothing is pushed, for new mail only", async () => {
-    await using lab = startScriptedJmap();
+    await using fixture = startScriptedJmap();
     let mail: string[] = [];
     let number = 1;
-    lab.answers["Email/get"] = () => ({ state: "1", list: [] });
-    lab.answers["Email/changes"] = () => {
+    fixture.answers["Email/get"] = () => ({ state: "1", list: [] });
+    fixture.answers["Email/changes"] = () => {
       const created = mail;
       mail = [];
       return { newState: String(++number), hasMoreChanges: false, created };
     };
     let rings = 0;
     const end = watchArrivals({
-      client: lab.client,
+      client: fixture.client,
       clock: createClock(),
       pollMs: 20,
       notify: () => rings++,

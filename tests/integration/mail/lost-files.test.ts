@@ -5,7 +5,7 @@ import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts"
 import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
 import { eligibleMail, runCycle } from "../../../src/services/notifier/cycle.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
 const noMemory = {
@@ -15,16 +15,16 @@ const noMemory = {
 
 /** Ben has two messages, and the file of one, `lost`, was taken away by somebody. */
 async function setup() {
-  const lab = createMailRootLab();
-  const ada = lab.mailbox("ada");
-  const ben = lab.mailbox("ben");
+  const fixture = createMailRootFixture();
+  const ada = fixture.mailbox("ada");
+  const ben = fixture.mailbox("ben");
   const kept = await ada.send(draft("ben", "kept"));
   const lost = await ada.send(draft("ben", "lost"));
   await ben.list(everything);
   const id = lost.message_ref.replace("filesystem:", "");
-  const [day = ""] = readdirSync(join(lab.path, "messages"));
-  rmSync(join(lab.path, "messages", day, `${id}.md`));
-  return { lab, ben, kept, lost, id, [Symbol.dispose]: () => lab[Symbol.dispose]() };
+  const [day = ""] = readdirSync(join(fixture.path, "messages"));
+  rmSync(join(fixture.path, "messages", day, `${id}.md`));
+  return { fixture, ben, kept, lost, id, [Symbol.dispose]: () => fixture[Symbol.dispose]() };
 }
 
 test("a message whose file is lost can be put away and hides no other mail", async () => {
@@ -51,9 +51,9 @@ test.each(spoilt)(
   "a message whose file is $id is not shown with an empty or foreign body",
   async ({ spoil }) => {
     using has = await setup();
-    const [day = ""] = readdirSync(join(has.lab.path, "messages"));
+    const [day = ""] = readdirSync(join(has.fixture.path, "messages"));
     const id = has.kept.message_ref.replace("filesystem:", "");
-    spoil(join(has.lab.path, "messages", day, `${id}.md`));
+    spoil(join(has.fixture.path, "messages", day, `${id}.md`));
     const page = await has.ben.list({ ...everything, includeBody: true });
     expect(page.messages.map((one) => [one.subject, one.body_text])).toEqual([
       ["lost", null],
@@ -102,9 +102,9 @@ test("a message whose file is lost wakes nobody, and the poll says that it was l
 test("a repair reports a message of which only the state of a mailbox is left", async () => {
   using has = await setup();
   for (const ending of ["", "-wal", "-shm"])
-    rmSync(join(has.lab.path, `index.sqlite${ending}`), { force: true });
+    rmSync(join(has.fixture.path, `index.sqlite${ending}`), { force: true });
   const options = { cleanupStaging: true, quarantineStaging: true };
-  const report = await repairMailRoot(has.lab.deps, has.lab.path, options);
+  const report = await repairMailRoot(has.fixture.deps, has.fixture.path, options);
   const told = report.findings.filter(({ path }) => path.endsWith(`${has.id}.md`));
   expect(told.map(({ problem }) => problem)).toContain("the file of this message is missing");
 });

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
 /** Ben has archived a message, moved one, read one, sent one, and one is new; 60 more fill his archive. */
 async function setup() {
   const mended: string[] = [];
-  const lab = createMailRootLab({ onMended: (what) => void mended.push(what) });
-  const ada = lab.mailbox("ada");
-  const ben = lab.mailbox("ben");
+  const fixture = createMailRootFixture({ onMended: (what) => void mended.push(what) });
+  const ada = fixture.mailbox("ada");
+  const ben = fixture.mailbox("ben");
   for (let nth = 0; nth < 60; nth++) await ada.send(draft("ben", `old ${nth}`));
   await ben.archive((await ben.list(everything)).messages.map((one) => one.message_ref));
   for (const subject of ["moved", "read", "new"]) await ada.send(draft("ben", subject));
@@ -17,9 +17,9 @@ async function setup() {
   const refs = new Map((await ben.list(everything)).messages.map((one) => [one.subject, one.message_ref]));
   await ben.move([refs.get("moved") ?? ""], "later");
   await ben.read(refs.get("read") ?? "");
-  const folder = join(lab.path, "mailboxes", ben.address);
+  const folder = join(fixture.path, "mailboxes", ben.address);
   return {
-    ...{ lab, ben, mended },
+    ...{ fixture, ben, mended },
     lose() {
       for (const ending of ["", "-wal", "-shm"])
         rmSync(join(folder, `mailbox.sqlite${ending}`), { force: true });
@@ -35,7 +35,7 @@ async function setup() {
         archived: (await subjects("archive")).length,
       };
     },
-    [Symbol.dispose]: () => lab[Symbol.dispose](),
+    [Symbol.dispose]: () => fixture[Symbol.dispose](),
   };
 }
 
@@ -63,7 +63,7 @@ describe("a mailbox.sqlite that is lost", () => {
     using has = await setup();
     has.ben.close();
     has.lose();
-    const again = has.lab
+    const again = has.fixture
       .reopen()
       .openMailbox({ address: has.ben.address, principalId: has.ben.principalId });
     expect(await has.boxes(again)).toEqual(afterwards);
@@ -73,7 +73,7 @@ describe("a mailbox.sqlite that is lost", () => {
 
   test("a mailbox that is new, and one that was opened never before, have lost nothing", async () => {
     using has = await setup();
-    const carl = has.lab.mailbox("carl");
+    const carl = has.fixture.mailbox("carl");
     await has.ben.send(draft("carl", "first"));
     expect((await carl.list(everything)).messages).toHaveLength(1);
     expect(has.mended).toEqual([]);

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import { createPeopleMail } from "../../../src/services/attention/people-mail.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 
 const send = (from: Mailbox, to: string, subject: string) =>
   from.send({
@@ -13,13 +13,13 @@ const send = (from: Mailbox, to: string, subject: string) =>
   });
 
 test("unread mail of people and of the operator, with the agent that wrote it, until it is read", async () => {
-  using lab = createMailRootLab();
-  const { registrations } = lab.root;
+  using fixture = createMailRootFixture();
+  const { registrations } = fixture.root;
   registrations.register({
     ...{ address: "ann@svc.localhost", principalId: "SVC-ann", role: "person", mode: "safe" },
   });
-  const worker = lab.mailbox("worker");
-  const other = lab.mailbox("other");
+  const worker = fixture.mailbox("worker");
+  const other = fixture.mailbox("other");
   await send(worker, "ann", "done");
   await send(other, "ann", "and me");
   await send(other, "worker", "of agents");
@@ -33,17 +33,17 @@ test("unread mail of people and of the operator, with the agent that wrote it, u
 
   const record = {
     ...{ agent_id: "id-worker", agent_name: "worker" },
-    mailbox: { address: "worker@svc.localhost", filesystem_root: lab.path },
+    mailbox: { address: "worker@svc.localhost", filesystem_root: fixture.path },
   } as RegistryRecord;
   // The same folder by another path, and folders that are not there or cannot be used.
-  const linked = lab.scratch.path("linked");
-  symlinkSync(lab.path, linked);
+  const linked = fixture.scratch.path("linked");
+  symlinkSync(fixture.path, linked);
   const faults: string[] = [];
   const people = createPeopleMail({
-    files: lab.deps.files,
-    otherRoots: () => [linked, lab.scratch.path("absent"), dirname(lab.path)],
+    files: fixture.deps.files,
+    otherRoots: () => [linked, fixture.scratch.path("absent"), dirname(fixture.path)],
     records: () => [record],
-    openRoot: () => lab.reopen(),
+    openRoot: () => fixture.reopen(),
     onError: (what) => faults.push(what),
   });
   const listed = async () =>
@@ -60,7 +60,7 @@ test("unread mail of people and of the operator, with the agent that wrote it, u
   const done = (await people.unread()).find(({ subject }) => subject === "done");
   expect(JSON.stringify(done)).not.toContain("BODY");
 
-  const ann = lab.root.openMailbox({ address: "ann@svc.localhost", principalId: "SVC-ann" });
+  const ann = fixture.root.openMailbox({ address: "ann@svc.localhost", principalId: "SVC-ann" });
   await ann.peek(done?.messageRef ?? "");
   expect(await listed()).toHaveLength(3);
   await ann.read(done?.messageRef ?? "");
@@ -69,21 +69,21 @@ test("unread mail of people and of the operator, with the agent that wrote it, u
 });
 
 test("a folder that cannot be opened is reported, and the others are read", async () => {
-  using lab = createMailRootLab();
-  lab.root.registrations.register({
+  using fixture = createMailRootFixture();
+  fixture.root.registrations.register({
     ...{ address: "ann@svc.localhost", principalId: "SVC-ann", role: "person", mode: "safe" },
   });
-  await send(lab.mailbox("worker"), "ann", "done");
-  const broken = lab.scratch.path("broken");
+  await send(fixture.mailbox("worker"), "ann", "done");
+  const broken = fixture.scratch.path("broken");
   mkdirSync(broken);
   writeFileSync(`${broken}/index.sqlite`, "");
   const faults: string[] = [];
   const people = createPeopleMail({
-    files: lab.deps.files,
-    otherRoots: () => [broken, lab.path],
+    files: fixture.deps.files,
+    otherRoots: () => [broken, fixture.path],
     records: () => [],
     openRoot(root) {
-      if (root === lab.path) return lab.reopen();
+      if (root === fixture.path) return fixture.reopen();
       throw new Error("not ours");
     },
     onError: (what) => faults.push(what),

@@ -17,20 +17,20 @@ import { Value } from "@sinclair/typebox/value";
 import { RepairResult } from "../../../src/protocol/mailbox-admin.ts";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
-import { createMailRootLab, type MailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";
 
 const asked = { cleanupStaging: true, quarantineStaging: true };
 
-async function repair(lab: MailRootLab) {
-  const result = await repairMailRoot(lab.deps, lab.path, asked);
+async function repair(fixture: MailRootFixture) {
+  const result = await repairMailRoot(fixture.deps, fixture.path, asked);
   expect([...Value.Errors(RepairResult, result)]).toEqual([]);
   return result;
 }
 
 /** The mailboxes as a process sees them that comes afterwards. */
-function opener(lab: MailRootLab): (name: string) => Mailbox {
-  const root = lab.reopen();
+function opener(fixture: MailRootFixture): (name: string) => Mailbox {
+  const root = fixture.reopen();
   return (name) => root.openMailbox({ address: `${name}@svc.localhost`, principalId: `SVC-${name}` });
 }
 
@@ -51,18 +51,18 @@ function drop(path: string): void {
 }
 
 /** Everything that was written is in the files themselves. */
-function settle(lab: MailRootLab): void {
-  const mailboxes = join(lab.path, "mailboxes");
+function settle(fixture: MailRootFixture): void {
+  const mailboxes = join(fixture.path, "mailboxes");
   const states = readdirSync(mailboxes).map((name) => join(mailboxes, name, "mailbox.sqlite"));
-  for (const path of [join(lab.path, "index.sqlite"), ...states].filter((one) => existsSync(one))) {
+  for (const path of [join(fixture.path, "index.sqlite"), ...states].filter((one) => existsSync(one))) {
     const database = new Database(path);
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
     database.close();
   }
 }
 
-function canonicalOf(lab: MailRootLab, subject: string): string {
-  const folder = lab.scratch.path("mailbox/messages");
+function canonicalOf(fixture: MailRootFixture, subject: string): string {
+  const folder = fixture.scratch.path("mailbox/messages");
   for (const day of readdirSync(folder)) {
     for (const name of readdirSync(join(folder, day))) {
       const path = join(folder, day, name);
@@ -74,10 +74,10 @@ function canonicalOf(lab: MailRootLab, subject: string): string {
 
 describe("a repair of the index", () => {
   test("leaves a root that is in order as it is", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
-    const result = await repair(lab);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    const result = await repair(fixture);
     expect(result).toMatchObject({
       ok: true,
       message_count: 8,
@@ -89,8 +89,8 @@ describe("a repair of the index", () => {
       findings: [],
     });
     expect(result.restored_state_count).toBe(result.projection_count);
-    expect(await viewOf(opener(lab))).toEqual(before);
-    expect(await repair(lab)).toEqual(result);
+    expect(await viewOf(opener(fixture))).toEqual(before);
+    expect(await repair(fixture)).toEqual(result);
   });
 
   const losses: { id: string; lose: (index: string) => void; backup: boolean }[] = [
@@ -100,60 +100,60 @@ describe("a repair of the index", () => {
     { id: "empty", lose: (index) => replace(index, ""), backup: true },
   ];
   test.each(losses)("that is $id brings back every message, flag and owner", async ({ lose, backup }) => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
-    settle(lab);
-    const index = join(lab.path, "index.sqlite");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    settle(fixture);
+    const index = join(fixture.path, "index.sqlite");
     lose(index);
     for (const ending of ["-wal", "-shm"]) rmSync(index + ending, { force: true });
-    const result = await repair(lab);
+    const result = await repair(fixture);
     expect(result.message_count).toBe(8);
     expect(result.backed_up_index_path !== null).toBe(backup);
     if (result.backed_up_index_path) expect(existsSync(result.backed_up_index_path)).toBe(true);
-    expect(await viewOf(opener(lab))).toEqual(before);
-    expect((await repair(lab)).findings.filter((one) => !one.problem.startsWith("its registration"))).toEqual(
-      [],
-    );
-    expect(await viewOf(opener(lab))).toEqual(before);
+    expect(await viewOf(opener(fixture))).toEqual(before);
+    expect(
+      (await repair(fixture)).findings.filter((one) => !one.problem.startsWith("its registration")),
+    ).toEqual([]);
+    expect(await viewOf(opener(fixture))).toEqual(before);
   });
 
   test("is noticed by a process that had the old one open", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const ann = lab.mailbox("ann");
-    drop(join(lab.path, "index.sqlite"));
-    await repair(lab);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const ann = fixture.mailbox("ann");
+    drop(join(fixture.path, "index.sqlite"));
+    await repair(fixture);
     const { message_ref } = await ann.send(draft("bob", "afterwards"));
-    expect((await opener(lab)("bob").peek(message_ref)).subject).toBe("afterwards");
+    expect((await opener(fixture)("bob").peek(message_ref)).subject).toBe("afterwards");
   });
 
   test("gives who has not looked yet what he was sent, unread, and leaves to the others what they have", async () => {
-    using lab = createMailRootLab();
-    const ann = lab.mailbox("ann");
-    lab.mailbox("bob");
+    using fixture = createMailRootFixture();
+    const ann = fixture.mailbox("ann");
+    fixture.mailbox("bob");
     await ann.send(draft("bob", "news", { cc: ["ann@svc.localhost"] }));
-    const inbox = lab.scratch.path("mailbox/mailboxes/bob@svc.localhost/inbox");
+    const inbox = fixture.scratch.path("mailbox/mailboxes/bob@svc.localhost/inbox");
     for (const name of readdirSync(inbox)) unlinkSync(join(inbox, name));
-    settle(lab);
-    drop(join(lab.path, "index.sqlite"));
-    await repair(lab);
-    const { messages } = await opener(lab)("bob").list(everything);
+    settle(fixture);
+    drop(join(fixture.path, "index.sqlite"));
+    await repair(fixture);
+    const { messages } = await opener(fixture)("bob").list(everything);
     expect(messages.map((one) => [one.subject, one.unread])).toEqual([["news", true]]);
   });
 
   test("brings a stashed mailbox back as stashed", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    lab.root.registrations.register({
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    fixture.root.registrations.register({
       address: "bob@svc.localhost",
       principalId: "SVC-other",
       mode: "stash",
     });
-    settle(lab);
-    drop(join(lab.path, "index.sqlite"));
-    await repair(lab);
-    const rows = lab.reopen().registrations.list();
+    settle(fixture);
+    drop(join(fixture.path, "index.sqlite"));
+    await repair(fixture);
+    const rows = fixture.reopen().registrations.list();
     expect(
       rows
         .filter((one) => one.address === "bob@svc.localhost")
@@ -168,14 +168,14 @@ describe("a repair of a mailbox", () => {
   const bobs = "mailbox/mailboxes/bob@svc.localhost/mailbox.sqlite";
 
   test("whose state is gone puts every message into the box where its link lies", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
-    settle(lab);
-    drop(lab.scratch.path(bobs));
-    const result = await repair(lab);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    settle(fixture);
+    drop(fixture.scratch.path(bobs));
+    const result = await repair(fixture);
     expect(result.defaulted_state_count).toBe(7);
-    const after = await viewOf(opener(lab));
+    const after = await viewOf(opener(fixture));
     const boxes = (lines: string[] | undefined) => lines?.map((line) => line.split(",")[0]);
     expect(boxes(after["bob"])).toEqual(boxes(before["bob"]));
     expect(after["bob"]).toContain("archive: archived, read");
@@ -183,94 +183,94 @@ describe("a repair of a mailbox", () => {
   });
 
   test("whose state is no database keeps the old file and says so", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    await viewOf(opener(lab));
-    replace(lab.scratch.path(bobs), "garbage".repeat(1000));
-    const { findings, defaulted_state_count } = await repair(lab);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    await viewOf(opener(fixture));
+    replace(fixture.scratch.path(bobs), "garbage".repeat(1000));
+    const { findings, defaulted_state_count } = await repair(fixture);
     expect(defaulted_state_count).toBe(7);
     const [finding] = findings;
     expect(finding?.problem).toContain("the state of bob@svc.localhost could not be used");
-    expect(readFileSync(join(lab.path, finding?.moved_to ?? ""), "utf8")).toStartWith("garbage");
+    expect(readFileSync(join(fixture.path, finding?.moved_to ?? ""), "utf8")).toStartWith("garbage");
   });
 
   test("whose state is spoiled inside keeps the flags that can be read", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
-    settle(lab);
-    const path = lab.scratch.path(bobs);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    settle(fixture);
+    const path = fixture.scratch.path(bobs);
     // The last page belongs to an index or the search, not to the flags.
     spoil(path, statSync(path).size - 4096);
-    const result = await repair(lab);
+    const result = await repair(fixture);
     expect(result.restored_state_count + result.defaulted_state_count).toBe(result.projection_count);
-    const after = await viewOf(opener(lab));
+    const after = await viewOf(opener(fixture));
     const boxes = (lines: string[] | undefined) => lines?.map((line) => line.split(",")[0]);
     expect(boxes(after["bob"])).toEqual(boxes(before["bob"]));
   });
 
   test("makes links again where they are missing and removes those that lead nowhere", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    await viewOf(opener(lab));
-    const mailbox = lab.scratch.path("mailbox/mailboxes/bob@svc.localhost");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    await viewOf(opener(fixture));
+    const mailbox = fixture.scratch.path("mailbox/mailboxes/bob@svc.localhost");
     const archive = join(mailbox, "archive");
     const [name = ""] = readdirSync(archive);
     unlinkSync(join(archive, name));
     const stray = `msg-20200101T000000Z-${"0".repeat(32)}.md`;
     symlinkSync("/nowhere", join(mailbox, "inbox", stray));
-    const { findings } = await repair(lab);
+    const { findings } = await repair(fixture);
     expect(lstatSync(join(archive, name)).isSymbolicLink()).toBe(true);
     expect(readdirSync(join(mailbox, "inbox"))).not.toContain(stray);
     expect(findings).toHaveLength(1);
   });
 
   test("finds words again that the search has lost", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    await viewOf(opener(lab));
-    settle(lab);
-    const database = new Database(lab.scratch.path(bobs));
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    await viewOf(opener(fixture));
+    settle(fixture);
+    const database = new Database(fixture.scratch.path(bobs));
     database.run("DELETE FROM message_text");
     database.close();
     const search = async () =>
-      (await opener(lab)("bob").list({ ...everything, query: "unread" })).messages.length;
+      (await opener(fixture)("bob").list({ ...everything, query: "unread" })).messages.length;
     expect(await search()).toBe(0);
-    await repair(lab);
+    await repair(fixture);
     expect(await search()).toBe(1);
   });
 });
 
 describe("a repair of messages", () => {
   test("reports a damaged file, keeps its present state, and goes on with the others", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
-    const path = canonicalOf(lab, "archived");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    const path = canonicalOf(fixture, "archived");
     const whole = readFileSync(path, "utf8");
     writeFileSync(path, "---\nnonsense");
-    const result = await repair(lab);
+    const result = await repair(fixture);
     expect(result.findings).toEqual([
       {
-        path: path.slice(lab.path.length + 1),
+        path: path.slice(fixture.path.length + 1),
         problem: "it cannot be read as a message: it has no front matter",
         moved_to: null,
       },
     ]);
-    expect(await viewOf(opener(lab))).toEqual(before);
+    expect(await viewOf(opener(fixture))).toEqual(before);
     writeFileSync(path, whole);
-    expect((await repair(lab)).findings).toEqual([]);
+    expect((await repair(fixture)).findings).toEqual([]);
   });
 
   test("reports a file that is missing and of one that hides behind a link", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const missing = canonicalOf(lab, "read");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const missing = canonicalOf(fixture, "read");
     rmSync(missing);
-    const linked = canonicalOf(lab, "moved");
+    const linked = canonicalOf(fixture, "moved");
     rmSync(linked);
     symlinkSync("/etc/hostname", linked);
-    const { findings } = await repair(lab);
+    const { findings } = await repair(fixture);
     expect(findings.map((one) => one.problem).sort()).toEqual([
       "it is a symbolic link where a message should be",
       "the file of this message is missing",
@@ -286,20 +286,20 @@ describe("a repair of messages", () => {
     { id: "removes it when asked to", options: { quarantineStaging: false }, kept: false },
   ];
   test.each(leftovers)("$id", async ({ options, kept }) => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const staged = join(lab.path, "staging", "left.md");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const staged = join(fixture.path, "staging", "left.md");
     writeFileSync(staged, "half a mess");
-    const orphan = join(lab.path, "messages", "2026-01-01");
-    lab.deps.files.ensureDirectory("test", orphan);
+    const orphan = join(fixture.path, "messages", "2026-01-01");
+    fixture.deps.files.ensureDirectory("test", orphan);
     const id = `msg-20260101T000000Z-${"a".repeat(32)}`;
-    const text = readFileSync(canonicalOf(lab, "unread"), "utf8")
+    const text = readFileSync(canonicalOf(fixture, "unread"), "utf8")
       .replaceAll(/msg-\d{8}T\d{6}Z-[0-9a-f]{32}/g, id)
       .replace(/created_at_utc: .*/, 'created_at_utc: "2026-01-01T00:00:00.000Z"');
     writeFileSync(join(orphan, `${id}.md`), text);
     const old = new Date(Date.now() - 60_000);
     for (const path of [staged, join(orphan, `${id}.md`)]) utimesSync(path, old, old);
-    const result = await repairMailRoot(lab.deps, lab.path, { ...asked, ...options });
+    const result = await repairMailRoot(fixture.deps, fixture.path, { ...asked, ...options });
     expect(result).toMatchObject({
       message_count: 8,
       staging_action: kept ? "quarantine" : "remove",
@@ -309,18 +309,20 @@ describe("a repair of messages", () => {
     expect(result.findings).toHaveLength(1);
     const [finding] = result.findings;
     expect(finding?.problem).toBe("it was never delivered");
-    expect(existsSync(join(lab.path, finding?.moved_to ?? ""))).toBe(true);
-    const quarantine = readdirSync(join(lab.path, "staging", "quarantine"), { recursive: true }).map(String);
+    expect(existsSync(join(fixture.path, finding?.moved_to ?? ""))).toBe(true);
+    const quarantine = readdirSync(join(fixture.path, "staging", "quarantine"), { recursive: true }).map(
+      String,
+    );
     expect(quarantine.some((name) => name.endsWith("left.md"))).toBe(kept);
   });
 
   test("ends where it is asked to, and the root is as right as before", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(opener(lab));
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
     const stop = new AbortController();
     const seen: string[] = [];
-    const run = repairMailRoot(lab.deps, lab.path, {
+    const run = repairMailRoot(fixture.deps, fixture.path, {
       ...asked,
       signal: stop.signal,
       onProgress({ step }) {
@@ -331,7 +333,7 @@ describe("a repair of messages", () => {
     expect(run).rejects.toThrow();
     await run.catch(() => {});
     expect(seen).toContain("reading messages");
-    expect(await viewOf(opener(lab))).toEqual(before);
-    expect((await repair(lab)).findings).toEqual([]);
+    expect(await viewOf(opener(fixture))).toEqual(before);
+    expect((await repair(fixture)).findings).toEqual([]);
   });
 });

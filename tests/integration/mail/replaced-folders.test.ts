@@ -3,19 +3,19 @@ import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs
 import { join } from "node:path";
 import { withExclusiveRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
-import { createMailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
 /** A root in which `place` has been replaced by a link to the folder `outside`, while its mailboxes are open. */
 async function setup(place: string) {
-  const lab = createMailRootLab();
-  const ada = lab.mailbox("ada");
-  const ben = lab.mailbox("ben");
+  const fixture = createMailRootFixture();
+  const ada = fixture.mailbox("ada");
+  const ben = fixture.mailbox("ben");
   await sendTo(ada, ben);
   await ben.list(everything);
-  const path = join(lab.path, place);
-  const aside = lab.scratch.path("aside");
-  const outside = lab.scratch.path("outside");
+  const path = join(fixture.path, place);
+  const aside = fixture.scratch.path("aside");
+  const outside = fixture.scratch.path("outside");
   mkdirSync(outside);
   renameSync(path, aside);
   symlinkSync(outside, path);
@@ -27,7 +27,7 @@ async function setup(place: string) {
       rmSync(path);
       renameSync(aside, path);
     },
-    [Symbol.dispose]: () => lab[Symbol.dispose](),
+    [Symbol.dispose]: () => fixture[Symbol.dispose](),
   };
 }
 
@@ -40,61 +40,63 @@ test.each([
   { id: "a day of messages", place: `messages/${new Date().toISOString().slice(0, 10)}` },
   { id: "staging", place: "staging" },
 ])("where $id became a link, mail is refused and nothing is written through it", async ({ place }) => {
-  using lab = await setup(place);
-  const refused = await sendTo(lab.ada, lab.ben).catch((error) => error);
+  using fixture = await setup(place);
+  const refused = await sendTo(fixture.ada, fixture.ben).catch((error) => error);
   expect([refused.reason, refused.message]).toEqual([
     "transport_failed",
     expect.stringContaining("is a symbolic link"),
   ]);
-  expect(lab.written()).toEqual([]);
-  lab.putBack();
-  await sendTo(lab.ada, lab.ben);
-  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
+  expect(fixture.written()).toEqual([]);
+  fixture.putBack();
+  await sendTo(fixture.ada, fixture.ben);
+  expect((await fixture.ben.list(everything)).messages).toHaveLength(2);
 });
 
 test("where the folder of attachments became a link, mail with one is refused and nothing is left", async () => {
-  using lab = await setup("attachments/managed");
-  const refused = await sendTo(lab.ada, lab.ben, [{ path: import.meta.path }]).catch((error) => error);
-  expect([refused.reason, lab.written()]).toEqual(["transport_failed", []]);
+  using fixture = await setup("attachments/managed");
+  const refused = await sendTo(fixture.ada, fixture.ben, [{ path: import.meta.path }]).catch(
+    (error) => error,
+  );
+  expect([refused.reason, fixture.written()]).toEqual(["transport_failed", []]);
 });
 
 test.each([
   { id: "an open mailbox", place: "mailboxes/ben@svc.localhost" },
   { id: "the state of an open mailbox", place: "mailboxes/ben@svc.localhost/mailbox.sqlite" },
 ])("where $id became a link, nothing is looked up or written behind it", async ({ place }) => {
-  using lab = await setup(place);
-  const refused = await lab.ben.list(everything).catch((error) => error);
+  using fixture = await setup(place);
+  const refused = await fixture.ben.list(everything).catch((error) => error);
   expect([refused.reason, refused.message]).toEqual([
     "transport_failed",
     expect.stringContaining("symbolic link"),
   ]);
-  await sendTo(lab.ada, lab.ben);
-  expect(lab.written()).toEqual([]);
-  lab.putBack();
-  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
+  await sendTo(fixture.ada, fixture.ben);
+  expect(fixture.written()).toEqual([]);
+  fixture.putBack();
+  expect((await fixture.ben.list(everything)).messages).toHaveLength(2);
 });
 
 test("an open mailbox that was moved away and linked is not looked up there", async () => {
-  using lab = createMailRootLab();
-  const ben = lab.mailbox("ben");
+  using fixture = createMailRootFixture();
+  const ben = fixture.mailbox("ben");
   await ben.list(everything);
-  const folder = join(lab.path, "mailboxes", ben.address);
-  renameSync(folder, lab.scratch.path("away"));
-  symlinkSync(lab.scratch.path("away"), folder);
+  const folder = join(fixture.path, "mailboxes", ben.address);
+  renameSync(folder, fixture.scratch.path("away"));
+  symlinkSync(fixture.scratch.path("away"), folder);
   const refused = await ben.list(everything).catch((error) => error);
   expect(refused.reason).toBe("transport_failed");
 });
 
 test("where a box became a link, mail arrives and no file of it lies behind the link", async () => {
-  using lab = await setup("mailboxes/ben@svc.localhost/inbox");
-  await sendTo(lab.ada, lab.ben);
-  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
-  expect(lab.written()).toEqual([]);
+  using fixture = await setup("mailboxes/ben@svc.localhost/inbox");
+  await sendTo(fixture.ada, fixture.ben);
+  expect((await fixture.ben.list(everything)).messages).toHaveLength(2);
+  expect(fixture.written()).toEqual([]);
 });
 
 test("a maintenance that finds no place for its lock says so, and not that another runs", async () => {
-  using lab = createMailRootLab();
-  rmSync(join(lab.path, "locks"), { recursive: true });
-  const refused = await withExclusiveRoot(lab.deps, lab.path, () => "done").catch((error) => error);
+  using fixture = createMailRootFixture();
+  rmSync(join(fixture.path, "locks"), { recursive: true });
+  const refused = await withExclusiveRoot(fixture.deps, fixture.path, () => "done").catch((error) => error);
   expect(refused.reason).toBe("transport_failed");
 });

@@ -35,40 +35,40 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 }
 
 test("a mailbox that catches up with much mail lets other work of its process happen meanwhile", async () => {
-  using lab = setup();
-  expect(await turnsDuring(lab.worker.list(everything))).toBeGreaterThan(5);
+  using fixture = setup();
+  expect(await turnsDuring(fixture.worker.list(everything))).toBeGreaterThan(5);
   // What is caught up with waits for nothing.
-  expect(await turnsDuring(lab.worker.list(everything))).toBeLessThan(3);
+  expect(await turnsDuring(fixture.worker.list(everything))).toBeLessThan(3);
 });
 
 test("nobody sees a part of the mail for the whole, and another mailbox answers first", async () => {
-  using lab = setup();
+  using fixture = setup();
   const order: string[] = [];
   const told = (name: string) => () => void order.push(name);
-  const lists = [1, 2, 3].map(() => lab.worker.list(everything));
-  const newest = lab.worker.list({ ...everything, limit: 1 });
+  const lists = [1, 2, 3].map(() => fixture.worker.list(everything));
+  const newest = fixture.worker.list({ ...everything, limit: 1 });
   const counted = Promise.all(lists).then((pages) => {
     told("worker")();
     return pages.map(({ messages }) => messages.length);
   });
-  await lab.other.list(everything).then(told("other"));
+  await fixture.other.list(everything).then(told("other"));
   expect(order).toEqual(["other"]);
   expect(await counted).toEqual([unseen, unseen, unseen]);
   expect((await newest).messages[0]?.subject).toBe(`message ${unseen - 1}`);
 });
 
 test("a mailbox that is closed while it catches up says so and opens nothing again", async () => {
-  using lab = setup();
-  const list = lab.worker.list(everything);
-  lab.worker.close();
+  using fixture = setup();
+  const list = fixture.worker.list(everything);
+  fixture.worker.close();
   expect(await list.catch((error) => error.reason)).toBe("transport_failed");
 });
 
 test("a mailbox whose registration is replaced while it catches up does not show its mail to the next", async () => {
-  using lab = setup();
-  const list = lab.worker.list(everything);
-  lab.registrations.register({
-    address: lab.worker.address,
+  using fixture = setup();
+  const list = fixture.worker.list(everything);
+  fixture.registrations.register({
+    address: fixture.worker.address,
     principalId: "SVC-next",
     mode: "force",
   });
@@ -76,12 +76,12 @@ test("a mailbox whose registration is replaced while it catches up does not show
 });
 
 test("a mailbox that another process set back is caught up with again", async () => {
-  using lab = setup();
-  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
-  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
-  using theirs = new Database(lab.statePath);
+  using fixture = setup();
+  expect((await fixture.worker.list(everything)).messages).toHaveLength(unseen);
+  expect((await fixture.worker.list(everything)).messages).toHaveLength(unseen);
+  using theirs = new Database(fixture.statePath);
   theirs.run("DELETE FROM message_state");
   theirs.run("DELETE FROM message_text");
   theirs.run("UPDATE seeded SET seeded_seq = 0");
-  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
+  expect((await fixture.worker.list(everything)).messages).toHaveLength(unseen);
 });

@@ -22,7 +22,7 @@ import {
 import { cleanUpMailRoot } from "../../../src/services/mail/filesystem/cleanup.ts";
 import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
 import { type ExportOptions, exportMailRoot } from "../../../src/services/mail/filesystem/export.ts";
-import { createMailRootLab, type MailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";
 
 const bob = "bob@svc.localhost";
@@ -36,60 +36,60 @@ function filesBelow(folder: string): string[] {
     .sort();
 }
 
-function withAttachment(lab: MailRootLab): string {
-  const path = lab.scratch.path("plan.txt");
+function withAttachment(fixture: MailRootFixture): string {
+  const path = fixture.scratch.path("plan.txt");
   writeFileSync(path, "the plan");
   return path;
 }
 
 describe("a cleanup", () => {
   test("says what it would do, then does it, and finds nothing the second time", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const { registrations } = lab.root;
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const { registrations } = fixture.root;
     registrations.register({ address: bob, principalId: "SVC-other", mode: "stash" });
     registrations.deregister({ address: "cleo@svc.localhost", mode: "deactivate" });
-    const before = filesBelow(lab.path);
-    const planned = await cleanUpMailRoot(lab.deps, lab.root, { ...anyAge, dryRun: true });
+    const before = filesBelow(fixture.path);
+    const planned = await cleanUpMailRoot(fixture.deps, fixture.root, { ...anyAge, dryRun: true });
     expect(planned.summary).toMatchObject({ planned_count: 4, applied_count: 0, blocked_count: 0 });
-    expect(filesBelow(lab.path)).toEqual(before);
-    const done = await cleanUpMailRoot(lab.deps, lab.root, { ...anyAge, dryRun: false });
+    expect(filesBelow(fixture.path)).toEqual(before);
+    const done = await cleanUpMailRoot(fixture.deps, fixture.root, { ...anyAge, dryRun: false });
     expect(done.applied_actions).toEqual(planned.planned_actions);
     expect(registrations.list().map((one) => one.status)).toEqual(["active", "active", "active"]);
-    expect(readdirSync(lab.scratch.path("mailbox/mailboxes")).sort()).toEqual([
+    expect(readdirSync(fixture.scratch.path("mailbox/mailboxes")).sort()).toEqual([
       "SVC-operator@svc.localhost",
       "ann@svc.localhost",
       bob,
     ]);
-    expect(filesBelow(lab.scratch.path("mailbox/messages"))).toHaveLength(8);
-    const again = await cleanUpMailRoot(lab.deps, lab.root, { ...anyAge, dryRun: false });
+    expect(filesBelow(fixture.scratch.path("mailbox/messages"))).toHaveLength(8);
+    const again = await cleanUpMailRoot(fixture.deps, fixture.root, { ...anyAge, dryRun: false });
     expect(again.summary.applied_count).toBe(0);
   });
 
   test("of a mailbox outside of the root takes the link and leaves the mail", async () => {
-    using lab = createMailRootLab();
-    const outside = lab.scratch.path("private");
+    using fixture = createMailRootFixture();
+    const outside = fixture.scratch.path("private");
     mkdirSync(outside);
     const request = { address: "dora@svc.localhost", principalId: "SVC-dora", mode: "safe" } as const;
-    lab.root.registrations.register({ ...request, kind: "symlink", mailboxPath: outside });
-    lab.root.registrations.deregister({ address: request.address, mode: "deactivate" });
-    const done = await cleanUpMailRoot(lab.deps, lab.root, { ...anyAge, dryRun: false });
+    fixture.root.registrations.register({ ...request, kind: "symlink", mailboxPath: outside });
+    fixture.root.registrations.deregister({ address: request.address, mode: "deactivate" });
+    const done = await cleanUpMailRoot(fixture.deps, fixture.root, { ...anyAge, dryRun: false });
     expect(done.applied_actions.map((one) => one.artifact_kind)).toEqual(["registration", "mailbox_entry"]);
-    expect(existsSync(lab.scratch.path("mailbox/mailboxes/dora@svc.localhost"))).toBe(false);
+    expect(existsSync(fixture.scratch.path("mailbox/mailboxes/dora@svc.localhost"))).toBe(false);
     expect(readdirSync(outside)).toContain("inbox");
   });
 
   test("does not follow a folder that was made a link to elsewhere", async () => {
-    using lab = createMailRootLab();
-    lab.mailbox("ann");
-    lab.root.registrations.deregister({ address: "ann@svc.localhost", mode: "deactivate" });
-    const elsewhere = lab.scratch.path("elsewhere");
+    using fixture = createMailRootFixture();
+    fixture.mailbox("ann");
+    fixture.root.registrations.deregister({ address: "ann@svc.localhost", mode: "deactivate" });
+    const elsewhere = fixture.scratch.path("elsewhere");
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, "precious"), "");
-    const folder = lab.scratch.path("mailbox/mailboxes/ann@svc.localhost");
+    const folder = fixture.scratch.path("mailbox/mailboxes/ann@svc.localhost");
     rmSync(folder, { recursive: true });
     symlinkSync(elsewhere, folder);
-    await cleanUpMailRoot(lab.deps, lab.root, { ...anyAge, dryRun: false });
+    await cleanUpMailRoot(fixture.deps, fixture.root, { ...anyAge, dryRun: false });
     expect(existsSync(folder)).toBe(false);
     expect(readdirSync(elsewhere)).toEqual(["precious"]);
   });
@@ -97,65 +97,70 @@ describe("a cleanup", () => {
 
 describe("clearing", () => {
   test("all mail leaves who is registered, and nothing else", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const attachments = [{ path: withAttachment(lab) }];
-    await lab.mailbox("ann").send(draft("bob", "attached", { attachments }));
-    await viewOf(lab.mailbox);
-    const before = filesBelow(lab.path);
-    const planned = await clearMessages(lab.deps, lab.root, { address: null, dryRun: true });
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const attachments = [{ path: withAttachment(fixture) }];
+    await fixture.mailbox("ann").send(draft("bob", "attached", { attachments }));
+    await viewOf(fixture.mailbox);
+    const before = filesBelow(fixture.path);
+    const planned = await clearMessages(fixture.deps, fixture.root, { address: null, dryRun: true });
     expect(planned.scope).toEqual({ kind: "mailbox_messages" });
-    expect(filesBelow(lab.path)).toEqual(before);
-    const done = await clearMessages(lab.deps, lab.root, { address: null, dryRun: false });
+    expect(filesBelow(fixture.path)).toEqual(before);
+    const done = await clearMessages(fixture.deps, fixture.root, { address: null, dryRun: false });
     expect(done.applied_actions).toHaveLength(planned.summary.planned_count);
     expect(done.blocked_actions).toEqual([]);
-    expect(await viewOf(lab.mailbox)).toEqual({ ann: [], bob: [], cleo: [] });
-    expect(filesBelow(lab.path).filter((name) => /msg-|att-|plan\.txt/.test(name))).toEqual([]);
-    expect(lab.root.registrations.list()).toHaveLength(4);
-    const again = await clearMessages(lab.deps, lab.root, { address: null, dryRun: false });
+    expect(await viewOf(fixture.mailbox)).toEqual({ ann: [], bob: [], cleo: [] });
+    expect(filesBelow(fixture.path).filter((name) => /msg-|att-|plan\.txt/.test(name))).toEqual([]);
+    expect(fixture.root.registrations.list()).toHaveLength(4);
+    const again = await clearMessages(fixture.deps, fixture.root, { address: null, dryRun: false });
     expect(again.summary.planned_count).toBe(0);
-    await lab.mailbox("ann").send(draft("bob", "afterwards"));
-    expect((await viewOf(lab.mailbox))["bob"]).toEqual(["inbox: afterwards, unread"]);
+    await fixture.mailbox("ann").send(draft("bob", "afterwards"));
+    expect((await viewOf(fixture.mailbox))["bob"]).toEqual(["inbox: afterwards, unread"]);
   });
 
   test("one mailbox leaves the others what they hold", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    await lab.mailbox("cleo").send(draft("cleo", "mine alone"));
-    const before = await viewOf(lab.mailbox);
-    const done = await clearMessages(lab.deps, lab.root, { address: "cleo@svc.localhost", dryRun: false });
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    await fixture.mailbox("cleo").send(draft("cleo", "mine alone"));
+    const before = await viewOf(fixture.mailbox);
+    const done = await clearMessages(fixture.deps, fixture.root, {
+      address: "cleo@svc.localhost",
+      dryRun: false,
+    });
     expect(done.scope).toEqual({ kind: "account_messages", address: "cleo@svc.localhost" });
     const canonical = (actions: typeof done.applied_actions) =>
       actions.filter((one) => one.artifact_kind === "canonical_message").length;
     expect([canonical(done.applied_actions), canonical(done.preserved_actions)]).toEqual([1, 1]);
-    expect(await viewOf(lab.mailbox)).toEqual({ ...before, cleo: [] });
+    expect(await viewOf(fixture.mailbox)).toEqual({ ...before, cleo: [] });
   });
 
   test("never touches what lies outside of the root", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const messages = lab.scratch.path("mailbox/messages");
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const messages = fixture.scratch.path("mailbox/messages");
     const [day = ""] = readdirSync(messages);
-    const moved = lab.scratch.path("moved");
+    const moved = fixture.scratch.path("moved");
     renameSync(join(messages, day), moved);
     symlinkSync(moved, join(messages, day));
-    const done = await clearMessages(lab.deps, lab.root, { address: null, dryRun: false });
+    const done = await clearMessages(fixture.deps, fixture.root, { address: null, dryRun: false });
     expect(done.summary.blocked_count).toBe(8);
     expect(done.blocked_actions[0]?.reason).toContain("is a symbolic link");
     expect(readdirSync(moved)).toHaveLength(8);
   });
 
   test("an address that nobody has is refused", async () => {
-    using lab = createMailRootLab();
+    using fixture = createMailRootFixture();
     const request = { address: "nobody@svc.localhost", dryRun: false };
-    expect(clearMessages(lab.deps, lab.root, request)).rejects.toThrow("no mailbox is or was registered");
+    expect(clearMessages(fixture.deps, fixture.root, request)).rejects.toThrow(
+      "no mailbox is or was registered",
+    );
   });
 });
 
 describe("an export", () => {
-  const run = (lab: MailRootLab, options: Partial<ExportOptions> = {}) =>
-    exportMailRoot(lab.deps, lab.root, {
-      outputDir: lab.scratch.path("archive"),
+  const run = (fixture: MailRootFixture, options: Partial<ExportOptions> = {}) =>
+    exportMailRoot(fixture.deps, fixture.root, {
+      outputDir: fixture.scratch.path("archive"),
       addresses: null,
       symlinkMode: "materialize",
       ...options,
@@ -164,17 +169,17 @@ describe("an export", () => {
   test.each(["materialize", "preserve"] as const)(
     "that is to %s needs nothing of the root",
     async (symlinkMode) => {
-      using lab = createMailRootLab();
-      await liveThroughADay(lab);
-      const attachments = [{ path: withAttachment(lab) }];
-      await lab.mailbox("ann").send(draft("bob", "attached", { attachments }));
-      const result = await run(lab, { symlinkMode });
+      using fixture = createMailRootFixture();
+      await liveThroughADay(fixture);
+      const attachments = [{ path: withAttachment(fixture) }];
+      await fixture.mailbox("ann").send(draft("bob", "attached", { attachments }));
+      const result = await run(fixture, { symlinkMode });
       expect([...Value.Errors(ExportResult, result)]).toEqual([]);
       expect(result).toMatchObject({ account_count: 4, message_count: 9, attachment_count: 1 });
-      const archive = lab.scratch.path("archive");
+      const archive = fixture.scratch.path("archive");
       const manifest: ExportManifest = JSON.parse(readFileSync(join(archive, "manifest.json"), "utf8"));
       expect([...Value.Errors(ExportManifest, manifest)]).toEqual([]);
-      renameSync(lab.path, lab.scratch.path("gone"));
+      renameSync(fixture.path, fixture.scratch.path("gone"));
       for (const one of manifest.projections) {
         const path = join(archive, one.archive_path);
         expect(lstatSync(path).isSymbolicLink()).toBe(symlinkMode === "preserve");
@@ -188,9 +193,9 @@ describe("an export", () => {
   );
 
   test("of one address holds its mail only", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const result = await run(lab, { addresses: ["cleo@svc.localhost"] });
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const result = await run(fixture, { addresses: ["cleo@svc.localhost"] });
     expect(result).toMatchObject({
       selected_addresses: ["cleo@svc.localhost"],
       account_count: 1,
@@ -199,25 +204,29 @@ describe("an export", () => {
   });
 
   test("that is ended, or that meets a folder, leaves nothing behind", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
     const stop = new AbortController();
-    const ended = run(lab, { signal: stop.signal, onProgress: () => stop.abort() });
+    const ended = run(fixture, { signal: stop.signal, onProgress: () => stop.abort() });
     expect(ended).rejects.toThrow();
     await ended.catch(() => {});
-    expect(readdirSync(lab.scratch.folder)).toEqual(["mailbox"]);
-    expect(run(lab, { outputDir: lab.path })).rejects.toThrow("is there already");
-    expect(run(lab, { outputDir: join(lab.path, "inside") })).rejects.toThrow("in the mailbox root itself");
-    expect(run(lab, { outputDir: lab.scratch.path("no/parent") })).rejects.toThrow("there is no folder");
+    expect(readdirSync(fixture.scratch.folder)).toEqual(["mailbox"]);
+    expect(run(fixture, { outputDir: fixture.path })).rejects.toThrow("is there already");
+    expect(run(fixture, { outputDir: join(fixture.path, "inside") })).rejects.toThrow(
+      "in the mailbox root itself",
+    );
+    expect(run(fixture, { outputDir: fixture.scratch.path("no/parent") })).rejects.toThrow(
+      "there is no folder",
+    );
   });
 
   test("does not take a file from outside for a message", async () => {
-    using lab = createMailRootLab();
-    await lab.mailbox("ann").send(draft("ann", "note"));
-    const [path = ""] = filesBelow(lab.path).filter((name) => name.startsWith("messages/"));
-    rmSync(join(lab.path, path));
-    symlinkSync("/etc/hostname", join(lab.path, path));
-    const result = await run(lab);
+    using fixture = createMailRootFixture();
+    await fixture.mailbox("ann").send(draft("ann", "note"));
+    const [path = ""] = filesBelow(fixture.path).filter((name) => name.startsWith("messages/"));
+    rmSync(join(fixture.path, path));
+    symlinkSync("/etc/hostname", join(fixture.path, path));
+    const result = await run(fixture);
     expect(result.message_count).toBe(0);
     expect(result.blocked_artifacts.map((one) => one.reason)).toEqual([
       expect.stringContaining("is a symbolic link"),
@@ -227,16 +236,16 @@ describe("an export", () => {
 
 describe("what is there", () => {
   test("accounts with their messages and boxes", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const counts = listAccounts(lab.root).map((one) => [one.address, one.status, one.message_count]);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const counts = listAccounts(fixture.root).map((one) => [one.address, one.status, one.message_count]);
     expect(counts).toEqual([
       ["SVC-operator@svc.localhost", "active", 0],
       ["ann@svc.localhost", "active", 8],
       [bob, "active", 7],
       ["cleo@svc.localhost", "active", 1],
     ]);
-    const { account, boxes } = getAccount(lab.deps, lab.root, bob);
+    const { account, boxes } = getAccount(fixture.deps, fixture.root, bob);
     expect(account.owner_principal_id).toBe("SVC-bob");
     expect(boxes.map((one) => [one.box, one.message_count])).toEqual([
       ["archive", 1],
@@ -244,31 +253,33 @@ describe("what is there", () => {
       ["later", 1],
       ["sent", 1],
     ]);
-    expect(() => getAccount(lab.deps, lab.root, "no@svc.localhost")).toThrow(
+    expect(() => getAccount(fixture.deps, fixture.root, "no@svc.localhost")).toThrow(
       "no mailbox is or was registered",
     );
   });
 
   test("messages by their place; looking at them does not read them", async () => {
-    using lab = createMailRootLab();
-    await liveThroughADay(lab);
-    const before = await viewOf(lab.mailbox);
-    const messages = listMessages(lab.deps, lab.root, bob);
+    using fixture = createMailRootFixture();
+    await liveThroughADay(fixture);
+    const before = await viewOf(fixture.mailbox);
+    const messages = listMessages(fixture.deps, fixture.root, bob);
     expect(messages).toHaveLength(7);
     for (const one of messages) {
       expect(lstatSync(one.projection_path).isSymbolicLink()).toBe(true);
       expect(readFileSync(one.canonical_path, "utf8")).toContain(one.message_id);
     }
     const unread = messages.find((one) => one.subject === "unread");
-    const found = getMessage(lab.deps, lab.root, bob, `filesystem:${unread?.message_id}`);
+    const found = getMessage(fixture.deps, fixture.root, bob, `filesystem:${unread?.message_id}`);
     expect(found).toMatchObject({
       body: "body of unread",
       folder: "inbox",
       recipients: [{ kind: "to", address: bob, principal_id: "SVC-bob" }],
     });
-    expect(await viewOf(lab.mailbox)).toEqual(before);
-    const others = (await lab.mailbox("cleo").list(everything)).messages;
-    expect(() => getMessage(lab.deps, lab.root, "ann@svc.localhost", "msg-unknown")).toThrow("holds no such");
+    expect(await viewOf(fixture.mailbox)).toEqual(before);
+    const others = (await fixture.mailbox("cleo").list(everything)).messages;
+    expect(() => getMessage(fixture.deps, fixture.root, "ann@svc.localhost", "msg-unknown")).toThrow(
+      "holds no such",
+    );
     expect(others).toHaveLength(1);
   });
 });

@@ -6,7 +6,7 @@ import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import type { HttpServer } from "../../../src/system/http-server.ts";
 import { createSystem } from "../../../src/system/system.ts";
-import { createSessionLab } from "../../support/session-lab.ts";
+import { createSessionFixture } from "../../support/session-fixture.ts";
 
 const asked = {
   health: gatewayEndpoints.health.path,
@@ -21,12 +21,12 @@ const asked = {
 const listener = { host: "127.0.0.1", port: 0, token: null };
 
 test("a start that fails after it listened leaves nothing behind that says otherwise", async () => {
-  await using lab = await createSessionLab();
-  const { sessionRoot } = await launchAgent(lab.deps, lab.request());
+  await using fixture = await createSessionFixture();
+  const { sessionRoot } = await launchAgent(fixture.deps, fixture.request());
   const system = createSystem();
   const heard: HttpServer[] = [];
   const early: (Response | Promise<Response>)[] = [];
-  const facts = { ...listener, sessionRoot, profiles: [], env: lab.deps.env };
+  const facts = { ...listener, sessionRoot, profiles: [], env: fixture.deps.env };
   const failing = createGateway({
     ...facts,
     system: {
@@ -63,8 +63,8 @@ test("a start that fails after it listened leaves nothing behind that says other
 });
 
 test("callers of the first moment are answered as later ones are", async () => {
-  await using lab = await createSessionLab();
-  const session = await launchAgent(lab.deps, lab.request());
+  await using fixture = await createSessionFixture();
+  const session = await launchAgent(fixture.deps, fixture.request());
   const system = createSystem();
   const early: Promise<[string, number]>[] = [];
   const gateway = createGateway({
@@ -86,7 +86,7 @@ test("callers of the first moment are answered as later ones are", async () => {
     sessionRoot: session.sessionRoot,
     ...listener,
     profiles: [],
-    env: lab.deps.env,
+    env: fixture.deps.env,
   });
   const { baseUrl } = await gateway.start();
   try {

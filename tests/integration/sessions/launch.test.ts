@@ -12,20 +12,20 @@ import {
 } from "../../../src/services/sessions/launch.ts";
 import { readManifest } from "../../../src/services/sessions/manifest.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
-import { createSessionLab, type SessionLab, standInAgent } from "../../support/session-lab.ts";
+import { createSessionFixture, type SessionFixture, standInAgent } from "../../support/session-fixture.ts";
 
 /** Whether a failed launch left anything: session, session folder or record. */
-async function remains(lab: SessionLab) {
-  const folder = join(lab.deps.runtimeRoot, "sessions", "local_interactive");
+async function remains(fixture: SessionFixture) {
+  const folder = join(fixture.deps.runtimeRoot, "sessions", "local_interactive");
   return {
-    sessions: await lab.sessions(),
+    sessions: await fixture.sessions(),
     folders: existsSync(folder) ? readdirSync(folder) : [],
-    records: lab.deps.registry.list().records,
+    records: fixture.deps.registry.list().records,
   };
 }
 
-function notifierOf<T>(lab: SessionLab, sessionRoot: string, act: (store: NotifierStore) => T): T {
-  const database = openGatewayDatabase({ ...lab.deps, path: sessionPaths(sessionRoot).queue });
+function notifierOf<T>(fixture: SessionFixture, sessionRoot: string, act: (store: NotifierStore) => T): T {
+  const database = openGatewayDatabase({ ...fixture.deps, path: sessionPaths(sessionRoot).queue });
   try {
     return act(notifierStoreOn(database));
   } finally {
@@ -33,8 +33,8 @@ function notifierOf<T>(lab: SessionLab, sessionRoot: string, act: (store: Notifi
   }
 }
 
-async function onlyPane(lab: SessionLab, { manifest }: LaunchedSession) {
-  const [pane] = await lab.deps.tmux.panes(manifest.tmux_session_name);
+async function onlyPane(fixture: SessionFixture, { manifest }: LaunchedSession) {
+  const [pane] = await fixture.deps.tmux.panes(manifest.tmux_session_name);
   if (!pane) throw new Error("the session has no pane");
   return pane;
 }
@@ -43,17 +43,17 @@ const nothing = { sessions: [], folders: [], records: [] };
 
 describe("a launch", () => {
   test("starts the tool exactly as asked and makes the agent findable", async () => {
-    await using lab = await createSessionLab();
+    await using fixture = await createSessionFixture();
     const args = ["two words", "it's", "", "--flag=$HOME;", "ünï\ncode"];
     const session = await launchAgent(
-      lab.deps,
-      lab.request({ args, env: { EXTRA: "yes" }, home: "/tool/home", unattended: true }),
+      fixture.deps,
+      fixture.request({ args, env: { EXTRA: "yes" }, home: "/tool/home", unattended: true }),
     );
 
     const { manifest, manifestPath, sessionRoot, record } = session;
-    expect(readManifest(lab.deps.files, manifestPath)).toEqual(manifest);
-    expect(lab.deps.registry.read(record.agent_id)).toEqual(record);
-    expect(await lab.sessions()).toEqual([manifest.tmux_session_name]);
+    expect(readManifest(fixture.deps.files, manifestPath)).toEqual(manifest);
+    expect(fixture.deps.registry.read(record.agent_id)).toEqual(record);
+    expect(await fixture.sessions()).toEqual([manifest.tmux_session_name]);
     expect(manifest.launch_plan).toMatchObject({
       executable: standInAgent,
       args: ["--unattended", ...args],
@@ -61,39 +61,39 @@ describe("a launch", () => {
       env_var_names: ["EXTRA", "STAND_IN_HOME"],
     });
 
-    const report = await lab.report();
-    expect(report).toContain(`cwd=${lab.tmux.folder}`);
+    const report = await fixture.report();
+    expect(report).toContain(`cwd=${fixture.tmux.folder}`);
     const text = report.join("\n");
     expect(text).toContain(["--unattended", ...args].map((argument) => `arg=${argument}`).join("\n"));
     for (const line of ["EXTRA=yes", "STAND_IN_HOME=/tool/home", `SVC_MANIFEST_PATH=${manifestPath}`]) {
       expect(report).toContain(line);
     }
     expect(text).not.toMatch(/^SVC_.*TOKEN=./m);
-    expect(await lab.deps.tmux.environment(manifest.tmux_session_name)).toMatchObject({
+    expect(await fixture.deps.tmux.environment(manifest.tmux_session_name)).toMatchObject({
       SVC_MANIFEST_PATH: manifestPath,
       SVC_AGENT_ID: manifest.agent_id,
     });
-    expect(sessionRoot).toStartWith(join(lab.deps.runtimeRoot, "sessions", "local_interactive"));
+    expect(sessionRoot).toStartWith(join(fixture.deps.runtimeRoot, "sessions", "local_interactive"));
   });
 
   test("records the very pane and process that run it", async () => {
-    await using lab = await createSessionLab();
-    const { manifest } = await launchAgent(lab.deps, lab.request());
-    const [pane] = await lab.deps.tmux.panes(manifest.tmux_session_name);
+    await using fixture = await createSessionFixture();
+    const { manifest } = await launchAgent(fixture.deps, fixture.request());
+    const [pane] = await fixture.deps.tmux.panes(manifest.tmux_session_name);
     expect(manifest.tmux).toMatchObject({
       primary_window_index: "0",
       primary_window_name: "agent",
       primary_pane_id: pane?.paneId ?? "",
-      socket: lab.tmux.socket,
+      socket: fixture.tmux.socket,
     });
-    const tree = await lab.deps.processes.tree(pane?.panePid ?? 0);
+    const tree = await fixture.deps.processes.tree(pane?.panePid ?? 0);
     const agent = tree.find((one) => one.argv.includes(standInAgent));
     expect(manifest.runtime.agent_pid).toBe(agent?.pid ?? -1);
   });
 
   test("under the name of an agent that was stopped keeps the settings of its mail notifier", async () => {
-    await using lab = await createSessionLab();
-    const first = await launchAgent(lab.deps, lab.request());
+    await using fixture = await createSessionFixture();
+    const first = await launchAgent(fixture.deps, fixture.request());
     expect(first.notifier).toBeNull();
     const config = {
       ...defaultNotifierConfig,
@@ -101,30 +101,30 @@ describe("a launch", () => {
       interval_seconds: 30,
       mode: "unread_only",
     } as const;
-    notifierOf(lab, first.sessionRoot, (store) =>
+    notifierOf(fixture, first.sessionRoot, (store) =>
       store.saveConfig({ ...config, notify_block_shared_tokens: [] }, "t"),
     );
-    await undoSession(lab.deps, first.manifest.tmux_session_name, await onlyPane(lab, first));
-    const second = await launchAgent(lab.deps, lab.request());
+    await undoSession(fixture.deps, first.manifest.tmux_session_name, await onlyPane(fixture, first));
+    const second = await launchAgent(fixture.deps, fixture.request());
     expect(second.notifier).toEqual({ enabled: true });
-    expect(notifierOf(lab, second.sessionRoot, (store) => store.read())).toMatchObject({
+    expect(notifierOf(fixture, second.sessionRoot, (store) => store.read())).toMatchObject({
       config,
       memory: { lastPollAtUtc: null, lastNotificationAtUtc: null },
     });
     // A damaged queue of the session before keeps nobody from launching.
     writeFileSync(sessionPaths(second.sessionRoot).queue, "no database");
-    await undoSession(lab.deps, second.manifest.tmux_session_name, await onlyPane(lab, second));
-    expect((await launchAgent(lab.deps, lab.request())).notifier).toEqual({
+    await undoSession(fixture.deps, second.manifest.tmux_session_name, await onlyPane(fixture, second));
+    expect((await launchAgent(fixture.deps, fixture.request())).notifier).toEqual({
       error: expect.stringContaining("queue.sqlite is damaged"),
     });
   });
 
   test("seeds the gateway's folder, so that the status can be read before any gateway ran", async () => {
-    await using lab = await createSessionLab();
-    const { manifest, sessionRoot } = await launchAgent(lab.deps, lab.request());
+    await using fixture = await createSessionFixture();
+    const { manifest, sessionRoot } = await launchAgent(fixture.deps, fixture.request());
     const paths = sessionPaths(sessionRoot);
-    const json = (path: string) => JSON.parse(lab.deps.files.read(path) ?? "null") as unknown;
-    expect(lab.deps.files.read(paths.protocolVersion)).toBe("v1\n");
+    const json = (path: string) => JSON.parse(fixture.deps.files.read(path) ?? "null") as unknown;
+    expect(fixture.deps.files.read(paths.protocolVersion)).toBe("v1\n");
     expect(json(paths.state)).toEqual({
       schema_version: 1,
       protocol_version: "v1",
@@ -149,13 +149,16 @@ describe("a launch", () => {
   });
 
   test("keeps everything to this user, and no launch script or secret behind", async () => {
-    await using lab = await createSessionLab();
-    const { sessionRoot } = await launchAgent(lab.deps, lab.request({ env: { THE_KEY: "very-secret" } }));
-    await lab.report();
+    await using fixture = await createSessionFixture();
+    const { sessionRoot } = await launchAgent(
+      fixture.deps,
+      fixture.request({ env: { THE_KEY: "very-secret" } }),
+    );
+    await fixture.report();
     for (const entry of readdirSync(sessionRoot, { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name);
       expect([path, statSync(path).mode & 0o777]).toEqual([path, entry.isDirectory() ? 0o700 : 0o600]);
-      if (entry.isFile()) expect(lab.deps.files.read(path)).not.toContain("very-secret");
+      if (entry.isFile()) expect(fixture.deps.files.read(path)).not.toContain("very-secret");
     }
     expect(readdirSync(sessionRoot).filter((name) => name.endsWith(".sh"))).toEqual([]);
     expect(statSync(sessionRoot).mode & 0o777).toBe(0o700);
@@ -174,84 +177,90 @@ describe("a launch is refused before anything is changed", () => {
     },
   ];
   test.each(cases)("$id", async ({ change, reason, says }) => {
-    await using lab = await createSessionLab();
-    const launch = launchAgent(lab.deps, lab.request(change));
+    await using fixture = await createSessionFixture();
+    const launch = launchAgent(fixture.deps, fixture.request(change));
     await expect(launch).rejects.toMatchObject({ reason, message: expect.stringContaining(says) });
-    expect(await remains(lab)).toEqual(nothing);
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool is not there, with how to get it", async () => {
-    await using lab = await createSessionLab();
-    const tool = { ...lab.tool, command: ["no-such-tool"] as [string] };
-    await expect(launchAgent(lab.deps, lab.request({ tool }))).rejects.toMatchObject({
+    await using fixture = await createSessionFixture();
+    const tool = { ...fixture.tool, command: ["no-such-tool"] as [string] };
+    await expect(launchAgent(fixture.deps, fixture.request({ tool }))).rejects.toMatchObject({
       reason: "precondition_failed",
-      message: expect.stringContaining(lab.tool.installHint),
+      message: expect.stringContaining(fixture.tool.installHint),
     });
-    expect(await remains(lab)).toEqual(nothing);
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool cannot do what was asked", async () => {
-    await using lab = await createSessionLab();
-    const tool = { ...lab.tool, unattendedArgs: null, homeVariable: null };
-    await expect(launchAgent(lab.deps, lab.request({ tool, unattended: true }))).rejects.toThrow(
+    await using fixture = await createSessionFixture();
+    const tool = { ...fixture.tool, unattendedArgs: null, homeVariable: null };
+    await expect(launchAgent(fixture.deps, fixture.request({ tool, unattended: true }))).rejects.toThrow(
       "unattended",
     );
-    await expect(launchAgent(lab.deps, lab.request({ tool, home: "/h" }))).rejects.toThrow("home");
-    expect(await remains(lab)).toEqual(nothing);
+    await expect(launchAgent(fixture.deps, fixture.request({ tool, home: "/h" }))).rejects.toThrow("home");
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("while an agent of that name lives, saying how to see and end it", async () => {
-    await using lab = await createSessionLab();
-    const { manifest } = await launchAgent(lab.deps, lab.request());
-    const again = launchAgent(lab.deps, lab.request({ agentId: "another-id" }));
+    await using fixture = await createSessionFixture();
+    const { manifest } = await launchAgent(fixture.deps, fixture.request());
+    const again = launchAgent(fixture.deps, fixture.request({ agentId: "another-id" }));
     await expect(again).rejects.toMatchObject({
       reason: "conflict",
       message: expect.stringMatching(
         /tmux -S \S+ attach -t '=SVC-worker-\d+'.*agents single --agent-name worker stop/,
       ),
     });
-    expect(await lab.sessions()).toEqual([manifest.tmux_session_name]);
+    expect(await fixture.sessions()).toEqual([manifest.tmux_session_name]);
   });
 });
 
 describe("a launch that fails leaves nothing behind", () => {
   test("when the tool ends at once: its last words are shown", async () => {
-    await using lab = await createSessionLab();
+    await using fixture = await createSessionFixture();
     // Never recognised, so that only its end can be seen.
-    const tool = { ...lab.tool, occupies: () => false };
-    await expect(launchAgent(lab.deps, lab.request({ tool, args: ["--leave"] }))).rejects.toMatchObject({
+    const tool = { ...fixture.tool, occupies: () => false };
+    await expect(
+      launchAgent(fixture.deps, fixture.request({ tool, args: ["--leave"] })),
+    ).rejects.toMatchObject({
       reason: "dispatch_failed",
       message: expect.stringContaining("cannot log in"),
     });
-    expect(await remains(lab)).toEqual(nothing);
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool is long in loading and then ends", async () => {
-    await using lab = await createSessionLab();
-    await expect(launchAgent(lab.deps, lab.request({ args: ["--leave-late"] }))).rejects.toMatchObject({
+    await using fixture = await createSessionFixture();
+    await expect(
+      launchAgent(fixture.deps, fixture.request({ args: ["--leave-late"] })),
+    ).rejects.toMatchObject({
       reason: "dispatch_failed",
       message: expect.stringContaining("unknown flag"),
     });
-    expect(await remains(lab)).toEqual(nothing);
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when it is given up while the tool starts", async () => {
-    await using lab = await createSessionLab();
-    const tool = { ...lab.tool, occupies: () => false };
+    await using fixture = await createSessionFixture();
+    const tool = { ...fixture.tool, occupies: () => false };
     const abort = new AbortController();
-    const launch = launchAgent(lab.deps, lab.request({ tool, signal: abort.signal }));
-    await lab.report();
+    const launch = launchAgent(fixture.deps, fixture.request({ tool, signal: abort.signal }));
+    await fixture.report();
     abort.abort();
     await expect(launch).rejects.toThrow("interrupted");
-    expect(await remains(lab)).toEqual(nothing);
+    expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when two launch the same name at once: exactly one wins", async () => {
-    await using lab = await createSessionLab();
-    const results = await Promise.allSettled([1, 2, 3].map(() => launchAgent(lab.deps, lab.request())));
+    await using fixture = await createSessionFixture();
+    const results = await Promise.allSettled(
+      [1, 2, 3].map(() => launchAgent(fixture.deps, fixture.request())),
+    );
     const won = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     expect(won.length).toBe(1);
-    const left = await remains(lab);
+    const left = await remains(fixture);
     expect(left.sessions).toEqual([won[0]?.manifest.tmux_session_name ?? ""]);
     expect(left.folders).toEqual([won[0]?.manifest.runtime.session_id ?? ""]);
     expect(left.records.map((record) => record.generation_id)).toEqual([won[0]?.record.generation_id ?? ""]);

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { findSelf } from "../../../src/services/sessions/find.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
-import { createSessionLab, type SessionLab } from "../../support/session-lab.ts";
+import { createSessionFixture, type SessionFixture } from "../../support/session-fixture.ts";
 import { createTmux } from "../../support/tmux.ts";
 
-function selfDeps(lab: SessionLab, env: Record<string, string>) {
-  const { files, registry, tmux, clock } = lab.deps;
+function selfDeps(fixture: SessionFixture, env: Record<string, string>) {
+  const { files, registry, tmux, clock } = fixture.deps;
   return { files, registry, tmux, env, nowMs: clock.nowMs() };
 }
 
 /** An agent, and the environment of a program in its pane. */
-async function inside(lab: SessionLab) {
+async function inside(fixture: SessionFixture) {
   // What a launch adds of the notifier is no part of a session that is found.
-  const { notifier: _, ...session } = await launchAgent(lab.deps, lab.request());
+  const { notifier: _, ...session } = await launchAgent(fixture.deps, fixture.request());
   const { manifest, manifestPath } = session;
   const pane = { TMUX_PANE: manifest.tmux.primary_pane_id ?? "" };
   return {
@@ -20,7 +20,7 @@ async function inside(lab: SessionLab) {
     pane,
     env: { ...pane, SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id },
     unset: (...names: string[]) =>
-      lab.deps.tmux.setEnvironment(
+      fixture.deps.tmux.setEnvironment(
         "test",
         manifest.tmux_session_name,
         Object.fromEntries(names.map((name) => [name, null])),
@@ -30,55 +30,55 @@ async function inside(lab: SessionLab) {
 
 describe("an agent finds itself", () => {
   test("by what its session publishes", async () => {
-    await using lab = await createSessionLab();
-    const { session, pane } = await inside(lab);
-    expect(await findSelf(selfDeps(lab, pane))).toEqual(session);
+    await using fixture = await createSessionFixture();
+    const { session, pane } = await inside(fixture);
+    expect(await findSelf(selfDeps(fixture, pane))).toEqual(session);
   });
 
   test("by its own environment when the session no longer publishes", async () => {
-    await using lab = await createSessionLab();
-    const { session, env, unset } = await inside(lab);
+    await using fixture = await createSessionFixture();
+    const { session, env, unset } = await inside(fixture);
     await unset("SVC_MANIFEST_PATH", "SVC_AGENT_ID");
-    expect(await findSelf(selfDeps(lab, env))).toEqual(session);
+    expect(await findSelf(selfDeps(fixture, env))).toEqual(session);
   });
 
   test("by its id and the one fresh record of this session", async () => {
-    await using lab = await createSessionLab();
-    const { session, pane, unset } = await inside(lab);
+    await using fixture = await createSessionFixture();
+    const { session, pane, unset } = await inside(fixture);
     await unset("SVC_MANIFEST_PATH");
     const env = { ...pane, SVC_AGENT_ID: session.manifest.agent_id };
-    expect(await findSelf(selfDeps(lab, env))).toEqual(session);
+    expect(await findSelf(selfDeps(fixture, env))).toEqual(session);
   });
 
   test("before a stale environment, by what the session says now", async () => {
-    await using lab = await createSessionLab();
-    const { session, env } = await inside(lab);
+    await using fixture = await createSessionFixture();
+    const { session, env } = await inside(fixture);
     const stale = { ...env, SVC_MANIFEST_PATH: "/gone/manifest.json" };
-    expect(await findSelf(selfDeps(lab, stale))).toEqual(session);
+    expect(await findSelf(selfDeps(fixture, stale))).toEqual(session);
   });
 
   test("outside tmux by the manifest alone", async () => {
-    await using lab = await createSessionLab();
-    const { session } = await inside(lab);
-    expect(await findSelf(selfDeps(lab, { SVC_MANIFEST_PATH: session.manifestPath }))).toEqual(session);
+    await using fixture = await createSessionFixture();
+    const { session } = await inside(fixture);
+    expect(await findSelf(selfDeps(fixture, { SVC_MANIFEST_PATH: session.manifestPath }))).toEqual(session);
   });
 });
 
 describe("nobody is taken for an agent", () => {
   test("in a session that is not the manifest's", async () => {
-    await using lab = await createSessionLab();
-    const { session } = await inside(lab);
-    const foreign = await lab.tmux.newSession("foreign", ["sleep", "60"]);
+    await using fixture = await createSessionFixture();
+    const { session } = await inside(fixture);
+    const foreign = await fixture.tmux.newSession("foreign", ["sleep", "60"]);
     const env = { TMUX_PANE: foreign.paneId, SVC_MANIFEST_PATH: session.manifestPath };
-    await expect(findSelf(selfDeps(lab, env))).rejects.toMatchObject({ reason: "precondition_failed" });
+    await expect(findSelf(selfDeps(fixture, env))).rejects.toMatchObject({ reason: "precondition_failed" });
   });
 
   test("in a session of the same name on another tmux server", async () => {
-    await using lab = await createSessionLab();
+    await using fixture = await createSessionFixture();
     await using elsewhere = await createTmux();
-    const { session, env } = await inside(lab);
+    const { session, env } = await inside(fixture);
     const twin = await elsewhere.newSession(session.manifest.tmux_session_name, ["sleep", "60"]);
-    const deps = { ...selfDeps(lab, { ...env, TMUX_PANE: twin.paneId }), tmux: elsewhere.tmux };
+    const deps = { ...selfDeps(fixture, { ...env, TMUX_PANE: twin.paneId }), tmux: elsewhere.tmux };
     await expect(findSelf(deps)).rejects.toMatchObject({
       reason: "precondition_failed",
       message: expect.stringContaining(elsewhere.socket),
@@ -86,26 +86,28 @@ describe("nobody is taken for an agent", () => {
   });
 
   test("by an id whose record is of another session, or stopped", async () => {
-    await using lab = await createSessionLab();
-    const { session, pane, unset } = await inside(lab);
-    const foreign = await lab.tmux.newSession("foreign", ["sleep", "60"]);
+    await using fixture = await createSessionFixture();
+    const { session, pane, unset } = await inside(fixture);
+    const foreign = await fixture.tmux.newSession("foreign", ["sleep", "60"]);
     const id = { SVC_AGENT_ID: session.manifest.agent_id };
-    await expect(findSelf(selfDeps(lab, { ...id, TMUX_PANE: foreign.paneId }))).rejects.toMatchObject({
+    await expect(findSelf(selfDeps(fixture, { ...id, TMUX_PANE: foreign.paneId }))).rejects.toMatchObject({
       reason: "not_found",
     });
     await unset("SVC_MANIFEST_PATH", "SVC_AGENT_ID");
-    await lab.deps.registry.markStopped(
+    await fixture.deps.registry.markStopped(
       session.record.agent_id,
       session.record.generation_id,
       "operator_stop",
     );
-    await expect(findSelf(selfDeps(lab, { ...id, ...pane }))).rejects.toMatchObject({ reason: "not_found" });
+    await expect(findSelf(selfDeps(fixture, { ...id, ...pane }))).rejects.toMatchObject({
+      reason: "not_found",
+    });
   });
 
   test("without any of it, and is shown what to do", async () => {
-    await using lab = await createSessionLab();
-    await expect(findSelf(selfDeps(lab, {}))).rejects.toThrow("agents single --agent-name");
-    await expect(findSelf(selfDeps(lab, { SVC_AGENT_ID: "x" }))).rejects.toMatchObject({
+    await using fixture = await createSessionFixture();
+    await expect(findSelf(selfDeps(fixture, {}))).rejects.toThrow("agents single --agent-name");
+    await expect(findSelf(selfDeps(fixture, { SVC_AGENT_ID: "x" }))).rejects.toMatchObject({
       reason: "not_found",
     });
   });

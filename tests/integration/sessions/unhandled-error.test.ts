@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
-import { createSessionLab } from "../../support/session-lab.ts";
+import { createSessionFixture } from "../../support/session-fixture.ts";
 
 const program = resolve(import.meta.dir, "../../support/stray-gateway.ts");
 
@@ -13,10 +13,10 @@ test.each([
 ] as const)(
   "%s that reaches nobody ends the gateway with a line in its log and exit code 1",
   async (_, signal, message) => {
-    await using lab = await createSessionLab();
-    const { sessionRoot } = await launchAgent(lab.deps, lab.request());
+    await using fixture = await createSessionFixture();
+    const { sessionRoot } = await launchAgent(fixture.deps, fixture.request());
     const gateway = Bun.spawn([process.execPath, program, sessionRoot], {
-      ...{ stdout: "pipe", stderr: "pipe", env: { ...process.env, ...lab.deps.env } },
+      ...{ stdout: "pipe", stderr: "pipe", env: { ...process.env, ...fixture.deps.env } },
     });
     const { value } = await gateway.stdout.getReader().read();
     expect(new TextDecoder().decode(value)).toStartWith("ready ");

@@ -36,7 +36,7 @@ export const anthropicMessages: Protocol = {
         .filter((text) => text.startsWith(skillNote)),
     };
   },
-  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
+  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Fixture session" }) : null),
   frames,
   whole: (speech, understood, usage) =>
     understood.purpose === "count_tokens"

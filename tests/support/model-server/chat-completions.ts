@@ -34,7 +34,7 @@ export const chatCompletions: Protocol = {
       skillTexts: [],
     };
   },
-  sideText: ({ purpose }) => (purpose === "title" ? "Lab session" : null),
+  sideText: ({ purpose }) => (purpose === "title" ? "Fixture session" : null),
   frames,
   whole: (speech, understood, usage) => ({
     id: mintId("chatcmpl"),

@@ -33,7 +33,7 @@ export const openaiResponses: Protocol = {
       skillTexts: input.flatMap(textsOf).filter((text) => text.startsWith(skillNote)),
     };
   },
-  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
+  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Fixture session" }) : null),
   frames,
   whole: (speech, understood, usage) => ({
     ...response(understood),
@@ -98,7 +98,10 @@ function callOf({ command, mcp }: Speech): object | null {
 }
 
 function callItem(command: { command: string; escalate: boolean }) {
-  const escalation = { sandbox_permissions: "require_escalated", justification: "The lab asks for approval" };
+  const escalation = {
+    sandbox_permissions: "require_escalated",
+    justification: "The fixture asks for approval",
+  };
   return {
     type: "function_call",
     id: mintId("fc"),

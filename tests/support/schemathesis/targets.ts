@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBuiltLab } from "../built-agent.ts";
-import type { CliLab } from "../cli-lab.ts";
+import { createBuiltFixture } from "../built-agent.ts";
+import type { CliFixture } from "../cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../coord-server.ts";
 import { type ForeignRun, runSchemathesis } from "./run.ts";
 
@@ -81,12 +81,12 @@ export interface ForeignTargets extends AsyncDisposable {
 
 /** Both executables of `dist`, serving two scripted agents with mailboxes. */
 export async function openForeignTargets(dist: string): Promise<ForeignTargets> {
-  const lab = createBuiltLab(dist);
+  const fixture = createBuiltFixture(dist);
   let coordinator: CoordServer | null = null;
   try {
-    const terminal = await launch(lab, "worker", []);
-    const headless = await launch(lab, "batch", ["--headless"]);
-    coordinator = await startCoordinator(lab);
+    const terminal = await launch(fixture, "worker", []);
+    const headless = await launch(fixture, "batch", ["--headless"]);
+    coordinator = await startCoordinator(fixture);
     const target = (name: ForeignTarget["name"], baseUrl: string): ForeignTarget => ({
       ...{ name, baseUrl },
       async run({ seed, seconds }) {
@@ -112,33 +112,33 @@ export async function openForeignTargets(dist: string): Promise<ForeignTargets> 
         target("coordinator", server.baseUrl),
       ],
       async openMortal() {
-        const mortal = await launch(lab, "mortal", []);
-        const server = await startCoordinator(lab);
+        const mortal = await launch(fixture, "mortal", []);
+        const server = await startCoordinator(fixture);
         return {
           baseUrl: server.baseUrl,
-          agentAlive: () => lab.alive(mortal.pid),
+          agentAlive: () => fixture.alive(mortal.pid),
           exited: server.exited,
           [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
         };
       },
-      alive: () => [terminal.pid, headless.pid, server.pid].every((pid) => lab.alive(pid)),
+      alive: () => [terminal.pid, headless.pid, server.pid].every((pid) => fixture.alive(pid)),
       async [Symbol.asyncDispose]() {
         await server[Symbol.asyncDispose]();
-        await lab[Symbol.asyncDispose]();
+        await fixture[Symbol.asyncDispose]();
       },
     };
   } catch (error) {
     await coordinator?.[Symbol.asyncDispose]();
-    await lab[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function launch(lab: CliLab, name: string, flags: readonly string[]) {
+async function launch(fixture: CliFixture, name: string, flags: readonly string[]) {
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--mailbox"];
-  const { exitCode, stderr, json } = await lab.mgr(
+  const { exitCode, stderr, json } = await fixture.mgr(
     ...words,
-    ...["--mailbox-root", join(lab.folder, "mail"), "--gateway-background", "--json"],
+    ...["--mailbox-root", join(fixture.folder, "mail"), "--gateway-background", "--json"],
   );
   if (exitCode !== 0) throw new Error(`launch of ${name}: ${stderr}`);
   const record = join(String(json()["session_root"]), "gateway", "run", "current-instance.json");

@@ -74,7 +74,11 @@ describe("the prompt's text", () => {
 describe("the tmux server that is selected", () => {
   test.each([
     { id: "the person's own by default", env: {}, want: undefined },
-    { id: "the named one", env: { SVC_TMUX_SOCKET: "lab", TMUX: "/tmp/tmux-0/other,1,0" }, want: "lab" },
+    {
+      id: "the named one",
+      env: { SVC_TMUX_SOCKET: "fixture", TMUX: "/tmp/tmux-0/other,1,0" },
+      want: "fixture",
+    },
     {
       id: "inside tmux, that of our pane",
       env: { TMUX: "/tmp/tmux-0/other,1,0" },
@@ -95,13 +99,13 @@ describe("the tmux server that is selected", () => {
       tmuxAttachLine({ session_name: "S", ...(socket ? { socket } : {}) }, "/tmp/tmux-7/default");
     expect(line()).toBe("tmux attach -t '=S'");
     expect(line("/tmp/tmux-7/default")).toBe("tmux attach -t '=S'");
-    expect(line("lab")).toBe("tmux -L lab attach -t '=S'");
+    expect(line("fixture")).toBe("tmux -L fixture attach -t '=S'");
     expect(line("/tmp/s")).toBe("tmux -S /tmp/s attach -t '=S'");
     expect(line("/my place/it's")).toBe("tmux -S '/my place/it'\\''s' attach -t '=S'");
   });
 
   test.each([
-    { id: "that of the pane", env: { TMUX: "/x/lab,1,0", TMUX_TMPDIR: "/link" }, want: "/x/lab" },
+    { id: "that of the pane", env: { TMUX: "/x/fixture,1,0", TMUX_TMPDIR: "/link" }, want: "/x/fixture" },
     { id: "below TMUX_TMPDIR, without links", env: { TMUX_TMPDIR: "/link" }, want: "/real/tmux-7/default" },
     { id: "below /tmp", env: {}, want: "/tmp/tmux-7/default" },
     {
@@ -115,10 +119,10 @@ describe("the tmux server that is selected", () => {
   });
 
   test.each([
-    { id: "a name", socket: "lab", env: { TMUX_TMPDIR: "/link" }, want: "/real/tmux-7/lab" },
-    { id: "a name, where TMUX_TMPDIR is not there", socket: "lab", env: { TMUX_TMPDIR: "/none" } },
-    { id: "nothing, also inside tmux", socket: undefined, env: { TMUX: "/x/lab,1,0" } },
-    { id: "a path", socket: "/run/lab", env: { TMUX_TMPDIR: "/link" }, want: "/run/lab" },
+    { id: "a name", socket: "fixture", env: { TMUX_TMPDIR: "/link" }, want: "/real/tmux-7/fixture" },
+    { id: "a name, where TMUX_TMPDIR is not there", socket: "fixture", env: { TMUX_TMPDIR: "/none" } },
+    { id: "nothing, also inside tmux", socket: undefined, env: { TMUX: "/x/fixture,1,0" } },
+    { id: "a path", socket: "/run/fixture", env: { TMUX_TMPDIR: "/link" }, want: "/run/fixture" },
     { id: "a link to one", socket: "/link", env: {}, want: "/real" },
   ])("a server has one path, by $id", ({ socket, env, want }) => {
     const realPath = (path: string) => ({ "/link": "/real", "/tmp": "/tmp" })[path] ?? null;

@@ -45,25 +45,25 @@ test.each([
   ["evidence_json", '[{"step":"flown","proof":"p","at_utc":"t"}]'],
   ["evidence_json", "no json"],
 ])("a request whose %s is %s is read as a damaged file, never as a request", async (column, json) => {
-  using lab = await setup();
-  expect(lab.store.get("one")?.payload).toEqual({ prompt: "x" });
-  lab.set(column, json);
-  expect(() => lab.store.get("one")).toThrow(
+  using fixture = await setup();
+  expect(fixture.store.get("one")?.payload).toEqual({ prompt: "x" });
+  fixture.set(column, json);
+  expect(() => fixture.store.get("one")).toThrow(
     new RegExp(`${column} of one holds (no JSON|JSON of another shape)`),
   );
 });
 
 test("fields that another version wrote do not matter", async () => {
-  using lab = await setup();
-  lab.set("evidence_json", '[{"step":"typed","proof":"p","at_utc":"t","later":1}]');
-  expect(lab.store.get("one")?.evidence).toMatchObject([{ step: "typed", proof: "p" }]);
+  using fixture = await setup();
+  fixture.set("evidence_json", '[{"step":"typed","proof":"p","at_utc":"t","later":1}]');
+  expect(fixture.store.get("one")?.evidence).toMatchObject([{ step: "typed", proof: "p" }]);
 });
 
 test("a notifier whose settings have another shape is read as a damaged file", async () => {
-  using lab = await setup();
-  const notifier = notifierStoreOn(lab.database);
+  using fixture = await setup();
+  const notifier = notifierStoreOn(fixture.database);
   notifier.saveConfig(defaultNotifierConfig, accepted.acceptedAtUtc);
   expect(notifier.read()?.config.enabled).toBe(defaultNotifierConfig.enabled);
-  lab.run("UPDATE gateway_mail_notifier SET config_json = ?", ['{"enabled":"yes"}']);
+  fixture.run("UPDATE gateway_mail_notifier SET config_json = ?", ['{"enabled":"yes"}']);
   expect(() => notifier.read()).toThrow("config_json of the notifier holds JSON of another shape");
 });

@@ -20,7 +20,7 @@ const item = (number: number, fields: Partial<AttentionItem> = {}) =>
 const minuteMs = 60_000;
 
 /** An outbox over SQLite in memory, whose targets answer as `answer` says. */
-function createLab(rules: readonly NamedRule[] | null = [hook]) {
+function createFixture(rules: readonly NamedRule[] | null = [hook]) {
   const clock = createFakeClock();
   const attention = fakeAttention();
   const sent: { rule: string; id: string; items: string[] }[] = [];
@@ -29,7 +29,7 @@ function createLab(rules: readonly NamedRule[] | null = [hook]) {
     ...{ path: ":memory:", clock, steps: quietSteps },
     makeId: () => `dlv_${++made}`,
   });
-  const lab = {
+  const fixture = {
     ...{ clock, attention, sent, store, rules },
     answer: async (_: ToSend): Promise<SendResult> => taken,
     states: () =>
@@ -40,10 +40,10 @@ function createLab(rules: readonly NamedRule[] | null = [hook]) {
     start: () => {
       const outbox = createOutbox({
         ...{ store, attention, clock },
-        rules: () => lab.rules,
+        rules: () => fixture.rules,
         send(rule, delivery) {
           sent.push({ rule: rule.name, id: delivery.deliveryId, items: delivery.items.map(({ id }) => id) });
-          return lab.answer(delivery);
+          return fixture.answer(delivery);
         },
         ids: { hex: () => "00000000" },
         log: () => {},
@@ -57,22 +57,22 @@ function createLab(rules: readonly NamedRule[] | null = [hook]) {
       await clock.advance(0);
     },
   };
-  return lab;
+  return fixture;
 }
 
 describe("an item", () => {
   test("is sent once by each rule that is about it, however often it is seen", async () => {
-    const lab = createLab([
+    const fixture = createFixture([
       hook,
       { ...hook, name: "dead", reasons: ["dead_agent"] },
       { ...hook, name: "all" },
     ]);
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.waits(item(1, { age_seconds: 5 }), item(2));
-    await lab.waits(item(2));
-    await lab.clock.advance(minuteMs);
-    expect(lab.sent.map(({ rule, items }) => `${rule} ${items}`).sort()).toEqual([
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.waits(item(1, { age_seconds: 5 }), item(2));
+    await fixture.waits(item(2));
+    await fixture.clock.advance(minuteMs);
+    expect(fixture.sent.map(({ rule, items }) => `${rule} ${items}`).sort()).toEqual([
       "all question-1",
       "all question-2",
       "hook question-1",
@@ -87,35 +87,35 @@ describe("an item", () => {
     { id: "whose epoch is lost for a while is the same", epochs: [3, null, 3], count: 1 },
     { id: "whose epoch became known is of that one", epochs: [null, 3, 4], count: 2 },
   ])("$id", async ({ epochs, count }) => {
-    const lab = createLab();
-    const outbox = lab.start();
-    for (const epoch of epochs) await lab.waits(item(1, { epoch }));
-    expect(lab.sent.length).toBe(count);
+    const fixture = createFixture();
+    const outbox = fixture.start();
+    for (const epoch of epochs) await fixture.waits(item(1, { epoch }));
+    expect(fixture.sent.length).toBe(count);
     await outbox.stop();
   });
 
   test("that came while no server ran is found by the next one, and none is sent twice", async () => {
-    const lab = createLab();
-    const first = lab.start();
-    await lab.waits(item(1));
+    const fixture = createFixture();
+    const first = fixture.start();
+    await fixture.waits(item(1));
     await first.stop();
-    lab.attention.set([item(1), item(2)]);
-    const second = lab.start();
-    await lab.clock.advance(0);
-    expect(lab.sent.map(({ items }) => items)).toEqual([["question-1"], ["question-2"]]);
+    fixture.attention.set([item(1), item(2)]);
+    const second = fixture.start();
+    await fixture.clock.advance(0);
+    expect(fixture.sent.map(({ items }) => items)).toEqual([["question-1"], ["question-2"]]);
     await second.stop();
   });
 
   test("that ended before it was sent is withdrawn, and sent when it waits again", async () => {
-    const lab = createLab([{ ...hook, digest: 60 }]);
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.waits();
-    await lab.clock.advance(minuteMs);
-    expect([lab.sent, lab.states()]).toEqual([[], ["withdrawn"]]);
-    await lab.waits(item(1));
-    await lab.clock.advance(minuteMs);
-    expect(lab.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-1"] }]);
+    const fixture = createFixture([{ ...hook, digest: 60 }]);
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.waits();
+    await fixture.clock.advance(minuteMs);
+    expect([fixture.sent, fixture.states()]).toEqual([[], ["withdrawn"]]);
+    await fixture.waits(item(1));
+    await fixture.clock.advance(minuteMs);
+    expect(fixture.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-1"] }]);
     await outbox.stop();
   });
 
@@ -125,19 +125,19 @@ describe("an item", () => {
   ] as const)(
     "of the kind $kind that is over and comes again after ten minutes is sent as $sent",
     async ({ kind, sent }) => {
-      const lab = createLab();
-      const outbox = lab.start();
-      await lab.waits(item(1, { kind }));
-      await lab.waits();
-      await lab.clock.advance(9 * minuteMs);
-      await lab.waits(item(1, { kind }));
-      expect(lab.sent.length).toBe(1);
-      await lab.waits();
-      await lab.clock.advance(11 * minuteMs);
-      await lab.waits(item(1, { kind }));
-      expect(lab.sent.map(({ id }) => id)).toEqual([...sent]);
+      const fixture = createFixture();
+      const outbox = fixture.start();
+      await fixture.waits(item(1, { kind }));
+      await fixture.waits();
+      await fixture.clock.advance(9 * minuteMs);
+      await fixture.waits(item(1, { kind }));
+      expect(fixture.sent.length).toBe(1);
+      await fixture.waits();
+      await fixture.clock.advance(11 * minuteMs);
+      await fixture.waits(item(1, { kind }));
+      expect(fixture.sent.map(({ id }) => id)).toEqual([...sent]);
       // Each delivery says what it was about.
-      const { deliveries } = lab.store.list({ limit: 10 });
+      const { deliveries } = fixture.store.list({ limit: 10 });
       expect(deliveries.map(({ items }) => items.map(({ id }) => id))).toEqual(
         sent.map(() => ["question-1"]),
       );
@@ -146,40 +146,42 @@ describe("an item", () => {
   );
 
   test("that was withdrawn after failures and comes again is attempted again, for a whole day", async () => {
-    const lab = createLab();
-    lab.answer = async () => refused;
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.waits();
-    await lab.clock.advance(minuteMs);
-    expect([lab.sent.length, lab.states()]).toEqual([1, ["withdrawn"]]);
-    const sinceMs = lab.clock.nowMs();
-    await lab.waits(item(1));
-    await lab.clock.advance(minuteMs);
-    expect(lab.states()).toEqual(["pending"]);
-    expect(new Set(lab.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
-    expect(lab.store.troubles({ pendingMs: lab.clock.nowMs(), givenUpMs: 0 })).toMatchObject([{ sinceMs }]);
+    const fixture = createFixture();
+    fixture.answer = async () => refused;
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.waits();
+    await fixture.clock.advance(minuteMs);
+    expect([fixture.sent.length, fixture.states()]).toEqual([1, ["withdrawn"]]);
+    const sinceMs = fixture.clock.nowMs();
+    await fixture.waits(item(1));
+    await fixture.clock.advance(minuteMs);
+    expect(fixture.states()).toEqual(["pending"]);
+    expect(new Set(fixture.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
+    expect(fixture.store.troubles({ pendingMs: fixture.clock.nowMs(), givenUpMs: 0 })).toMatchObject([
+      { sinceMs },
+    ]);
     await outbox.stop();
   });
 });
 
 describe("a target that fails", () => {
   test("is tried again with the same id after 5, 10, 20 s, also by the next server", async () => {
-    const lab = createLab();
-    lab.answer = async () => refused;
-    const first = lab.start();
-    await lab.waits(item(1));
-    await lab.clock.advance(5000);
-    expect(lab.sent.length).toBe(2);
+    const fixture = createFixture();
+    fixture.answer = async () => refused;
+    const first = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.clock.advance(5000);
+    expect(fixture.sent.length).toBe(2);
     await first.stop();
-    const second = lab.start();
-    await lab.clock.advance(9999);
-    expect(lab.sent.length).toBe(2);
-    lab.answer = async () => taken;
-    await lab.clock.advance(1);
-    expect(new Set(lab.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
-    expect([lab.sent.length, lab.states()]).toEqual([3, ["delivered"]]);
-    expect(lab.store.list({ limit: 1 }).deliveries[0]).toMatchObject({
+    const second = fixture.start();
+    await fixture.clock.advance(9999);
+    expect(fixture.sent.length).toBe(2);
+    fixture.answer = async () => taken;
+    await fixture.clock.advance(1);
+    expect(new Set(fixture.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
+    expect([fixture.sent.length, fixture.states()]).toEqual([3, ["delivered"]]);
+    expect(fixture.store.list({ limit: 1 }).deliveries[0]).toMatchObject({
       attempts: 3,
       last_error: "status 500",
     });
@@ -187,48 +189,48 @@ describe("a target that fails", () => {
   });
 
   test("is given up after a day", async () => {
-    const lab = createLab();
-    lab.answer = async () => refused;
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.clock.advance(23 * 60 * minuteMs);
-    expect(lab.states()).toEqual(["pending"]);
-    await lab.clock.advance(2 * 60 * minuteMs);
-    expect(lab.states()).toEqual(["given_up"]);
-    const attempts = lab.sent.length;
-    await lab.clock.advance(3 * 60 * minuteMs);
-    expect(lab.sent.length).toBe(attempts);
-    expect(lab.store.troubles({ pendingMs: 0, givenUpMs: 0 })).toMatchObject([
+    const fixture = createFixture();
+    fixture.answer = async () => refused;
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.clock.advance(23 * 60 * minuteMs);
+    expect(fixture.states()).toEqual(["pending"]);
+    await fixture.clock.advance(2 * 60 * minuteMs);
+    expect(fixture.states()).toEqual(["given_up"]);
+    const attempts = fixture.sent.length;
+    await fixture.clock.advance(3 * 60 * minuteMs);
+    expect(fixture.sent.length).toBe(attempts);
+    expect(fixture.store.troubles({ pendingMs: 0, givenUpMs: 0 })).toMatchObject([
       { rule: "hook", pending: 0, givenUp: 1, lastError: "status 500" },
     ]);
     await outbox.stop();
   }, 20_000);
 
   test("holds no other rule up", async () => {
-    const lab = createLab([hook, { ...hook, name: "other" }]);
-    lab.answer = async ({ items }) => (items[0]?.id === "never" ? taken : new Promise(() => {}));
-    const outbox = lab.start();
-    await lab.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
+    const fixture = createFixture([hook, { ...hook, name: "other" }]);
+    fixture.answer = async ({ items }) => (items[0]?.id === "never" ? taken : new Promise(() => {}));
+    const outbox = fixture.start();
+    await fixture.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
     // Four attempts at a time for each.
-    expect(lab.sent.map(({ rule }) => rule).sort()).toEqual([
+    expect(fixture.sent.map(({ rule }) => rule).sort()).toEqual([
       ...Array.from({ length: 4 }, () => "hook"),
       ...Array.from({ length: 4 }, () => "other"),
     ]);
     const stopped = outbox.stop();
-    await lab.clock.advance(2000);
+    await fixture.clock.advance(2000);
     await stopped;
   });
 
   test("that is a program runs once at a time", async () => {
-    const lab = createLab([{ name: "desk", kind: "command", target: { argv: ["x"] } }]);
+    const fixture = createFixture([{ name: "desk", kind: "command", target: { argv: ["x"] } }]);
     const ends: (() => void)[] = [];
-    lab.answer = () => new Promise((resolve) => void ends.push(() => resolve(taken)));
-    const outbox = lab.start();
-    await lab.waits(item(1), item(2));
-    expect(lab.sent.length).toBe(1);
+    fixture.answer = () => new Promise((resolve) => void ends.push(() => resolve(taken)));
+    const outbox = fixture.start();
+    await fixture.waits(item(1), item(2));
+    expect(fixture.sent.length).toBe(1);
     ends[0]?.();
-    await lab.clock.advance(0);
-    expect(lab.sent.length).toBe(2);
+    await fixture.clock.advance(0);
+    expect(fixture.sent.length).toBe(2);
     ends[1]?.();
     await outbox.stop();
   });
@@ -236,29 +238,29 @@ describe("a target that fails", () => {
 
 describe("several items come in one delivery", () => {
   test("of a digest, from the first of them on; what ended meanwhile is left out", async () => {
-    const lab = createLab([{ ...hook, digest: 60 }]);
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.clock.advance(59_000);
-    await lab.waits(item(2), item(3));
-    await lab.clock.advance(1000);
-    expect(lab.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-2", "question-3"] }]);
-    await lab.waits(item(2), item(3), item(4));
-    await lab.clock.advance(60_000);
-    expect(lab.sent[1]).toEqual({ rule: "hook", id: "dlv_2", items: ["question-4"] });
+    const fixture = createFixture([{ ...hook, digest: 60 }]);
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.clock.advance(59_000);
+    await fixture.waits(item(2), item(3));
+    await fixture.clock.advance(1000);
+    expect(fixture.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-2", "question-3"] }]);
+    await fixture.waits(item(2), item(3), item(4));
+    await fixture.clock.advance(60_000);
+    expect(fixture.sent[1]).toEqual({ rule: "hook", id: "dlv_2", items: ["question-4"] });
     await outbox.stop();
   });
 
   test("and is the same in each attempt, although one of them ended", async () => {
-    const lab = createLab([{ ...hook, digest: 60 }]);
-    lab.answer = async () => refused;
-    const outbox = lab.start();
-    await lab.waits(item(1), item(2));
-    await lab.clock.advance(60_000);
-    await lab.waits(item(2), item(3));
-    lab.answer = async () => taken;
-    await lab.clock.advance(5000);
-    expect(lab.sent).toEqual([
+    const fixture = createFixture([{ ...hook, digest: 60 }]);
+    fixture.answer = async () => refused;
+    const outbox = fixture.start();
+    await fixture.waits(item(1), item(2));
+    await fixture.clock.advance(60_000);
+    await fixture.waits(item(2), item(3));
+    fixture.answer = async () => taken;
+    await fixture.clock.advance(5000);
+    expect(fixture.sent).toEqual([
       { rule: "hook", id: "dlv_1", items: ["question-1", "question-2"] },
       { rule: "hook", id: "dlv_1", items: ["question-1", "question-2"] },
     ]);
@@ -267,65 +269,67 @@ describe("several items come in one delivery", () => {
 
   test("at the end of quiet hours", async () => {
     const quiet_hours = { start: "23:00", end: "07:00", time_zone: "UTC" };
-    const lab = createLab([{ ...hook, quiet_hours }]);
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    await lab.clock.advance(60 * minuteMs);
-    await lab.waits(item(1), item(2));
-    await lab.clock.advance(6 * 60 * minuteMs - 1000);
-    expect(lab.sent).toEqual([]);
-    await lab.clock.advance(1000);
-    expect(lab.sent.map(({ items }) => items)).toEqual([["question-1", "question-2"]]);
+    const fixture = createFixture([{ ...hook, quiet_hours }]);
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    await fixture.clock.advance(60 * minuteMs);
+    await fixture.waits(item(1), item(2));
+    await fixture.clock.advance(6 * 60 * minuteMs - 1000);
+    expect(fixture.sent).toEqual([]);
+    await fixture.clock.advance(1000);
+    expect(fixture.sent.map(({ items }) => items)).toEqual([["question-1", "question-2"]]);
     await outbox.stop();
   }, 20_000);
 
   test("at most a hundred of them", async () => {
-    const lab = createLab([{ ...hook, digest: 60 }]);
-    const outbox = lab.start();
-    await lab.waits(...Array.from({ length: 250 }, (_, index) => item(index)));
-    await lab.clock.advance(60_000);
-    expect(lab.sent.map(({ items }) => items.length).sort()).toEqual([100, 100, 50]);
+    const fixture = createFixture([{ ...hook, digest: 60 }]);
+    const outbox = fixture.start();
+    await fixture.waits(...Array.from({ length: 250 }, (_, index) => item(index)));
+    await fixture.clock.advance(60_000);
+    expect(fixture.sent.map(({ items }) => items.length).sort()).toEqual([100, 100, 50]);
     await outbox.stop();
   });
 });
 
 describe("rules that change", () => {
   test("withdraw what a removed rule was to send; while they cannot be read everything is held", async () => {
-    const lab = createLab();
-    lab.answer = async () => refused;
-    const outbox = lab.start();
-    await lab.waits(item(1));
-    lab.rules = null;
-    await lab.clock.advance(10 * minuteMs);
-    expect([lab.sent.length, lab.states()]).toEqual([1, ["pending"]]);
-    lab.rules = [];
-    await lab.clock.advance(15_000);
-    expect(lab.states()).toEqual(["withdrawn"]);
+    const fixture = createFixture();
+    fixture.answer = async () => refused;
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    fixture.rules = null;
+    await fixture.clock.advance(10 * minuteMs);
+    expect([fixture.sent.length, fixture.states()]).toEqual([1, ["pending"]]);
+    fixture.rules = [];
+    await fixture.clock.advance(15_000);
+    expect(fixture.states()).toEqual(["withdrawn"]);
     await outbox.stop();
   });
 });
 
 describe("what is kept", () => {
   test("is the newest, for a time, and what still waits", async () => {
-    const lab = createLab();
-    const outbox = lab.start();
-    await lab.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
+    const fixture = createFixture();
+    const outbox = fixture.start();
+    await fixture.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
     const kept = (id: string) => id === "question-0";
-    expect(lab.store.prune({ count: 4, beforeMs: 0 }, kept)).toBe(5);
-    expect(lab.store.prune({ count: 100, beforeMs: lab.clock.nowMs() + 1 }, kept)).toBe(4);
-    expect(lab.store.list({ limit: 10 }).deliveries.map(({ items }) => items[0]?.id)).toEqual(["question-0"]);
+    expect(fixture.store.prune({ count: 4, beforeMs: 0 }, kept)).toBe(5);
+    expect(fixture.store.prune({ count: 100, beforeMs: fixture.clock.nowMs() + 1 }, kept)).toBe(4);
+    expect(fixture.store.list({ limit: 10 }).deliveries.map(({ items }) => items[0]?.id)).toEqual([
+      "question-0",
+    ]);
     await outbox.stop();
   });
 
   test("is listed by pages, newest first", async () => {
-    const lab = createLab();
-    const outbox = lab.start();
-    await lab.waits(...Array.from({ length: 5 }, (_, index) => item(index)));
-    const first = lab.store.list({ limit: 3 });
+    const fixture = createFixture();
+    const outbox = fixture.start();
+    await fixture.waits(...Array.from({ length: 5 }, (_, index) => item(index)));
+    const first = fixture.store.list({ limit: 3 });
     expect(first.deliveries.map(({ sequence }) => sequence)).toEqual([5, 4, 3]);
-    const rest = lab.store.list({ limit: 3, before: first.next_before ?? 0 });
+    const rest = fixture.store.list({ limit: 3, before: first.next_before ?? 0 });
     expect([rest.deliveries.map(({ sequence }) => sequence), rest.next_before]).toEqual([[2, 1], null]);
-    expect(lab.store.list({ limit: 3, state: "pending" }).deliveries).toEqual([]);
+    expect(fixture.store.list({ limit: 3, state: "pending" }).deliveries).toEqual([]);
     // What agents wrote stays in the file.
     expect(JSON.stringify(first)).not.toContain("Question");
     await outbox.stop();

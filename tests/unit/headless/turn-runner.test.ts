@@ -77,11 +77,11 @@ const ended = (proof: string) => ({ step: "turn_ended", at_utc: at(9), proof }) 
 const submitted = { step: "submitted", at_utc: at(1), proof: "the tool was started as process 42" } as const;
 
 test("a turn that ended unseen reports each of its steps once, in order, with its own time", async () => {
-  using lab = setup();
-  lab.saveProcess(42);
-  lab.saveEvents(["session", "assistant", "completion"]);
-  lab.saveResult("completed", "terminal_event");
-  const { turn, told } = lab.resume();
+  using fixture = setup();
+  fixture.saveProcess(42);
+  fixture.saveEvents(["session", "assistant", "completion"]);
+  fixture.saveResult("completed", "terminal_event");
+  const { turn, told } = fixture.resume();
   expect(told).toEqual([
     submitted,
     { step: "turn_started", at_utc: at(2), proof: "the tool wrote its first event: session" },
@@ -92,54 +92,54 @@ test("a turn that ended unseen reports each of its steps once, in order, with it
 });
 
 test("a tool that said nothing did not start its turn", () => {
-  using lab = setup();
-  lab.saveProcess(42);
-  lab.saveResult("failed", "process_exit");
-  expect(lab.resume().told).toEqual([submitted, ended("failed, decided by process_exit")]);
+  using fixture = setup();
+  fixture.saveProcess(42);
+  fixture.saveResult("failed", "process_exit");
+  expect(fixture.resume().told).toEqual([submitted, ended("failed, decided by process_exit")]);
 });
 
 test.each([
   ["no runner has claimed", null],
   ["a runner claimed and started no tool for", { childPid: null }],
 ])("a turn that %s was not submitted", (_, claimed) => {
-  using lab = setup();
-  if (claimed) lab.saveProcess(claimed.childPid);
-  lab.saveResult("interrupted", "not_started");
-  expect(lab.resume().told).toEqual([ended("interrupted, decided by not_started")]);
+  using fixture = setup();
+  if (claimed) fixture.saveProcess(claimed.childPid);
+  fixture.saveResult("interrupted", "not_started");
+  expect(fixture.resume().told).toEqual([ended("interrupted, decided by not_started")]);
 });
 
 test("a turn without a final state that nobody follows is none, and says nothing", () => {
-  using lab = setup();
-  lab.saveProcess(42);
-  expect(lab.resume()).toEqual({ turn: null, told: [] });
+  using fixture = setup();
+  fixture.saveProcess(42);
+  expect(fixture.resume()).toEqual({ turn: null, told: [] });
 });
 
 test("a turn whose end cannot be recorded frees its slot and is reported once", async () => {
-  using lab = setup((kind) => {
+  using fixture = setup((kind) => {
     if (kind === "turn_finished") throw new Error("the disk is full");
   });
-  const { manifest } = lab;
-  await lab.runner.takeOver(manifest);
-  const { turn } = lab.resume();
-  expect(lab.runner.active()).toEqual({ turnId: "turn-1", turnIndex: 7 });
-  lab.saveProcess(null);
-  lab.saveResult("completed", "terminal_event");
+  const { manifest } = fixture;
+  await fixture.runner.takeOver(manifest);
+  const { turn } = fixture.resume();
+  expect(fixture.runner.active()).toEqual({ turnId: "turn-1", turnIndex: 7 });
+  fixture.saveProcess(null);
+  fixture.saveResult("completed", "terminal_event");
   expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
-  expect(lab.runner.active()).toBeNull();
-  expect(lab.logged.filter((what) => what.includes("end of the turn"))).toHaveLength(1);
-  await lab.runner.stop();
+  expect(fixture.runner.active()).toBeNull();
+  expect(fixture.logged.filter((what) => what.includes("end of the turn"))).toHaveLength(1);
+  await fixture.runner.stop();
 });
 
 test("a turn ends although a listener throws", async () => {
-  using lab = setup();
-  await lab.runner.takeOver(lab.manifest);
-  lab.runner.onChange(() => {
+  using fixture = setup();
+  await fixture.runner.takeOver(fixture.manifest);
+  fixture.runner.onChange(() => {
     throw new Error("a listener");
   });
-  const { turn } = lab.resume();
-  lab.saveProcess(null);
-  lab.saveResult("completed", "terminal_event");
+  const { turn } = fixture.resume();
+  fixture.saveProcess(null);
+  fixture.saveResult("completed", "terminal_event");
   expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
-  expect(lab.runner.active()).toBeNull();
-  await lab.runner.stop();
+  expect(fixture.runner.active()).toBeNull();
+  await fixture.runner.stop();
 });

@@ -2,21 +2,24 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RegisterRequest } from "../../../src/services/mail/filesystem/registrations.ts";
-import { createMailRootLab, type MailRootLab } from "../../support/mail-root.ts";
+import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 
 const ben = { address: "ben@svc.localhost", principalId: "SVC-ben" };
 const eve = { ...ben, principalId: "SVC-eve" };
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 
-function register(lab: MailRootLab, request: Omit<RegisterRequest, "mode"> & Partial<RegisterRequest>) {
-  return lab.root.registrations.register({ mode: "safe", ...request });
+function register(
+  fixture: MailRootFixture,
+  request: Omit<RegisterRequest, "mode"> & Partial<RegisterRequest>,
+) {
+  return fixture.root.registrations.register({ mode: "safe", ...request });
 }
 
 async function subjects(
-  lab: MailRootLab,
+  fixture: MailRootFixture,
   binding: { address: string; principalId: string },
 ): Promise<string[]> {
-  const mailbox = lab.root.openMailbox(binding);
+  const mailbox = fixture.root.openMailbox(binding);
   try {
     const query = {
       box: "inbox",
@@ -33,23 +36,23 @@ async function subjects(
 }
 
 /** ben with one message that he has read. */
-async function withMail(): Promise<MailRootLab> {
-  const lab = createMailRootLab();
-  const mailbox = lab.mailbox("ben");
-  const { message_ref } = await lab
+async function withMail(): Promise<MailRootFixture> {
+  const fixture = createMailRootFixture();
+  const mailbox = fixture.mailbox("ben");
+  const { message_ref } = await fixture
     .mailbox("ada")
     .send({ to: [ben.address], cc: [], subject: "Old", body: "", ...plain });
   await mailbox.read(message_ref);
-  return lab;
+  return fixture;
 }
 
-const entries = (lab: MailRootLab) =>
-  readdirSync(join(lab.path, "mailboxes")).map((name) => name.replace(/--[0-9a-f]{32}$/, "--#"));
+const entries = (fixture: MailRootFixture) =>
+  readdirSync(join(fixture.path, "mailboxes")).map((name) => name.replace(/--[0-9a-f]{32}$/, "--#"));
 
 describe("a registration", () => {
   test("is made once, with the boxes of a mailbox", () => {
-    using lab = createMailRootLab();
-    const first = register(lab, { ...ben, displayName: "Ben" });
+    using fixture = createMailRootFixture();
+    const first = register(fixture, { ...ben, displayName: "Ben" });
     expect(first).toEqual({
       ok: true,
       mode: "safe",
@@ -58,145 +61,145 @@ describe("a registration", () => {
       owner_principal_id: "SVC-ben",
       status: "active",
     });
-    const again = register(lab, { ...ben, role: "writer" });
+    const again = register(fixture, { ...ben, role: "writer" });
     expect(again).toEqual({ ...first, reused_existing: true });
-    expect(lab.root.registrations.active(ben.address)).toMatchObject({
+    expect(fixture.root.registrations.active(ben.address)).toMatchObject({
       display_name: "Ben",
       role: "writer",
       mailbox_kind: "in_root",
-      mailbox_path: join(lab.path, "mailboxes", ben.address),
+      mailbox_path: join(fixture.path, "mailboxes", ben.address),
     });
-    const made = readdirSync(join(lab.path, "mailboxes", ben.address)).filter(
+    const made = readdirSync(join(fixture.path, "mailboxes", ben.address)).filter(
       (name) => !name.startsWith("mailbox.sqlite"),
     );
     expect(made.sort()).toEqual(["archive", "drafts", "inbox", "sent"]);
   });
 
   test("of another owner is refused, and nothing changes", async () => {
-    using lab = await withMail();
-    expect(() => register(lab, eve)).toThrow("is registered to SVC-ben");
-    expect(await subjects(lab, ben)).toEqual(["Old read"]);
-    expect(() => lab.root.openMailbox(eve)).toThrow("belongs to another principal");
+    using fixture = await withMail();
+    expect(() => register(fixture, eve)).toThrow("is registered to SVC-ben");
+    expect(await subjects(fixture, ben)).toEqual(["Old read"]);
+    expect(() => fixture.root.openMailbox(eve)).toThrow("belongs to another principal");
   });
 
   test("by force begins an empty mailbox; the old one and its mail are gone for good", async () => {
-    using lab = await withMail();
-    const old = lab.root.registrations.active(ben.address)?.registration_id;
-    const taken = register(lab, { ...eve, mode: "force" });
+    using fixture = await withMail();
+    const old = fixture.root.registrations.active(ben.address)?.registration_id;
+    const taken = register(fixture, { ...eve, mode: "force" });
     expect(taken).toMatchObject({ owner_principal_id: "SVC-eve", replaced_registration_id: old });
-    expect(await subjects(lab, eve)).toEqual([]);
-    expect(() => lab.root.openMailbox(ben)).toThrow("belongs to another principal");
-    register(lab, { ...ben, mode: "force" });
-    expect(await subjects(lab, ben)).toEqual([]);
-    expect(lab.root.registrations.list({ status: "inactive" })).toHaveLength(2);
+    expect(await subjects(fixture, eve)).toEqual([]);
+    expect(() => fixture.root.openMailbox(ben)).toThrow("belongs to another principal");
+    register(fixture, { ...ben, mode: "force" });
+    expect(await subjects(fixture, ben)).toEqual([]);
+    expect(fixture.root.registrations.list({ status: "inactive" })).toHaveLength(2);
   });
 
   test("puts the old mailbox aside where it can be looked at, and where no address can reach it", async () => {
-    using lab = await withMail();
-    const taken = register(lab, { ...eve, mode: "stash" });
+    using fixture = await withMail();
+    const taken = register(fixture, { ...eve, mode: "stash" });
     expect(taken.stashed_mailbox_path).toMatch(/ben@svc\.localhost--[0-9a-f]{32}$/);
     expect(existsSync(join(taken.stashed_mailbox_path ?? "", "mailbox.sqlite"))).toBe(true);
-    expect(entries(lab)).toContain("ben@svc.localhost--#");
-    expect(lab.root.registrations.list({ status: "stashed" })).toMatchObject([
+    expect(entries(fixture)).toContain("ben@svc.localhost--#");
+    expect(fixture.root.registrations.list({ status: "stashed" })).toMatchObject([
       { registration_id: taken.stashed_registration_id, mailbox_path: taken.stashed_mailbox_path },
     ]);
     const stashedName = (taken.stashed_mailbox_path ?? "").split("/").at(-1) ?? "";
-    expect(() => register(lab, { address: stashedName, principalId: "SVC-x" })).toThrow(
+    expect(() => register(fixture, { address: stashedName, principalId: "SVC-x" })).toThrow(
       "not a mailbox address",
     );
-    expect(await subjects(lab, eve)).toEqual([]);
+    expect(await subjects(fixture, eve)).toEqual([]);
   });
 
   test("that was ended is taken up again with its state by the same owner only", async () => {
-    using lab = await withMail();
-    const { registration_id } = lab.root.registrations.active(ben.address) ?? {};
-    const ended = lab.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
+    using fixture = await withMail();
+    const { registration_id } = fixture.root.registrations.active(ben.address) ?? {};
+    const ended = fixture.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
     expect(ended).toMatchObject({
       resulting_status: "inactive",
       deactivated_registration_id: registration_id,
     });
-    expect(() => lab.root.openMailbox(ben)).toThrow("has no active registration");
-    expect(() => register(lab, eve)).toThrow("something is kept under the name");
-    const back = register(lab, ben);
+    expect(() => fixture.root.openMailbox(ben)).toThrow("has no active registration");
+    expect(() => register(fixture, eve)).toThrow("something is kept under the name");
+    const back = register(fixture, ben);
     expect(back).toMatchObject({ reused_existing: true, active_registration_id: registration_id });
-    expect(await subjects(lab, ben)).toEqual(["Old read"]);
+    expect(await subjects(fixture, ben)).toEqual(["Old read"]);
   });
 
   test("that was purged leaves nothing but the message itself", async () => {
-    using lab = await withMail();
-    lab.root.registrations.deregister({ address: ben.address, mode: "purge" });
-    expect(entries(lab)).not.toContain(ben.address);
-    register(lab, ben);
-    expect(await subjects(lab, ben)).toEqual([]);
-    const [day = ""] = readdirSync(join(lab.path, "messages"));
-    expect(readdirSync(join(lab.path, "messages", day))).toHaveLength(1);
+    using fixture = await withMail();
+    fixture.root.registrations.deregister({ address: ben.address, mode: "purge" });
+    expect(entries(fixture)).not.toContain(ben.address);
+    register(fixture, ben);
+    expect(await subjects(fixture, ben)).toEqual([]);
+    const [day = ""] = readdirSync(join(fixture.path, "messages"));
+    expect(readdirSync(join(fixture.path, "messages", day))).toHaveLength(1);
   });
 
   test("cannot be ended twice", () => {
-    using lab = createMailRootLab();
-    register(lab, ben);
-    lab.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
-    const again = () => lab.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
+    using fixture = createMailRootFixture();
+    register(fixture, ben);
+    fixture.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
+    const again = () => fixture.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
     expect(again).toThrow("has no active registration");
   });
 
   test("takes over a folder that nobody registered only when asked to", () => {
-    using lab = createMailRootLab();
-    const folder = join(lab.path, "mailboxes", ben.address);
+    using fixture = createMailRootFixture();
+    const folder = join(fixture.path, "mailboxes", ben.address);
     mkdirSync(join(folder, "inbox"), { recursive: true });
-    expect(() => register(lab, ben)).toThrow("something is kept under the name");
-    expect(register(lab, { ...ben, mode: "stash" }).stashed_mailbox_path).toStartWith(`${folder}--`);
+    expect(() => register(fixture, ben)).toThrow("something is kept under the name");
+    expect(register(fixture, { ...ben, mode: "stash" }).stashed_mailbox_path).toStartWith(`${folder}--`);
     expect(lstatSync(folder).isDirectory()).toBe(true);
   });
 
   test("of the system's names is the system's alone", () => {
-    using lab = createMailRootLab();
+    using fixture = createMailRootFixture();
     const operator = { address: "SVC-operator@svc.localhost", principalId: "SVC-operator" };
-    expect(() => register(lab, { address: "SVC-x@svc.localhost", principalId: "SVC-x" })).toThrow(
+    expect(() => register(fixture, { address: "SVC-x@svc.localhost", principalId: "SVC-x" })).toThrow(
       "of the system",
     );
-    expect(() => register(lab, { ...operator, principalId: "SVC-ben", mode: "force" })).toThrow(
+    expect(() => register(fixture, { ...operator, principalId: "SVC-ben", mode: "force" })).toThrow(
       "of the system",
     );
-    expect(() => register(lab, { ...ben, principalId: "SVC-operator" })).toThrow("of the system");
+    expect(() => register(fixture, { ...ben, principalId: "SVC-operator" })).toThrow("of the system");
     const end = (mode: "deactivate" | "purge") => () =>
-      lab.root.registrations.deregister({ address: operator.address, mode });
+      fixture.root.registrations.deregister({ address: operator.address, mode });
     expect(end("deactivate")).toThrow("cannot be given up");
     expect(end("purge")).toThrow("cannot be given up");
-    expect(lab.root.registrations.active(operator.address)?.role).toBe("system_operator");
+    expect(fixture.root.registrations.active(operator.address)?.role).toBe("system_operator");
   });
 });
 
 describe("a mailbox in a folder outside of the root", () => {
   test("is linked, and keeps its state over purge and registration", async () => {
-    using lab = createMailRootLab();
-    const mailboxPath = lab.scratch.path("private");
-    register(lab, { ...ben, kind: "symlink", mailboxPath });
-    const entry = join(lab.path, "mailboxes", ben.address);
+    using fixture = createMailRootFixture();
+    const mailboxPath = fixture.scratch.path("private");
+    register(fixture, { ...ben, kind: "symlink", mailboxPath });
+    const entry = join(fixture.path, "mailboxes", ben.address);
     expect(readlinkSync(entry)).toBe(mailboxPath);
-    await lab.mailbox("ada").send({ to: [ben.address], cc: [], subject: "Out", body: "", ...plain });
-    expect(await subjects(lab, ben)).toEqual(["Out unread"]);
+    await fixture.mailbox("ada").send({ to: [ben.address], cc: [], subject: "Out", body: "", ...plain });
+    expect(await subjects(fixture, ben)).toEqual(["Out unread"]);
     expect(existsSync(join(mailboxPath, "mailbox.sqlite"))).toBe(true);
     const [link = ""] = readdirSync(join(mailboxPath, "inbox"));
     expect(existsSync(join(mailboxPath, "inbox", link))).toBe(true);
-    lab.root.registrations.deregister({ address: ben.address, mode: "purge" });
+    fixture.root.registrations.deregister({ address: ben.address, mode: "purge" });
     expect(existsSync(entry)).toBe(false);
     expect(existsSync(join(mailboxPath, "mailbox.sqlite"))).toBe(true);
-    register(lab, { ...ben, kind: "symlink", mailboxPath });
-    expect(await subjects(lab, ben)).toEqual(["Out unread"]);
+    register(fixture, { ...ben, kind: "symlink", mailboxPath });
+    expect(await subjects(fixture, ben)).toEqual(["Out unread"]);
   });
 
   test("lies nowhere inside of the root, also not by way of a link, and is nobody else's", () => {
-    using lab = createMailRootLab();
-    const link = lab.scratch.path("way-in");
-    symlinkSync(join(lab.path, "mailboxes"), link);
+    using fixture = createMailRootFixture();
+    const link = fixture.scratch.path("way-in");
+    symlinkSync(join(fixture.path, "mailboxes"), link);
     const bad = [
-      join(lab.path, "x"),
-      lab.path,
+      join(fixture.path, "x"),
+      fixture.path,
       join(link, "x"),
       "relative",
       undefined,
-      `${lab.path}/../mailbox/y`,
+      `${fixture.path}/../mailbox/y`,
     ];
     for (const mailboxPath of bad) {
       const request = {
@@ -204,18 +207,18 @@ describe("a mailbox in a folder outside of the root", () => {
         kind: "symlink" as const,
         ...(mailboxPath === undefined ? {} : { mailboxPath }),
       };
-      expect(() => register(lab, request)).toThrow("linked mailbox");
+      expect(() => register(fixture, request)).toThrow("linked mailbox");
     }
-    const mailboxPath = lab.scratch.path("shared");
-    register(lab, { ...ben, kind: "symlink", mailboxPath });
+    const mailboxPath = fixture.scratch.path("shared");
+    register(fixture, { ...ben, kind: "symlink", mailboxPath });
     const other = {
       address: "cleo@svc.localhost",
       principalId: "SVC-cleo",
       kind: "symlink" as const,
       mailboxPath,
     };
-    expect(() => register(lab, other)).toThrow("is the mailbox of ben@svc.localhost");
-    expect(() => register(lab, { ...ben, address: "dora@svc.localhost", mailboxPath })).toThrow(
+    expect(() => register(fixture, other)).toThrow("is the mailbox of ben@svc.localhost");
+    expect(() => register(fixture, { ...ben, address: "dora@svc.localhost", mailboxPath })).toThrow(
       "below mailboxes/",
     );
   });

@@ -23,7 +23,7 @@ import {
 } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mail, Mailbox, MailDraft } from "../../../src/services/mail/mailbox.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { createMailRootLab, mailRootDeps } from "../../support/mail-root.ts";
+import { createMailRootFixture, mailRootDeps } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
@@ -62,31 +62,31 @@ function rowsOf(path: string, table: string): number {
 
 describe("bad input", () => {
   test("leaves nothing behind, neither on disk nor in the index", async () => {
-    using lab = createMailRootLab();
-    const ada = lab.mailbox("ada");
-    lab.mailbox("ben");
-    lab.mailbox("gone");
-    lab.root.registrations.deregister({ address: at("gone"), mode: "deactivate" });
-    const file = lab.scratch.path("ok.txt");
+    using fixture = createMailRootFixture();
+    const ada = fixture.mailbox("ada");
+    fixture.mailbox("ben");
+    fixture.mailbox("gone");
+    fixture.root.registrations.deregister({ address: at("gone"), mode: "deactivate" });
+    const file = fixture.scratch.path("ok.txt");
     writeFileSync(file, "fine");
-    const large = lab.scratch.path("large.bin");
+    const large = fixture.scratch.path("large.bin");
     writeFileSync(large, "");
     truncateSync(large, 30 * 1024 * 1024);
-    const link = lab.scratch.path("link.txt");
+    const link = fixture.scratch.path("link.txt");
     symlinkSync(file, link);
-    const pipe = lab.scratch.path("pipe");
+    const pipe = fixture.scratch.path("pipe");
     Bun.spawnSync(["mkfifo", pipe]);
     const attached = (path: string) => ({ attachments: [{ path: file }, { path }] });
-    const before = snapshot(lab.path);
+    const before = snapshot(fixture.path);
     const bad: { draft: MailDraft; why: string }[] = [
       { draft: letter("ben", attached(large)), why: "larger than 25 MiB" },
       { draft: letter("ben", attached(link)), why: "not a regular file" },
       { draft: letter("ben", attached(pipe)), why: "not a regular file" },
-      { draft: letter("ben", attached(lab.scratch.folder)), why: "not a regular file" },
+      { draft: letter("ben", attached(fixture.scratch.folder)), why: "not a regular file" },
       { draft: letter("ben", attached("/dev/zero")), why: "lies in a file system of the kernel" },
       { draft: letter("ben", attached("ok.txt")), why: "not an absolute path" },
       { draft: letter("ben", attached(`${file}\0`)), why: "not an absolute path" },
-      { draft: letter("ben", attached(lab.scratch.path("absent"))), why: "does not exist" },
+      { draft: letter("ben", attached(fixture.scratch.path("absent"))), why: "does not exist" },
       { draft: letter("ben", { attachments: Array(51).fill({ path: file }) }), why: "at most 50" },
       { draft: letter("gone"), why: "is inactive" },
       { draft: letter("bem"), why: "did you mean ben@svc.localhost" },
@@ -99,17 +99,17 @@ describe("bad input", () => {
       },
     ];
     for (const { draft, why } of bad) await expect(ada.send(draft)).rejects.toThrow(why);
-    expect(snapshot(lab.path)).toEqual(before);
-    expect(rowsOf(join(lab.path, "index.sqlite"), "messages")).toBe(0);
+    expect(snapshot(fixture.path)).toEqual(before);
+    expect(rowsOf(join(fixture.path, "index.sqlite"), "messages")).toBe(0);
   });
 
   test("forges no sender: a mailbox is opened by its owner only", () => {
-    using lab = createMailRootLab();
-    lab.mailbox("ada");
-    expect(() => lab.root.openMailbox({ address: at("ada"), principalId: "SVC-ben" })).toThrow(
+    using fixture = createMailRootFixture();
+    fixture.mailbox("ada");
+    expect(() => fixture.root.openMailbox({ address: at("ada"), principalId: "SVC-ben" })).toThrow(
       "another principal",
     );
-    expect(() => lab.root.openMailbox({ address: "../../etc", principalId: "SVC-ada" })).toThrow(
+    expect(() => fixture.root.openMailbox({ address: "../../etc", principalId: "SVC-ada" })).toThrow(
       "not a mailbox address",
     );
   });
@@ -117,40 +117,40 @@ describe("bad input", () => {
 
 describe("mail on disk", () => {
   test("is readable for people, and for their owner alone", async () => {
-    using lab = createMailRootLab();
-    const file = lab.scratch.path("report.txt");
+    using fixture = createMailRootFixture();
+    const file = fixture.scratch.path("report.txt");
     writeFileSync(file, "numbers");
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben", { attachments: [{ path: file }] }));
     const [mail] = await list(ben);
     const name = `${mail?.message_ref.replace("filesystem:", "")}.md`;
-    const linked = join(lab.path, "mailboxes", at("ben"), "inbox", name);
+    const linked = join(fixture.path, "mailboxes", at("ben"), "inbox", name);
     expect(readFileSync(linked, "utf8")).toEndWith("---\n\ntext");
     rmSync(file);
     const [attachment] = (await ben.peek(mail?.message_ref ?? "")).attachments;
     expect(readFileSync(attachment?.locator ?? "", "utf8")).toBe("numbers");
     expect(attachment?.locator).toStartWith(
-      join(lab.path, "attachments", "managed", attachment?.attachment_id ?? ""),
+      join(fixture.path, "attachments", "managed", attachment?.attachment_id ?? ""),
     );
-    const open = readdirSync(lab.path, { recursive: true, withFileTypes: true })
+    const open = readdirSync(fixture.path, { recursive: true, withFileTypes: true })
       .map((one) => join(one.parentPath, one.name))
       .filter((path) => (statSync(path).mode & 0o077) !== 0);
     expect(open).toEqual([]);
   });
 
   test("may move elsewhere with its root", async () => {
-    using lab = createMailRootLab();
-    const file = lab.scratch.path("report.txt");
+    using fixture = createMailRootFixture();
+    const file = fixture.scratch.path("report.txt");
     writeFileSync(file, "numbers");
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben", { attachments: [{ path: file }] }));
     await list(ben);
     ada.close();
     ben.close();
-    lab.root.close();
-    const moved = lab.scratch.path("moved");
-    renameSync(lab.path, moved);
-    const root = openMailRoot(lab.deps, moved);
+    fixture.root.close();
+    const moved = fixture.scratch.path("moved");
+    renameSync(fixture.path, moved);
+    const root = openMailRoot(fixture.deps, moved);
     const again = root.openMailbox({ address: at("ben"), principalId: "SVC-ben" });
     const [mail] = (await again.list({ ...everything, includeBody: true })).messages;
     expect(mail?.body_text).toBe("text");
@@ -162,9 +162,9 @@ describe("mail on disk", () => {
   });
 
   test("loses a link or a box and gets it back", async () => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
-    const folder = join(lab.path, "mailboxes", at("ben"));
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+    const folder = join(fixture.path, "mailboxes", at("ben"));
     await ada.send(letter("ben"));
     rmSync(join(folder, "inbox"), { recursive: true });
     const [mail] = await list(ben);
@@ -183,18 +183,18 @@ describe("mail on disk", () => {
   });
 
   test("is found again by a mailbox that has lost its state, mail to oneself once", async () => {
-    using lab = createMailRootLab();
-    const ada = lab.mailbox("ada");
+    using fixture = createMailRootFixture();
+    const ada = fixture.mailbox("ada");
     await ada.send(letter("ada", { subject: "Self" }));
     const reply = await ada.reply((await list(ada))[0]?.message_ref ?? "", { body: "r", ...plain });
     expect(reply.box).toBe("inbox");
     const before = await list(ada);
     ada.close();
     for (const name of ["mailbox.sqlite", "mailbox.sqlite-wal", "mailbox.sqlite-shm"]) {
-      rmSync(join(lab.path, "mailboxes", at("ada"), name), { force: true });
+      rmSync(join(fixture.path, "mailboxes", at("ada"), name), { force: true });
     }
     // What was answered still is: the answer says so.
-    expect(await list(lab.mailbox("ada"))).toEqual(before);
+    expect(await list(fixture.mailbox("ada"))).toEqual(before);
     expect(before.map((mail) => `${mail.subject} ${mail.read} ${mail.answered}`)).toEqual([
       "Re: Self false false",
       "Self true true",
@@ -202,14 +202,14 @@ describe("mail on disk", () => {
   });
 
   test("does not come back unread when the index begins again", async () => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben", { subject: "One" }));
     await ada.send(letter("ben", { subject: "Two" }));
     const [two, one] = await list(ben);
     await ben.read(two?.message_ref ?? "");
     await ben.archive([one?.message_ref ?? ""]);
-    const index = new Database(join(lab.path, "index.sqlite"));
+    const index = new Database(join(fixture.path, "index.sqlite"));
     index.run("UPDATE catalog SET generation = 'another'");
     index.run("UPDATE projections SET seq = seq + 100");
     index.close();
@@ -221,9 +221,9 @@ describe("mail on disk", () => {
   });
 
   test("goes to twelve mailboxes at once, each of which sees who else has it", async () => {
-    using lab = createMailRootLab();
+    using fixture = createMailRootFixture();
     const names = Array.from({ length: 12 }, (_, index) => `agent${index}`);
-    const mailboxes = names.map((name) => lab.mailbox(name));
+    const mailboxes = names.map((name) => fixture.mailbox(name));
     await mailboxes[0]?.send(letter("agent0", { to: names.map(at) }));
     for (const mailbox of mailboxes) {
       const mails = await list(mailbox);
@@ -236,11 +236,11 @@ describe("mail on disk", () => {
 
 describe("another process", () => {
   test("that puts a new index in place of the old loses no mail of those who have the old one open", async () => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben", { subject: "Before" }));
-    const path = join(lab.path, "index.sqlite");
-    await withExclusiveRoot(lab.deps, lab.path, () => {
+    const path = join(fixture.path, "index.sqlite");
+    await withExclusiveRoot(fixture.deps, fixture.path, () => {
       const old = new Database(path);
       old.run(`VACUUM INTO '${path}.new'`);
       old.close();
@@ -255,13 +255,13 @@ describe("another process", () => {
 
   test("that swaps the index in the very moment of a delivery makes it be delivered again", async () => {
     let onDelivery: () => void = () => {};
-    using lab = createMailRootLab({
+    using fixture = createMailRootFixture({
       steps: { before() {}, after: (label) => (label === "sql:mail-delivered" ? onDelivery() : undefined) },
     });
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await list(ben);
-    const path = join(lab.path, "index.sqlite");
-    const copy = lab.scratch.path("index-before.sqlite");
+    const path = join(fixture.path, "index.sqlite");
+    const copy = fixture.scratch.path("index-before.sqlite");
     const source = new Database(path);
     source.run(`VACUUM INTO '${copy}'`);
     source.close();
@@ -278,19 +278,19 @@ describe("another process", () => {
 
   test("that archives a message before its sender has linked it leaves one link, in the archive", async () => {
     let onDelivery: () => void = () => {};
-    using lab = createMailRootLab({
+    using fixture = createMailRootFixture({
       steps: { before() {}, after: (label) => (label === "sql:mail-delivered" ? onDelivery() : undefined) },
     });
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     const archived: Promise<unknown>[] = [];
     onDelivery = () => {
-      const [day = ""] = readdirSync(join(lab.path, "messages"));
-      const [name = ""] = readdirSync(join(lab.path, "messages", day));
+      const [day = ""] = readdirSync(join(fixture.path, "messages"));
+      const [name = ""] = readdirSync(join(fixture.path, "messages", day));
       archived.push(ben.archive([name.replace(".md", "")]));
     };
     await ada.send(letter("ben"));
     await Promise.all(archived);
-    const folder = join(lab.path, "mailboxes", at("ben"));
+    const folder = join(fixture.path, "mailboxes", at("ben"));
     expect(readdirSync(join(folder, "archive"))).toHaveLength(1);
     expect(readdirSync(join(folder, "inbox"))).toEqual([]);
     expect(await list(ben, "archive")).toHaveLength(1);
@@ -298,31 +298,31 @@ describe("another process", () => {
 
   test("that takes an address over while its mailbox is being opened gets no mail of the former owner", async () => {
     let onClaim: () => void = () => {};
-    using lab = createMailRootLab({
+    using fixture = createMailRootFixture({
       steps: { before: (label) => (label === "sql:mail-claimed" ? onClaim() : undefined), after() {} },
     });
-    const ada = lab.mailbox("ada");
+    const ada = fixture.mailbox("ada");
     const ben = { address: at("ben"), principalId: "SVC-ben" };
     const eve = { ...ben, principalId: "SVC-eve" };
-    lab.root.registrations.register({ ...ben, mode: "safe" });
+    fixture.root.registrations.register({ ...ben, mode: "safe" });
     await ada.send(letter("ben", { subject: "Secret" }));
-    const elsewhere = lab.reopen().registrations;
+    const elsewhere = fixture.reopen().registrations;
     onClaim = () => {
       onClaim = () => {};
       elsewhere.register({ ...eve, mode: "force" });
     };
-    expect(() => lab.root.openMailbox(ben)).toThrow("another principal");
-    const mailbox = lab.root.openMailbox(eve);
+    expect(() => fixture.root.openMailbox(ben)).toThrow("another principal");
+    const mailbox = fixture.root.openMailbox(eve);
     expect(await list(mailbox)).toEqual([]);
     mailbox.close();
   });
 
   test("may take a mailbox away and make another; its open handles notice", async () => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben", { subject: "Old" }));
     expect(await list(ben)).toHaveLength(1);
-    const other = lab.reopen().registrations;
+    const other = fixture.reopen().registrations;
     other.deregister({ address: at("ben"), mode: "purge" });
     await expect(list(ben)).rejects.toThrow("has no active registration");
     await expect(ada.send(letter("ben"))).rejects.toThrow("no mailbox has the address");
@@ -332,11 +332,11 @@ describe("another process", () => {
   });
 
   test("notifies, and the mail is there by then or soon after", async () => {
-    using lab = createMailRootLab();
-    const ben = lab.mailbox("ben");
-    lab.mailbox("ada");
+    using fixture = createMailRootFixture();
+    const ben = fixture.mailbox("ben");
+    fixture.mailbox("ada");
     const rang = new Promise<void>((resolve) => ben.onArrival(resolve));
-    const elsewhere = lab.reopen().openMailbox({ address: at("ada"), principalId: "SVC-ada" });
+    const elsewhere = fixture.reopen().openMailbox({ address: at("ada"), principalId: "SVC-ada" });
     await elsewhere.send(letter("ben"));
     await rang;
     expect(await list(ben)).toHaveLength(1);
@@ -346,24 +346,24 @@ describe("another process", () => {
 
 describe("a carrier that fails", () => {
   test("says so, whatever it is that failed", async () => {
-    using lab = createMailRootLab();
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben"));
     const [mail] = await list(ben);
     const ref = mail?.message_ref ?? "";
-    rmSync(join(lab.path, "messages"), { recursive: true });
+    rmSync(join(fixture.path, "messages"), { recursive: true });
     const failed = { reason: "transport_failed" };
     await expect(ben.peek(ref)).rejects.toMatchObject(failed);
     await expect(ben.read(ref)).rejects.toMatchObject(failed);
     expect((await list(ben))[0]?.unread).toBe(true);
-    rmSync(join(lab.path, "index.sqlite"));
+    rmSync(join(fixture.path, "index.sqlite"));
     await expect(list(ben)).rejects.toMatchObject(failed);
-    expect(existsSync(join(lab.path, "index.sqlite"))).toBe(false);
+    expect(existsSync(join(fixture.path, "index.sqlite"))).toBe(false);
   });
 
   test("withdraws what it could not deliver", async () => {
     let failing = false;
-    using lab = createMailRootLab({
+    using fixture = createMailRootFixture({
       steps: {
         before(label) {
           if (failing && label === "sql:mail-delivered")
@@ -372,13 +372,15 @@ describe("a carrier that fails", () => {
         after() {},
       },
     });
-    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(letter("ben"));
-    const before = snapshot(lab.path);
+    const before = snapshot(fixture.path);
     failing = true;
-    const work = ada.send(letter("ben", { attachments: [{ path: join(lab.path, "protocol-version.txt") }] }));
+    const work = ada.send(
+      letter("ben", { attachments: [{ path: join(fixture.path, "protocol-version.txt") }] }),
+    );
     await expect(work).rejects.toMatchObject({ reason: "transport_failed" });
-    expect(snapshot(lab.path)).toEqual(before);
+    expect(snapshot(fixture.path)).toEqual(before);
     failing = false;
     expect(await list(ben)).toHaveLength(1);
   });
@@ -386,58 +388,64 @@ describe("a carrier that fails", () => {
 
 describe("a root", () => {
   test("is refused where there is none, another version or something else", () => {
-    using lab = createMailRootLab();
-    expect(() => openMailRoot(lab.deps, lab.scratch.path("absent"))).toThrow("svc-mgr mailbox init");
-    expect(mailRootStatus(lab.deps, lab.scratch.path("absent"))).toMatchObject({
+    using fixture = createMailRootFixture();
+    expect(() => openMailRoot(fixture.deps, fixture.scratch.path("absent"))).toThrow("svc-mgr mailbox init");
+    expect(mailRootStatus(fixture.deps, fixture.scratch.path("absent"))).toMatchObject({
       exists: false,
       bootstrapped: false,
     });
-    const foreign = lab.scratch.path("foreign");
+    const foreign = fixture.scratch.path("foreign");
     mkdirSync(foreign);
     writeFileSync(join(foreign, "thesis.tex"), "");
-    expect(() => initMailRoot(lab.deps, foreign)).toThrow("thesis.tex");
+    expect(() => initMailRoot(fixture.deps, foreign)).toThrow("thesis.tex");
     expect(readdirSync(foreign)).toEqual(["thesis.tex"]);
-    writeFileSync(join(lab.path, "protocol-version.txt"), "4\n");
-    expect(() => openMailRoot(lab.deps, lab.path)).toThrow("protocol version 4");
-    expect(() => initMailRoot(lab.deps, lab.path)).toThrow("protocol version 4");
-    expect(mailRootStatus(lab.deps, lab.path)).toMatchObject({ supported: false, protocol_version: "4" });
+    writeFileSync(join(fixture.path, "protocol-version.txt"), "4\n");
+    expect(() => openMailRoot(fixture.deps, fixture.path)).toThrow("protocol version 4");
+    expect(() => initMailRoot(fixture.deps, fixture.path)).toThrow("protocol version 4");
+    expect(mailRootStatus(fixture.deps, fixture.path)).toMatchObject({
+      supported: false,
+      protocol_version: "4",
+    });
     for (const damaged of ["", "\ufffd".repeat(9000), '{"schema_version": 1,\n']) {
-      writeFileSync(join(lab.path, "protocol-version.txt"), damaged);
-      expect(initMailRoot(lab.deps, lab.path)).toMatchObject({ supported: true });
-      writeFileSync(join(lab.path, "protocol-version.txt"), damaged);
+      writeFileSync(join(fixture.path, "protocol-version.txt"), damaged);
+      expect(initMailRoot(fixture.deps, fixture.path)).toMatchObject({ supported: true });
+      writeFileSync(join(fixture.path, "protocol-version.txt"), damaged);
       const mended: string[] = [];
       const onMended = (what: string) => void mended.push(what);
-      for (let nth = 1; nth <= 2; nth++) openMailRoot({ ...lab.deps, onMended }, lab.path).close();
+      for (let nth = 1; nth <= 2; nth++) openMailRoot({ ...fixture.deps, onMended }, fixture.path).close();
       expect(mended).toEqual([expect.stringContaining("was missing or damaged and is written again")]);
-      expect(mailRootStatus(lab.deps, lab.path)).toMatchObject({ supported: true, protocol_version: "3" });
+      expect(mailRootStatus(fixture.deps, fixture.path)).toMatchObject({
+        supported: true,
+        protocol_version: "3",
+      });
     }
   });
 
   test("puts aside what a delivery that died has staged, once it is certainly dead", async () => {
-    using lab = createMailRootLab();
+    using fixture = createMailRootFixture();
     const clock = createFakeClock(Date.now());
     const deps = mailRootDeps({ system: { clock } });
-    const left = join(lab.path, "staging", "msg-left.md");
+    const left = join(fixture.path, "staging", "msg-left.md");
     writeFileSync(left, "half");
-    openMailRoot(deps, lab.path).close();
+    openMailRoot(deps, fixture.path).close();
     expect(existsSync(left)).toBe(true);
     await clock.advance(2 * 60 * 60 * 1000);
-    openMailRoot(deps, lab.path).close();
+    openMailRoot(deps, fixture.path).close();
     expect(existsSync(left)).toBe(false);
-    const [stamp = ""] = readdirSync(join(lab.path, "staging", "quarantine"));
-    expect(readdirSync(join(lab.path, "staging", "quarantine", stamp))).toEqual(["msg-left.md"]);
+    const [stamp = ""] = readdirSync(join(fixture.path, "staging", "quarantine"));
+    expect(readdirSync(join(fixture.path, "staging", "quarantine", stamp))).toEqual(["msg-left.md"]);
   });
 
   test("lets one maintenance in at a time", async () => {
-    using lab = createMailRootLab();
+    using fixture = createMailRootFixture();
     const order: string[] = [];
     const first = Promise.withResolvers<void>();
-    const one = withExclusiveRoot(lab.deps, lab.path, async () => {
+    const one = withExclusiveRoot(fixture.deps, fixture.path, async () => {
       order.push("one begins");
       await first.promise;
       order.push("one ends");
     });
-    const two = withExclusiveRoot(lab.deps, lab.path, () => order.push("two"));
+    const two = withExclusiveRoot(fixture.deps, fixture.path, () => order.push("two"));
     first.resolve();
     await Promise.all([one, two]);
     expect(order).toEqual(["one begins", "one ends", "two"]);
@@ -445,11 +453,11 @@ describe("a root", () => {
 });
 
 test("a list of 50 reads its own rows only", async () => {
-  using lab = createMailRootLab();
-  const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+  using fixture = createMailRootFixture();
+  const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
   await ada.send(letter("ben"));
   await list(ben);
-  const state = new Database(join(lab.path, "mailboxes", at("ben"), "mailbox.sqlite"));
+  const state = new Database(join(fixture.path, "mailboxes", at("ben"), "mailbox.sqlite"));
   const filters = ["", "AND is_read = 0", "AND is_answered = 0", "AND is_read = 0 AND is_answered = 0"];
   for (const filter of filters) {
     const plan = state

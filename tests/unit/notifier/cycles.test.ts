@@ -5,80 +5,80 @@ import { settle } from "../../support/fake-clock.ts";
 import { randomFrom } from "../../support/load.ts";
 import { everything } from "../../support/mail-story.ts";
 import {
-  createNotifierLab,
-  type NotifierLab,
+  createNotifierFixture,
+  type NotifierFixture,
   notReady,
   outcomes,
   ready,
-} from "../../support/notifier-lab.ts";
+} from "../../support/notifier-fixture.ts";
 
 describe("the notifier's polls", () => {
   test("a disabled notifier never polls", async () => {
-    await using lab = createNotifierLab(null);
-    await lab.arrive();
-    await lab.clock.advance(600_000);
-    expect(outcomes(lab)).toEqual([]);
+    await using fixture = createNotifierFixture(null);
+    await fixture.arrive();
+    await fixture.clock.advance(600_000);
+    expect(outcomes(fixture)).toEqual([]);
   });
 
   test("mail wakes an idle agent at once, and the interval polls", async () => {
-    await using lab = createNotifierLab();
-    await lab.clock.advance(0);
-    await lab.arrive();
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued", "interval enqueued"]);
-    expect(lab.prompts).toHaveLength(2);
+    await using fixture = createNotifierFixture();
+    await fixture.clock.advance(0);
+    await fixture.arrive();
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture)).toEqual(["doorbell empty", "doorbell enqueued", "interval enqueued"]);
+    expect(fixture.prompts).toHaveLength(2);
   });
 
   test("a busy agent is left alone, and woken as soon as it is free", async () => {
-    await using lab = createNotifierLab();
-    await lab.clock.advance(0);
-    lab.world.readiness = notReady;
-    await lab.arrive();
-    lab.notifier.wake();
+    await using fixture = createNotifierFixture();
+    await fixture.clock.advance(0);
+    fixture.world.readiness = notReady;
+    await fixture.arrive();
+    fixture.notifier.wake();
     await settle();
-    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell busy_skip"]);
-    lab.world.readiness = ready;
-    lab.notifier.wake();
+    expect(outcomes(fixture)).toEqual(["doorbell empty", "doorbell busy_skip"]);
+    fixture.world.readiness = ready;
+    fixture.notifier.wake();
     await settle();
-    expect(outcomes(lab).at(-1)).toBe("doorbell enqueued");
+    expect(outcomes(fixture).at(-1)).toBe("doorbell enqueued");
   });
 
   test("a scheduled poll that finds the agent busy waits for the next scheduled poll", async () => {
-    await using lab = createNotifierLab();
-    await lab.arrive();
-    await lab.clock.advance(0);
-    lab.world.readiness = notReady;
-    await lab.clock.advance(60_000);
-    lab.world.readiness = ready;
-    lab.notifier.wake();
+    await using fixture = createNotifierFixture();
+    await fixture.arrive();
+    await fixture.clock.advance(0);
+    fixture.world.readiness = notReady;
+    await fixture.clock.advance(60_000);
+    fixture.world.readiness = ready;
+    fixture.notifier.wake();
     await settle();
-    expect(outcomes(lab).slice(-2)).toEqual(["doorbell enqueued", "interval busy_skip"]);
-    expect(lab.prompts).toHaveLength(1);
+    expect(outcomes(fixture).slice(-2)).toEqual(["doorbell enqueued", "interval busy_skip"]);
+    expect(fixture.prompts).toHaveLength(1);
   });
 
   test("a transient failure is a row, and the notifier stays enabled", async () => {
-    await using lab = createNotifierLab();
-    await lab.clock.advance(0);
-    lab.world.binding = "the manifest is half written";
-    await lab.clock.advance(60_000);
-    expect(lab.notifier.status()).toMatchObject({
+    await using fixture = createNotifierFixture();
+    await fixture.clock.advance(0);
+    fixture.world.binding = "the manifest is half written";
+    await fixture.clock.advance(60_000);
+    expect(fixture.notifier.status()).toMatchObject({
       enabled: true,
       last_error: "the manifest is half written",
     });
-    lab.world.binding = null;
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab).slice(1)).toEqual(["interval poll_error", "interval empty"]);
-    expect(lab.notifier.status().last_error).toBeNull();
+    fixture.world.binding = null;
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture).slice(1)).toEqual(["interval poll_error", "interval empty"]);
+    expect(fixture.notifier.status().last_error).toBeNull();
   });
 
   test("a queue that cannot store the prompt is a row too, and the next scheduled poll tries again", async () => {
-    await using lab = createNotifierLab();
-    await lab.clock.advance(0);
-    lab.world.refuse = new Error("disk full");
-    await lab.arrive();
-    lab.world.refuse = null;
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab).slice(1)).toEqual(["doorbell poll_error", "interval enqueued"]);
+    await using fixture = createNotifierFixture();
+    await fixture.clock.advance(0);
+    fixture.world.refuse = new Error("disk full");
+    await fixture.arrive();
+    fixture.world.refuse = null;
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture).slice(1)).toEqual(["doorbell poll_error", "interval enqueued"]);
   });
 
   test.each([
@@ -87,39 +87,39 @@ describe("the notifier's polls", () => {
   ])(
     "mail that met $id and a poll that could not be recorded is not left to the next scheduled poll",
     async (met) => {
-      await using lab = createNotifierLab({ interval_seconds: 3600 });
-      await lab.clock.advance(0);
+      await using fixture = createNotifierFixture({ interval_seconds: 3600 });
+      await fixture.clock.advance(0);
       const full = new Error("disk full");
-      lab.world.unrecorded = full;
-      if (met.busy) lab.world.readiness = notReady;
-      else lab.world.refuse = full;
-      await lab.arrive();
-      await lab.clock.advance(5000);
-      lab.world.refuse = null;
-      lab.world.readiness = ready;
-      lab.world.unrecorded = null;
-      await lab.clock.advance(1000);
-      expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
-      await lab.clock.advance(600_000);
-      expect(lab.prompts).toHaveLength(1);
+      fixture.world.unrecorded = full;
+      if (met.busy) fixture.world.readiness = notReady;
+      else fixture.world.refuse = full;
+      await fixture.arrive();
+      await fixture.clock.advance(5000);
+      fixture.world.refuse = null;
+      fixture.world.readiness = ready;
+      fixture.world.unrecorded = null;
+      await fixture.clock.advance(1000);
+      expect(outcomes(fixture)).toEqual(["doorbell empty", "doorbell enqueued"]);
+      await fixture.clock.advance(600_000);
+      expect(fixture.prompts).toHaveLength(1);
     },
   );
 
   test("while polls cannot be recorded one is made a second, and a wake-up that was given is not given again", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 3600 });
-    await lab.clock.advance(0);
-    lab.world.unrecorded = new Error("disk full");
-    lab.world.binding = "the disk is full";
-    await lab.arrive();
-    const before = lab.opened();
+    await using fixture = createNotifierFixture({ interval_seconds: 3600 });
+    await fixture.clock.advance(0);
+    fixture.world.unrecorded = new Error("disk full");
+    fixture.world.binding = "the disk is full";
+    await fixture.arrive();
+    const before = fixture.opened();
     for (let nth = 0; nth < 50; nth++) {
-      lab.notifier.wake();
-      await lab.clock.advance(100);
+      fixture.notifier.wake();
+      await fixture.clock.advance(100);
     }
-    expect(lab.opened() - before).toBeWithin(4, 7);
-    lab.world.binding = null;
-    await lab.clock.advance(60_000);
-    expect(lab.prompts).toHaveLength(1);
+    expect(fixture.opened() - before).toBeWithin(4, 7);
+    fixture.world.binding = null;
+    await fixture.clock.advance(60_000);
+    expect(fixture.prompts).toHaveLength(1);
   });
 
   test.each([
@@ -128,105 +128,111 @@ describe("the notifier's polls", () => {
   ])(
     "a poll of $id that compacted the chat and could not be recorded waits for a scheduled poll",
     async ({ advance }) => {
-      await using lab = createNotifierLab({
+      await using fixture = createNotifierFixture({
         interval_seconds: 60,
         pre_notification_context_action: "compact",
       });
-      await lab.clock.advance(0);
-      if (advance > 0) lab.world.readiness = notReady;
-      await lab.arrive();
-      lab.world.unrecorded = new Error("disk full");
-      lab.world.refuse = lab.world.unrecorded;
-      const before = lab.tended.length;
-      await lab.clock.advance(advance);
-      lab.world.readiness = ready;
-      await lab.clock.advance(30_000);
-      expect(lab.tended.length - before).toBeLessThanOrEqual(1);
+      await fixture.clock.advance(0);
+      if (advance > 0) fixture.world.readiness = notReady;
+      await fixture.arrive();
+      fixture.world.unrecorded = new Error("disk full");
+      fixture.world.refuse = fixture.world.unrecorded;
+      const before = fixture.tended.length;
+      await fixture.clock.advance(advance);
+      fixture.world.readiness = ready;
+      await fixture.clock.advance(30_000);
+      expect(fixture.tended.length - before).toBeLessThanOrEqual(1);
     },
   );
 
   test("mail beyond the limit of wake-ups an hour waits until the oldest is an hour ago", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 86_400, max_wakes_per_hour: 2 });
-    await lab.clock.advance(0);
+    await using fixture = createNotifierFixture({ interval_seconds: 86_400, max_wakes_per_hour: 2 });
+    await fixture.clock.advance(0);
     for (const _ of [1, 2, 3]) {
-      await lab.clock.advance(60_000);
-      await lab.arrive();
+      await fixture.clock.advance(60_000);
+      await fixture.arrive();
     }
-    const woken = () => outcomes(lab).filter((outcome) => outcome.endsWith("enqueued")).length;
+    const woken = () => outcomes(fixture).filter((outcome) => outcome.endsWith("enqueued")).length;
     expect(woken()).toBe(2);
-    expect(lab.notifier.audit({ limit: 1 }).rows[0]).toMatchObject({
+    expect(fixture.notifier.audit({ limit: 1 }).rows[0]).toMatchObject({
       outcome: "wake_held",
       detail: "max_wakes_per_hour=2 is reached",
     });
-    await lab.clock.advance(57 * 60_000);
+    await fixture.clock.advance(57 * 60_000);
     expect(woken()).toBe(2);
-    await lab.clock.advance(2 * 60_000);
+    await fixture.clock.advance(2 * 60_000);
     expect(woken()).toBe(3);
   });
 
   test("disabling stops the polls and keeps the guidance", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 5, appendix_text: "tick once" });
-    await lab.clock.advance(0);
-    const status = lab.notifier.disable();
+    await using fixture = createNotifierFixture({ interval_seconds: 5, appendix_text: "tick once" });
+    await fixture.clock.advance(0);
+    const status = fixture.notifier.disable();
     expect(status).toMatchObject({ enabled: false, interval_seconds: 5, appendix_text: "tick once" });
-    await lab.arrive();
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab)).toEqual(["doorbell empty"]);
+    await fixture.arrive();
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture)).toEqual(["doorbell empty"]);
   });
 
   test("enabling again looks at once", async () => {
-    await using lab = createNotifierLab();
-    await lab.clock.advance(0);
-    lab.notifier.disable();
-    await lab.arrive();
-    lab.notifier.update({ mode: "unread_only" });
+    await using fixture = createNotifierFixture();
+    await fixture.clock.advance(0);
+    fixture.notifier.disable();
+    await fixture.arrive();
+    fixture.notifier.update({ mode: "unread_only" });
     await settle();
-    expect(outcomes(lab)).toEqual(["doorbell empty"]);
-    lab.notifier.update({ enabled: true });
+    expect(outcomes(fixture)).toEqual(["doorbell empty"]);
+    fixture.notifier.update({ enabled: true });
     await settle();
-    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
+    expect(outcomes(fixture)).toEqual(["doorbell empty", "doorbell enqueued"]);
   });
 
   test("enabling without a mailbox is refused and changes nothing", async () => {
-    await using lab = createNotifierLab(null);
-    lab.world.binding = "this session has no mailbox";
-    expect(() => lab.notifier.update({ interval_seconds: 5 })).toThrow("no mailbox");
-    expect(lab.store.read()).toBeNull();
+    await using fixture = createNotifierFixture(null);
+    fixture.world.binding = "this session has no mailbox";
+    expect(() => fixture.notifier.update({ interval_seconds: 5 })).toThrow("no mailbox");
+    expect(fixture.store.read()).toBeNull();
   });
 
   test("unread_only leaves read mail alone, any_inbox does not", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 60, mode: "unread_only" });
-    await lab.arrive();
-    const { messages } = await lab.inbox.list(everything);
-    await lab.inbox.read(messages[0]?.message_ref ?? "");
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab).at(-1)).toBe("interval empty");
-    lab.notifier.update({ mode: "any_inbox" });
-    await lab.clock.advance(60_000);
-    expect(outcomes(lab).at(-1)).toBe("interval enqueued");
+    await using fixture = createNotifierFixture({ interval_seconds: 60, mode: "unread_only" });
+    await fixture.arrive();
+    const { messages } = await fixture.inbox.list(everything);
+    await fixture.inbox.read(messages[0]?.message_ref ?? "");
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture).at(-1)).toBe("interval empty");
+    fixture.notifier.update({ mode: "any_inbox" });
+    await fixture.clock.advance(60_000);
+    expect(outcomes(fixture).at(-1)).toBe("interval enqueued");
   });
 
   test("compact runs before every prompt, and its failure is no wake-up", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 60, pre_notification_context_action: "compact" });
-    await lab.clock.advance(0);
-    await lab.arrive();
-    lab.world.problem = "the agent did not become ready";
-    await lab.clock.advance(60_000);
-    expect(lab.tended).toEqual(["compact", "compact"]);
-    expect(outcomes(lab).slice(1)).toEqual(["doorbell enqueued", "interval pre_notification_context_error"]);
-    const rows = lab.notifier.audit({ limit: 2 }).rows.map((row) => row.context_action_outcome);
+    await using fixture = createNotifierFixture({
+      interval_seconds: 60,
+      pre_notification_context_action: "compact",
+    });
+    await fixture.clock.advance(0);
+    await fixture.arrive();
+    fixture.world.problem = "the agent did not become ready";
+    await fixture.clock.advance(60_000);
+    expect(fixture.tended).toEqual(["compact", "compact"]);
+    expect(outcomes(fixture).slice(1)).toEqual([
+      "doorbell enqueued",
+      "interval pre_notification_context_error",
+    ]);
+    const rows = fixture.notifier.audit({ limit: 2 }).rows.map((row) => row.context_action_outcome);
     expect(rows).toEqual(["pre_notification_compact_failed", "pre_notification_compact_completed"]);
   });
 
   test("a damaged context is cleared only when asked for", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 60 });
-    await lab.clock.advance(0);
-    lab.world.degraded = "codex_remote_compact_server_error";
-    await lab.arrive();
-    lab.notifier.update({ context_error_policy: "clear_context" });
-    await lab.clock.advance(60_000);
-    expect(lab.tended).toEqual(["new_chat"]);
-    const [later, earlier] = lab.notifier.audit({ limit: 2 }).rows;
+    await using fixture = createNotifierFixture({ interval_seconds: 60 });
+    await fixture.clock.advance(0);
+    fixture.world.degraded = "codex_remote_compact_server_error";
+    await fixture.arrive();
+    fixture.notifier.update({ context_error_policy: "clear_context" });
+    await fixture.clock.advance(60_000);
+    expect(fixture.tended).toEqual(["new_chat"]);
+    const [later, earlier] = fixture.notifier.audit({ limit: 2 }).rows;
     expect([earlier?.context_action_outcome, later?.context_action_outcome]).toEqual([
       "degraded_context_continued",
       "clear_context_completed",
@@ -238,95 +244,98 @@ describe("the notifier's polls", () => {
   });
 
   test("on_change reports the same mail once, then again after five minutes", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 60, wake_policy: "on_change" });
-    await lab.clock.advance(0);
-    await lab.arrive();
-    await lab.clock.advance(299_000);
-    expect(lab.prompts).toHaveLength(1);
-    await lab.clock.advance(61_000);
-    expect(lab.prompts).toHaveLength(2);
-    await lab.arrive("another");
-    expect(lab.prompts).toHaveLength(3);
+    await using fixture = createNotifierFixture({ interval_seconds: 60, wake_policy: "on_change" });
+    await fixture.clock.advance(0);
+    await fixture.arrive();
+    await fixture.clock.advance(299_000);
+    expect(fixture.prompts).toHaveLength(1);
+    await fixture.clock.advance(61_000);
+    expect(fixture.prompts).toHaveLength(2);
+    await fixture.arrive("another");
+    expect(fixture.prompts).toHaveLength(3);
   });
 
   test("a burst for an agent that cannot be woken is looked at once a second, and woken for as ever", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 3600 });
-    await lab.clock.advance(0);
-    lab.world.readiness = notReady;
+    await using fixture = createNotifierFixture({ interval_seconds: 3600 });
+    await fixture.clock.advance(0);
+    fixture.world.readiness = notReady;
     const burst = async () => {
-      for (let n = 0; n < 50; n++) await lab.arrive();
+      for (let n = 0; n < 50; n++) await fixture.arrive();
     };
     await burst();
-    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell busy_skip"]);
-    await lab.clock.advance(999);
-    expect(outcomes(lab)).toHaveLength(2);
-    await lab.clock.advance(1);
-    expect(outcomes(lab)).toHaveLength(3);
+    expect(outcomes(fixture)).toEqual(["doorbell empty", "doorbell busy_skip"]);
+    await fixture.clock.advance(999);
+    expect(outcomes(fixture)).toHaveLength(2);
+    await fixture.clock.advance(1);
+    expect(outcomes(fixture)).toHaveLength(3);
     await burst();
-    lab.world.readiness = ready;
-    lab.notifier.wake();
+    fixture.world.readiness = ready;
+    fixture.notifier.wake();
     await settle();
-    expect(outcomes(lab).slice(3)).toEqual(["doorbell enqueued"]);
-    lab.notifier.update({ min_gap_seconds: 10 });
+    expect(outcomes(fixture).slice(3)).toEqual(["doorbell enqueued"]);
+    fixture.notifier.update({ min_gap_seconds: 10 });
     await burst();
-    expect(outcomes(lab).slice(4)).toEqual(["doorbell wake_held"]);
-    await lab.clock.advance(10_000);
-    expect(outcomes(lab).slice(5)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
+    expect(outcomes(fixture).slice(4)).toEqual(["doorbell wake_held"]);
+    await fixture.clock.advance(10_000);
+    expect(outcomes(fixture).slice(5)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
   });
 
   test("mail that a gap holds back wakes when the gap is over, not at the next scheduled poll", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 3600, min_gap_seconds: 30 });
-    await lab.clock.advance(0);
-    await lab.arrive();
-    await lab.clock.advance(10_000);
-    await lab.arrive("another");
-    expect(outcomes(lab).at(-1)).toBe("doorbell wake_held");
-    await lab.clock.advance(19_000);
-    expect(lab.prompts).toHaveLength(1);
-    await lab.clock.advance(1000);
-    expect(outcomes(lab).slice(-2)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
-    await lab.clock.advance(600_000);
-    expect(lab.prompts).toHaveLength(2);
+    await using fixture = createNotifierFixture({ interval_seconds: 3600, min_gap_seconds: 30 });
+    await fixture.clock.advance(0);
+    await fixture.arrive();
+    await fixture.clock.advance(10_000);
+    await fixture.arrive("another");
+    expect(outcomes(fixture).at(-1)).toBe("doorbell wake_held");
+    await fixture.clock.advance(19_000);
+    expect(fixture.prompts).toHaveLength(1);
+    await fixture.clock.advance(1000);
+    expect(outcomes(fixture).slice(-2)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
+    await fixture.clock.advance(600_000);
+    expect(fixture.prompts).toHaveLength(2);
   });
 
   test("mail of the quiet hours wakes when they are over, or are taken away", async () => {
     const quiet_hours = { start: "00:00", end: "02:00", time_zone: "UTC" };
-    await using lab = createNotifierLab({ interval_seconds: 86_400, quiet_hours });
-    await lab.arrive();
-    await lab.clock.advance(2 * 3_600_000);
-    expect(lab.prompts).toHaveLength(1);
-    lab.notifier.update({ quiet_hours: { ...quiet_hours, end: "12:00" } });
-    await lab.arrive("another");
-    expect(lab.prompts).toHaveLength(1);
-    lab.notifier.update({ quiet_hours: "none" });
+    await using fixture = createNotifierFixture({ interval_seconds: 86_400, quiet_hours });
+    await fixture.arrive();
+    await fixture.clock.advance(2 * 3_600_000);
+    expect(fixture.prompts).toHaveLength(1);
+    fixture.notifier.update({ quiet_hours: { ...quiet_hours, end: "12:00" } });
+    await fixture.arrive("another");
+    expect(fixture.prompts).toHaveLength(1);
+    fixture.notifier.update({ quiet_hours: "none" });
     await settle();
-    expect(lab.prompts).toHaveLength(2);
+    expect(fixture.prompts).toHaveLength(2);
   });
 
   test("who disables it while the context is tended is not woken for", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 60, pre_notification_context_action: "compact" });
-    lab.world.onMaintenance = () => void lab.notifier.disable();
-    await lab.arrive();
-    expect(lab.tended).toEqual(["compact"]);
-    expect([lab.prompts, outcomes(lab).at(-1)]).toEqual([[], "doorbell wake_held"]);
+    await using fixture = createNotifierFixture({
+      interval_seconds: 60,
+      pre_notification_context_action: "compact",
+    });
+    fixture.world.onMaintenance = () => void fixture.notifier.disable();
+    await fixture.arrive();
+    expect(fixture.tended).toEqual(["compact"]);
+    expect([fixture.prompts, outcomes(fixture).at(-1)]).toEqual([[], "doorbell wake_held"]);
   });
 
   test("the audit pages backwards and counts what waking cost", async () => {
-    await using lab = createNotifierLab({ interval_seconds: 1 });
-    await lab.arrive();
-    await lab.clock.advance(5_000);
-    const first = lab.notifier.audit({ limit: 2 });
+    await using fixture = createNotifierFixture({ interval_seconds: 1 });
+    await fixture.arrive();
+    await fixture.clock.advance(5_000);
+    const first = fixture.notifier.audit({ limit: 2 });
     expect(first.rows).toHaveLength(2);
-    const rest = lab.notifier.audit({ limit: 100, before: first.next_before ?? 0 });
+    const rest = fixture.notifier.audit({ limit: 100, before: first.next_before ?? 0 });
     expect(rest.next_before).toBeNull();
     const all = [...first.rows, ...rest.rows];
     expect(all.map((row) => row.audit_id)).toEqual(all.map((_, index) => all.length - index));
-    expect(all[0]?.prompt_chars).toBe(lab.prompts.at(-1)?.length ?? -1);
+    expect(all[0]?.prompt_chars).toBe(fixture.prompts.at(-1)?.length ?? -1);
   });
 });
 
 /** The contract's precedence, written a second time: the first line whose facts hold is the outcome. */
-const table: readonly [NotifierOutcome, (lab: NotifierLab, mailCount: number) => boolean][] = [
+const table: readonly [NotifierOutcome, (fixture: NotifierFixture, mailCount: number) => boolean][] = [
   ["poll_error", ({ world }) => world.binding !== null],
   ["empty", (_, mailCount) => mailCount === 0],
   ["busy_skip", ({ world }) => world.admission !== "open"],
@@ -349,11 +358,11 @@ const compacts = (notifier: Notifier) => notifier.status().pre_notification_cont
 test("500 scheduled polls at random states decide as the table says", async () => {
   const random = randomFrom(20_261_121);
   const chance = (probability: number) => random() < probability;
-  await using lab = createNotifierLab({ interval_seconds: 10 });
-  await lab.clock.advance(0);
+  await using fixture = createNotifierFixture({ interval_seconds: 10 });
+  await fixture.clock.advance(0);
   const seen = new Map<string, number>();
   for (let cycle = 0; cycle < 500; cycle++) {
-    Object.assign(lab.world, {
+    Object.assign(fixture.world, {
       readiness: chance(0.3) ? notReady : ready,
       admission: chance(0.1) ? "blocked_unavailable" : "open",
       execution: chance(0.1) ? "running" : "idle",
@@ -363,28 +372,28 @@ test("500 scheduled polls at random states decide as the table says", async () =
       binding: null,
       refuse: chance(0.1) ? new Error("disk full") : null,
     });
-    lab.notifier.update({
+    fixture.notifier.update({
       mode: chance(0.5) ? "any_inbox" : "unread_only",
       pre_notification_context_action: chance(0.3) ? "compact" : "none",
       context_error_policy: chance(0.5) ? "clear_context" : "continue_current",
     });
-    const held = await lab.inbox.list(everything);
+    const held = await fixture.inbox.list(everything);
     const refs = held.messages.map((message) => message.message_ref);
-    if (refs.length > 0 && chance(0.4)) await lab.inbox.archive(refs.slice(0, 2));
-    if (refs.length > 2 && chance(0.5)) await lab.inbox.mark(refs.slice(2), { read: true });
-    if (chance(0.3)) await lab.arrive(`mail ${cycle}`);
-    if (chance(0.1)) lab.world.binding = "half written";
-    const { mode } = lab.notifier.status();
-    const counted = await lab.inbox.list({
+    if (refs.length > 0 && chance(0.4)) await fixture.inbox.archive(refs.slice(0, 2));
+    if (refs.length > 2 && chance(0.5)) await fixture.inbox.mark(refs.slice(2), { read: true });
+    if (chance(0.3)) await fixture.arrive(`mail ${cycle}`);
+    if (chance(0.1)) fixture.world.binding = "half written";
+    const { mode } = fixture.notifier.status();
+    const counted = await fixture.inbox.list({
       ...everything,
       readState: mode === "unread_only" ? "unread" : "any",
       archived: false,
     });
     const eligible = counted.messages.length;
-    const want = table.find(([, holds]) => holds(lab, eligible))?.[0];
-    const prompts = lab.prompts.length;
-    await lab.clock.advance(10_000);
-    const row = lab.notifier.audit({ limit: 20 }).rows.find(({ trigger }) => trigger === "interval");
+    const want = table.find(([, holds]) => holds(fixture, eligible))?.[0];
+    const prompts = fixture.prompts.length;
+    await fixture.clock.advance(10_000);
+    const row = fixture.notifier.audit({ limit: 20 }).rows.find(({ trigger }) => trigger === "interval");
     expect({ cycle, outcome: row?.outcome }).toEqual({ cycle, outcome: want });
     const sent = want === "enqueued";
     expect([cycle, (row?.prompt_chars ?? 0) > 0, row?.enqueued_request_id !== null]).toEqual([
@@ -393,7 +402,7 @@ test("500 scheduled polls at random states decide as the table says", async () =
       sent,
     ]);
     if (!sent) {
-      const fresh = lab.prompts.slice(prompts);
+      const fresh = fixture.prompts.slice(prompts);
       expect([cycle, fresh.length]).toEqual([cycle, 0]);
     }
     seen.set(row?.outcome ?? "", (seen.get(row?.outcome ?? "") ?? 0) + 1);

@@ -11,7 +11,7 @@ const person = {
   SVC_AGENT_ID: "parent",
   SVC_AGENT_GATEWAY_PORT: "1234",
   SVC_GLOBAL_REGISTRY_DIR: "/registry",
-  SVC_TMUX_SOCKET: "lab",
+  SVC_TMUX_SOCKET: "fixture",
   TMUX: "/tmp/tmux,1,0",
   TMUX_PANE: "%3",
   TERM: "dumb",
@@ -41,7 +41,7 @@ test("an agent launched by an agent knows itself, not its parent", () => {
 
 test("it finds the same registry and tmux server", () => {
   const env = planEnvironment({ person, extra: {}, published });
-  expect(env).toMatchObject({ SVC_GLOBAL_REGISTRY_DIR: "/registry", SVC_TMUX_SOCKET: "lab" });
+  expect(env).toMatchObject({ SVC_GLOBAL_REGISTRY_DIR: "/registry", SVC_TMUX_SOCKET: "fixture" });
 });
 
 test("what belongs to the pane or cannot be exported is left to the pane", () => {

@@ -57,95 +57,98 @@ describe("the skills that come with us", () => {
 
 describe("installing skills", () => {
   test("writes each once, and again changes nothing", () => {
-    using lab = setup();
-    expect(lab.install()).toEqual(skills.map(() => "installed"));
-    expect(readFileSync(lab.at(name), "utf8")).toBe(first?.text ?? "");
-    expect(statSync(lab.at(name)).mode & 0o777).toBe(0o600);
-    expect(lab.install()).toEqual(skills.map(() => "unchanged"));
+    using fixture = setup();
+    expect(fixture.install()).toEqual(skills.map(() => "installed"));
+    expect(readFileSync(fixture.at(name), "utf8")).toBe(first?.text ?? "");
+    expect(statSync(fixture.at(name)).mode & 0o777).toBe(0o600);
+    expect(fixture.install()).toEqual(skills.map(() => "unchanged"));
   });
 
   test("a newer version replaces what an older one wrote, and what is beside it stays", () => {
-    using lab = setup();
-    lab.install();
-    const beside = join(lab.home, "skills", name, "notes.md");
+    using fixture = setup();
+    fixture.install();
+    const beside = join(fixture.home, "skills", name, "notes.md");
     writeFileSync(beside, "mine");
-    expect(lab.install("copy", newer)).toEqual(skills.map(() => "updated"));
-    expect([readFileSync(lab.at(name), "utf8"), existsSync(beside)]).toEqual([newer[0]?.text ?? "", true]);
+    expect(fixture.install("copy", newer)).toEqual(skills.map(() => "updated"));
+    expect([readFileSync(fixture.at(name), "utf8"), existsSync(beside)]).toEqual([
+      newer[0]?.text ?? "",
+      true,
+    ]);
   });
 
   test("what a person edited or made is kept, also by a newer version", () => {
-    using lab = setup();
-    mkdirSync(join(lab.home, "skills", name), { recursive: true });
-    writeFileSync(lab.at(name), "my own skill");
+    using fixture = setup();
+    mkdirSync(join(fixture.home, "skills", name), { recursive: true });
+    writeFileSync(fixture.at(name), "my own skill");
     const [second] = skills.slice(1);
-    expect(lab.install()[0]).toBe("kept foreign");
-    writeFileSync(lab.at(second?.name ?? ""), "edited");
-    expect(lab.install("copy", newer).slice(0, 3)).toEqual(["kept foreign", "kept edited", "updated"]);
-    expect(readFileSync(lab.at(name), "utf8")).toBe("my own skill");
-    expect(readFileSync(lab.at(second?.name ?? ""), "utf8")).toBe("edited");
+    expect(fixture.install()[0]).toBe("kept foreign");
+    writeFileSync(fixture.at(second?.name ?? ""), "edited");
+    expect(fixture.install("copy", newer).slice(0, 3)).toEqual(["kept foreign", "kept edited", "updated"]);
+    expect(readFileSync(fixture.at(name), "utf8")).toBe("my own skill");
+    expect(readFileSync(fixture.at(second?.name ?? ""), "utf8")).toBe("edited");
   });
 
   test("links lead to one copy, and turn into files and back without a trace", () => {
-    using lab = setup();
-    expect(lab.install("symlink")).toEqual(skills.map(() => "installed"));
-    expect(lstatSync(join(lab.home, "skills", name)).isSymbolicLink()).toBe(true);
-    expect(readFileSync(lab.at(name), "utf8")).toBe(first?.text ?? "");
-    expect(lab.install("symlink")).toEqual(skills.map(() => "unchanged"));
-    expect(lab.install("copy")).toEqual(skills.map(() => "updated"));
-    expect(lstatSync(join(lab.home, "skills", name)).isSymbolicLink()).toBe(false);
-    writeFileSync(join(lab.home, "skills", name, "notes.md"), "mine");
-    expect(lab.install("symlink").slice(0, 2)).toEqual(["kept edited", "updated"]);
+    using fixture = setup();
+    expect(fixture.install("symlink")).toEqual(skills.map(() => "installed"));
+    expect(lstatSync(join(fixture.home, "skills", name)).isSymbolicLink()).toBe(true);
+    expect(readFileSync(fixture.at(name), "utf8")).toBe(first?.text ?? "");
+    expect(fixture.install("symlink")).toEqual(skills.map(() => "unchanged"));
+    expect(fixture.install("copy")).toEqual(skills.map(() => "updated"));
+    expect(lstatSync(join(fixture.home, "skills", name)).isSymbolicLink()).toBe(false);
+    writeFileSync(join(fixture.home, "skills", name, "notes.md"), "mine");
+    expect(fixture.install("symlink").slice(0, 2)).toEqual(["kept edited", "updated"]);
   });
 
   test("a link of a person's own is not followed, nor replaced", () => {
-    using lab = setup();
-    const own = join(lab.home, "elsewhere");
+    using fixture = setup();
+    const own = join(fixture.home, "elsewhere");
     mkdirSync(own, { recursive: true });
     writeFileSync(join(own, "SKILL.md"), "my own skill");
-    mkdirSync(join(lab.home, "skills"), { recursive: true });
-    const link = join(lab.home, "skills", name);
-    lab.files.symlink("test", own, link);
-    expect(lab.install()[0]).toBe("kept foreign");
+    mkdirSync(join(fixture.home, "skills"), { recursive: true });
+    const link = join(fixture.home, "skills", name);
+    fixture.files.symlink("test", own, link);
+    expect(fixture.install()[0]).toBe("kept foreign");
     expect(readFileSync(join(own, "SKILL.md"), "utf8")).toBe("my own skill");
   });
 
   test("a deleted skill comes back", () => {
-    using lab = setup();
-    lab.install();
-    rmSync(join(lab.home, "skills", name), { recursive: true });
-    expect(lab.install()[0]).toBe("installed");
+    using fixture = setup();
+    fixture.install();
+    rmSync(join(fixture.home, "skills", name), { recursive: true });
+    expect(fixture.install()[0]).toBe("installed");
   });
 });
 
 describe("what is found in a home", () => {
-  const states = (lab: ReturnType<typeof setup>, given = skills) =>
-    skillStates(lab.files, { tool: "claude", home: lab.home }, given).map(({ state }) => state);
+  const states = (fixture: ReturnType<typeof setup>, given = skills) =>
+    skillStates(fixture.files, { tool: "claude", home: fixture.home }, given).map(({ state }) => state);
 
   test("is absent, current, outdated, edited or foreign", () => {
-    using lab = setup();
-    expect(states(lab)).toEqual(skills.map(() => "absent"));
-    lab.install();
-    expect([states(lab), states(lab, newer)]).toEqual([
+    using fixture = setup();
+    expect(states(fixture)).toEqual(skills.map(() => "absent"));
+    fixture.install();
+    expect([states(fixture), states(fixture, newer)]).toEqual([
       skills.map(() => "current"),
       skills.map(() => "outdated"),
     ]);
     const [one, two, three, four] = skills.map((skill) => skill.name);
-    writeFileSync(lab.at(one ?? ""), "edited");
-    rmSync(lab.at(two ?? ""));
-    rmSync(join(lab.home, ".svc"), { recursive: true });
-    writeFileSync(lab.at(three ?? ""), "mine");
-    rmSync(join(lab.at(four ?? ""), ".."), { recursive: true });
-    writeFileSync(join(lab.at(four ?? ""), ".."), "a file where the folder would be");
-    expect(states(lab)).toEqual(["foreign", "foreign", "foreign", "foreign"]);
+    writeFileSync(fixture.at(one ?? ""), "edited");
+    rmSync(fixture.at(two ?? ""));
+    rmSync(join(fixture.home, ".svc"), { recursive: true });
+    writeFileSync(fixture.at(three ?? ""), "mine");
+    rmSync(join(fixture.at(four ?? ""), ".."), { recursive: true });
+    writeFileSync(join(fixture.at(four ?? ""), ".."), "a file where the folder would be");
+    expect(states(fixture)).toEqual(["foreign", "foreign", "foreign", "foreign"]);
   });
 
   test("a change made through the link of one home is not lost by another", () => {
-    using lab = setup();
-    lab.install("symlink");
-    writeFileSync(lab.at(name), "edited");
-    const other = lab.installTo(join(lab.home, "other"));
+    using fixture = setup();
+    fixture.install("symlink");
+    writeFileSync(fixture.at(name), "edited");
+    const other = fixture.installTo(join(fixture.home, "other"));
     expect(other.slice(0, 2)).toEqual(["kept edited", "installed"]);
-    expect([readFileSync(lab.at(name), "utf8"), states(lab)[0]]).toEqual(["edited", "edited"]);
+    expect([readFileSync(fixture.at(name), "utf8"), states(fixture)[0]]).toEqual(["edited", "edited"]);
   });
 });
 
@@ -157,16 +160,16 @@ describe("a home that this user may not read", () => {
     { id: "its skills", hides: /SKILL\.md$/ },
     { id: "the record of what is ours", hides: /svc-skill-config\.json$/ },
   ])("is reported with the next step, and nothing there is called foreign: $id", ({ hides }) => {
-    using lab = setup();
-    lab.install();
+    using fixture = setup();
+    fixture.install();
     const files: Files = {
-      ...lab.files,
-      read: (path) => (hides.test(path) ? refused() : lab.files.read(path)),
-      readOwn: (path) => (hides.test(path) ? refused() : lab.files.readOwn(path)),
+      ...fixture.files,
+      read: (path) => (hides.test(path) ? refused() : fixture.files.read(path)),
+      readOwn: (path) => (hides.test(path) ? refused() : fixture.files.readOwn(path)),
     };
-    const place = { tool: "claude", home: lab.home };
-    const advice = `${lab.home} cannot be read by this user (EACCES). Make it readable, or name another home with --home`;
-    const storeRoot = join(lab.home, "store");
+    const place = { tool: "claude", home: fixture.home };
+    const advice = `${fixture.home} cannot be read by this user (EACCES). Make it readable, or name another home with --home`;
+    const storeRoot = join(fixture.home, "store");
     expect(() => installSkills({ files, storeRoot }, { ...place, projection: "copy", skills })).toThrow(
       advice,
     );
@@ -178,53 +181,53 @@ describe("a home that this user may not read", () => {
 });
 
 describe("uninstalling skills", () => {
-  const uninstall = (lab: ReturnType<typeof setup>, given = skills) =>
-    uninstallSkills(lab.files, { tool: "claude", home: lab.home }, given).map(
+  const uninstall = (fixture: ReturnType<typeof setup>, given = skills) =>
+    uninstallSkills(fixture.files, { tool: "claude", home: fixture.home }, given).map(
       (one) => `${one.outcome}${one.outcome === "kept" ? ` ${one.why}` : ""}`,
     );
 
   test.each(["copy", "symlink"] as const)("as %s leaves nothing of ours behind", (projection) => {
-    using lab = setup();
-    lab.install(projection);
-    expect(uninstall(lab)).toEqual(skills.map(() => "removed"));
-    expect([readdirSync(lab.home), readdirSync(join(lab.home, "skills"))]).toEqual([["skills"], []]);
-    expect(uninstall(lab)).toEqual(skills.map(() => "absent"));
+    using fixture = setup();
+    fixture.install(projection);
+    expect(uninstall(fixture)).toEqual(skills.map(() => "removed"));
+    expect([readdirSync(fixture.home), readdirSync(join(fixture.home, "skills"))]).toEqual([["skills"], []]);
+    expect(uninstall(fixture)).toEqual(skills.map(() => "absent"));
   });
 
   test("an older version's text goes too, and skills that this version no longer has", () => {
-    using lab = setup();
-    lab.install("copy", [...newer, { name: "svc-former", text: "former" }]);
-    expect(uninstall(lab)).toEqual([...skills, first].map(() => "removed"));
-    expect(readdirSync(join(lab.home, "skills"))).toEqual([]);
+    using fixture = setup();
+    fixture.install("copy", [...newer, { name: "svc-former", text: "former" }]);
+    expect(uninstall(fixture)).toEqual([...skills, first].map(() => "removed"));
+    expect(readdirSync(join(fixture.home, "skills"))).toEqual([]);
   });
 
   test("what a person edited, made or laid beside stays, and is reported each time", () => {
-    using lab = setup();
+    using fixture = setup();
     const [one, two, three] = skills.map((skill) => skill.name);
-    mkdirSync(join(lab.at(one ?? ""), ".."), { recursive: true });
-    writeFileSync(lab.at(one ?? ""), "my own");
-    lab.install();
-    writeFileSync(lab.at(two ?? ""), "edited");
-    writeFileSync(join(lab.at(three ?? ""), "../notes.md"), "mine");
-    expect(uninstall(lab)).toEqual(["kept foreign", "kept edited", "removed", "removed"]);
-    expect(readFileSync(lab.at(two ?? ""), "utf8")).toBe("edited");
-    expect(readdirSync(join(lab.at(three ?? ""), ".."))).toEqual(["notes.md"]);
+    mkdirSync(join(fixture.at(one ?? ""), ".."), { recursive: true });
+    writeFileSync(fixture.at(one ?? ""), "my own");
+    fixture.install();
+    writeFileSync(fixture.at(two ?? ""), "edited");
+    writeFileSync(join(fixture.at(three ?? ""), "../notes.md"), "mine");
+    expect(uninstall(fixture)).toEqual(["kept foreign", "kept edited", "removed", "removed"]);
+    expect(readFileSync(fixture.at(two ?? ""), "utf8")).toBe("edited");
+    expect(readdirSync(join(fixture.at(three ?? ""), ".."))).toEqual(["notes.md"]);
     // A file of a person's own in the folder of a skill that is gone is the person's.
-    expect(uninstall(lab)).toEqual(["kept foreign", "kept edited", "kept foreign", "absent"]);
+    expect(uninstall(fixture)).toEqual(["kept foreign", "kept edited", "kept foreign", "absent"]);
   });
 
   test("the same text that somebody carried here is not ours", () => {
-    using lab = setup();
-    lab.install();
-    rmSync(join(lab.home, ".svc"), { recursive: true });
-    expect(uninstall(lab)).toEqual(skills.map(() => "kept foreign"));
+    using fixture = setup();
+    fixture.install();
+    rmSync(join(fixture.home, ".svc"), { recursive: true });
+    expect(uninstall(fixture)).toEqual(skills.map(() => "kept foreign"));
   });
 
   test("a link whose target is gone is removed", () => {
-    using lab = setup();
-    lab.install("symlink");
-    rmSync(join(lab.home, "..", "store"), { recursive: true });
-    expect(uninstall(lab)).toEqual(skills.map(() => "removed"));
-    expect(readdirSync(join(lab.home, "skills"))).toEqual([]);
+    using fixture = setup();
+    fixture.install("symlink");
+    rmSync(join(fixture.home, "..", "store"), { recursive: true });
+    expect(uninstall(fixture)).toEqual(skills.map(() => "removed"));
+    expect(readdirSync(join(fixture.home, "skills"))).toEqual([]);
   });
 });

@@ -115,8 +115,8 @@ describe("arguments", () => {
       want: ["tmux", "-u", "-L", "default"],
     },
     { id: "an empty socket is none", socket: "", want: ["tmux", "-u", "-L", "default"] },
-    { id: "a name goes to -L", socket: "lab", want: ["tmux", "-u", "-L", "lab"] },
-    { id: "an absolute path goes to -S", socket: "/run/lab", want: ["tmux", "-u", "-S", "/run/lab"] },
+    { id: "a name goes to -L", socket: "fixture", want: ["tmux", "-u", "-L", "fixture"] },
+    { id: "an absolute path goes to -S", socket: "/run/fixture", want: ["tmux", "-u", "-S", "/run/fixture"] },
   ];
   test.each(sockets)("$id", ({ socket, want }) => {
     expect(tmuxCommand(socket)).toEqual(want);

@@ -13,10 +13,10 @@ import { createTmux, type TmuxFixture } from "./tmux.ts";
 const gatewayEntry = join(import.meta.dir, "faulty-gateway.ts");
 
 /** Scripted agents in real tmux, and gateways beside them that can be made to die. */
-export interface FaultLab extends AsyncDisposable {
+export interface FaultFixture extends AsyncDisposable {
   tmux: TmuxFixture;
   world: CliContext;
-  /** What every process of the lab sees of a person. */
+  /** What every process of the fixture sees of a person. */
   env: Record<string, string>;
   launch(name: string): Promise<FaultAgent>;
 }
@@ -53,7 +53,7 @@ export interface GatewayProcess extends AsyncDisposable {
   complaints: Promise<string>;
 }
 
-export async function createFaultLab(): Promise<FaultLab> {
+export async function createFaultFixture(): Promise<FaultFixture> {
   const tmux = await createTmux();
   const { folder, clock } = tmux;
   const env = {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import type { TurnProcess, TurnStatusRecord } from "../../src/protocol/turns.ts";
-import { type CliLab, createCliLab } from "./cli-lab.ts";
+import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 
@@ -18,8 +18,8 @@ export interface ProviderRun {
 }
 
 /** A headless scripted agent, launched through the command line and driven through its gateway. */
-export interface HeadlessAgentLab extends AsyncDisposable {
-  lab: CliLab;
+export interface HeadlessAgentFixture extends AsyncDisposable {
+  fixture: CliFixture;
   name: string;
   sessionRoot: string;
   tmuxSession: string;
@@ -40,30 +40,30 @@ export interface HeadlessAgentLab extends AsyncDisposable {
   file(turnId: string, name: string): string | null;
   runs(): ProviderRun[];
   /** `svc-mgr agents single --agent-name NAME` with these words. */
-  mgr(...words: string[]): ReturnType<CliLab["mgr"]>;
+  mgr(...words: string[]): ReturnType<CliFixture["mgr"]>;
   gatewayPid(): number;
   /** Starts a gateway beside the agent whose gateway died. */
   revive(): Promise<void>;
   screen(): Promise<string>;
 }
 
-/** `lab`: where it runs, in place of a new lab; it ends with the agent. */
+/** `fixture`: where it runs, in place of a new fixture; it ends with the agent. */
 export async function launchHeadless(
   options: {
     name?: string;
     flags?: readonly string[];
     executable?: string | undefined;
-    lab?: CliLab;
+    fixture?: CliFixture;
     tool?: "demo" | "demo-acp";
   } = {},
-): Promise<HeadlessAgentLab> {
-  const lab = options.lab ?? createCliLab(options);
+): Promise<HeadlessAgentFixture> {
+  const fixture = options.fixture ?? createCliFixture(options);
   const { name = "batch", flags = [], tool = "demo" } = options;
-  const log = join(lab.folder, "provider.log");
-  const state = join(lab.folder, "conversations");
+  const log = join(fixture.folder, "provider.log");
+  const state = join(fixture.folder, "conversations");
   const words = ["agents", "launch", "--tool", tool, "--agent-name", name, "--headless"];
   const where = ["--gateway-background", "--json"];
-  const launch = await lab.mgr(...words, ...flags, ...where, "--", "--log", log, "--state", state);
+  const launch = await fixture.mgr(...words, ...flags, ...where, "--", "--log", log, "--state", state);
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const { session_root: root, tmux_session_name: session } = launch.json() as Record<string, string>;
   const sessionRoot = root ?? "";
@@ -76,8 +76,8 @@ export async function launchHeadless(
     const path = join(sessionRoot, "manifest.turn-artifacts", turnId, file);
     return existsSync(path) ? readFileSync(path, "utf8") : null;
   };
-  const agent: HeadlessAgentLab = {
-    ...{ lab, name, sessionRoot, tmuxSession: session ?? "" },
+  const agent: HeadlessAgentFixture = {
+    ...{ fixture, name, sessionRoot, tmuxSession: session ?? "" },
     baseUrl: () => `http://127.0.0.1:${current().port}`,
     async call(path, body) {
       const init = { ...(body ? json(body) : {}), proxy: false } as RequestInit;
@@ -117,15 +117,15 @@ export async function launchHeadless(
             .filter((line) => line !== "")
             .map((line) => JSON.parse(line) as ProviderRun)
         : [],
-    mgr: (...more) => lab.mgr("agents", "single", "--agent-name", name, ...more),
+    mgr: (...more) => fixture.mgr("agents", "single", "--agent-name", name, ...more),
     gatewayPid: () => current().pid,
     async revive() {
       const attach = await agent.mgr("gateway", "attach", "--background");
       if (attach.exitCode !== 0) throw new Error(`attach: ${attach.stderr}`);
     },
-    screen: () => lab.tmux("capture-pane", "-p", "-t", `=${session}:0.0`),
+    screen: () => fixture.tmux("capture-pane", "-p", "-t", `=${session}:0.0`),
     async [Symbol.asyncDispose]() {
-      await lab[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
   return agent;

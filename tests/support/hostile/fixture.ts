@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CliLab, createCliLab } from "../cli-lab.ts";
+import { type CliFixture, createCliFixture } from "../cli-fixture.ts";
 
-/** A lab whose programs are one executable: the scripted agent in it knows hostile scripts. */
-export async function createHostileLab(): Promise<CliLab> {
+/** A fixture whose programs are one executable: the scripted agent in it knows hostile scripts. */
+export async function createHostileFixture(): Promise<CliFixture> {
   const folder = mkdtempSync(join(tmpdir(), "svc-hostile-"));
   const executable = join(folder, "svc-gateway");
   const entry = join(import.meta.dir, "svc-gateway.ts");
@@ -14,11 +14,11 @@ export async function createHostileLab(): Promise<CliLab> {
   });
   const complaints = await new Response(build.stderr).text();
   if ((await build.exited) !== 0) throw new Error(`the hostile programs were not built: ${complaints}`);
-  const lab = createCliLab({ executable });
+  const fixture = createCliFixture({ executable });
   return {
-    ...lab,
+    ...fixture,
     async [Symbol.asyncDispose]() {
-      await lab[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -17,22 +17,22 @@ export const standInAgent = join(import.meta.dir, "stand-in-agent.sh");
 export const standInGateway = join(import.meta.dir, "stand-in-gateway.ts");
 
 /** Everything a launch and a stop need, on a tmux server and in folders of their own. */
-export interface SessionLab extends AsyncDisposable {
+export interface SessionFixture extends AsyncDisposable {
   tmux: TmuxFixture;
   deps: LaunchDeps & StopAgentDeps & { locks: Locks };
   tool: LaunchTool;
-  /** A launch of the stand-in agent in the lab's folder. */
+  /** A launch of the stand-in agent in the fixture's folder. */
   request(changes?: Partial<LaunchRequest>): LaunchRequest;
   /** What the stand-in said about how it was started: `cwd=`, `arg=` and `NAME=value` lines. */
   report(): Promise<string[]>;
   /** Resolves when the process says of itself that it serves the session. */
   whenServedBy(sessionRoot: string, pid: number): Promise<unknown>;
   whenGone(pid: number): Promise<unknown>;
-  /** Names of the sessions of the lab's server. */
+  /** Names of the sessions of the fixture's server. */
   sessions(): Promise<string[]>;
 }
 
-export async function createSessionLab(): Promise<SessionLab> {
+export async function createSessionFixture(): Promise<SessionFixture> {
   const tmux = await createTmux();
   const { clock, files, ids, steps, processes, folder } = tmux;
   const locks = createLocks({ clock });

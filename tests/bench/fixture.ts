@@ -23,7 +23,7 @@ const gatewayCommand =
     : [process.execPath, join(repositoryRoot, "src/cli/svc-gateway.ts")];
 
 /** Scripted agents in a tmux server of their own, and gateway processes beside them. */
-export interface BenchLab extends AsyncDisposable {
+export interface BenchFixture extends AsyncDisposable {
   tmux: TmuxFixture;
   world: CliContext;
   /** `args`: of the scripted agent. */
@@ -56,7 +56,7 @@ export interface ServedGateway {
   stop(): Promise<void>;
 }
 
-export async function createBenchLab(): Promise<BenchLab> {
+export async function createBenchFixture(): Promise<BenchFixture> {
   const tmux = await createTmux();
   const { folder } = tmux;
   const env = {

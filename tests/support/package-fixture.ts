@@ -11,7 +11,7 @@ const processes = createProcesses({ steps: quietSteps });
 const system = ["sh", "env", "uname", "readlink", "sort", "head", "cat"];
 
 /** A machine with nothing on PATH but the system's own and `programs`, an empty home and an own tmux server. */
-export interface PackageLab extends AsyncDisposable {
+export interface PackageFixture extends AsyncDisposable {
   folder: string;
   env: Record<string, string>;
   /** An empty folder of its own. */
@@ -26,7 +26,9 @@ export interface PackageLab extends AsyncDisposable {
 }
 
 /** `programs`: names, or name and file, that PATH has too. */
-export function createPackageLab(programs: readonly (string | [name: string, file: string])[]): PackageLab {
+export function createPackageFixture(
+  programs: readonly (string | [name: string, file: string])[],
+): PackageFixture {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-package-")));
   const place = (name: string) => {
     mkdirSync(join(folder, name), { recursive: true });
@@ -47,7 +49,7 @@ export function createPackageLab(programs: readonly (string | [name: string, fil
     SVC_TMUX_SOCKET: socket,
   };
   const tmux = (...words: string[]) => processes.run(["tmux", "-S", socket, "-N", ...words]);
-  const lab: PackageLab = {
+  const fixture: PackageFixture = {
     folder,
     env,
     place,
@@ -58,7 +60,7 @@ export function createPackageLab(programs: readonly (string | [name: string, fil
         timeoutMs: 280_000,
       }),
     async ok(cwd, ...command) {
-      const { exitCode, stdout, stderr } = await lab.run(cwd, ...command);
+      const { exitCode, stdout, stderr } = await fixture.run(cwd, ...command);
       if (exitCode !== 0) throw new Error(`${command.join(" ")} ended with ${exitCode}\n${stdout}${stderr}`);
       return stdout;
     },
@@ -72,5 +74,5 @@ export function createPackageLab(programs: readonly (string | [name: string, fil
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  return lab;
+  return fixture;
 }

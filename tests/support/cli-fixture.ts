@@ -20,7 +20,7 @@ export interface CliRun extends Output {
 }
 
 /** Our programs as a person runs them: own processes, an empty home, a clean environment, an own tmux server. */
-export interface CliLab extends AsyncDisposable {
+export interface CliFixture extends AsyncDisposable {
   folder: string;
   workdir: string;
   /** The tmux server's socket, as SVC_TMUX_SOCKET. */
@@ -34,7 +34,7 @@ export interface CliLab extends AsyncDisposable {
   /** The command line of a program, for what starts it itself. */
   command(program: Program): string[];
   sessions(): Promise<string[]>;
-  /** One command of the lab's tmux server; its output without the last newline. Throws when tmux refuses. */
+  /** One command of the fixture's tmux server; its output without the last newline. Throws when tmux refuses. */
   tmux(...args: string[]): Promise<string>;
   /** A tmux session of 120 x 36 as a person makes one, its first window running `command`. */
   startSession(name: string, command: readonly string[]): Promise<void>;
@@ -52,9 +52,9 @@ const built = process.env["SVC_TEST_PROGRAMS"];
  * `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. `prefix`: runs every program by this
  * command, as on a host of another network.
  */
-export function createCliLab(
+export function createCliFixture(
   options: { executable?: string | undefined; prefix?: readonly string[] } = {},
-): CliLab {
+): CliFixture {
   const { executable, prefix = [] } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
   const workdir = join(folder, "work");
@@ -84,7 +84,7 @@ export function createCliLab(
   };
   const started = new Set<string>();
 
-  const lab: CliLab = {
+  const fixture: CliFixture = {
     folder,
     workdir,
     socket,
@@ -103,7 +103,7 @@ export function createCliLab(
       return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
     },
     shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 100_000 }),
-    mgr: (...args) => lab.run("svc-mgr", args),
+    mgr: (...args) => fixture.run("svc-mgr", args),
     tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),
     async startSession(name, words) {
@@ -119,10 +119,10 @@ export function createCliLab(
     alive: (pid) => processes.alive(pid),
     kill: (pid) => void processes.signal(pid, "SIGKILL"),
     async [Symbol.asyncDispose]() {
-      for (const name of started) await lab.mgr("agents", "single", "--agent-name", name, "stop");
+      for (const name of started) await fixture.mgr("agents", "single", "--agent-name", name, "stop");
       endTmux(socket);
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  return lab;
+  return fixture;
 }

@@ -21,7 +21,7 @@ const gateway = join(import.meta.dir, "hostile/svc-gateway.ts");
 const hostile = join(import.meta.dir, "hostile-acp.ts");
 
 /** A session with the bridge of an ACP agent in this process, and turns in its folder. */
-export function acpLab(options: { agent?: readonly string[]; limits?: AcpBridgeDeps["limits"] } = {}) {
+export function acpFixture(options: { agent?: readonly string[]; limits?: AcpBridgeDeps["limits"] } = {}) {
   const scratch = createScratch();
   const { files } = scratch;
   const clock = createClock();

@@ -12,7 +12,7 @@ import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
 export const ready: Readiness = { ready: true };
 export const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
 
-export interface NotifierLab extends AsyncDisposable {
+export interface NotifierFixture extends AsyncDisposable {
   clock: FakeClock;
   mail: FakeMail;
   store: NotifierStore;
@@ -42,7 +42,9 @@ export interface NotifierLab extends AsyncDisposable {
 }
 
 /** A notifier over a mailbox in memory and a real database, started, and the world that it looks at. */
-export function createNotifierLab(update: NotifierUpdate | null = { interval_seconds: 60 }): NotifierLab {
+export function createNotifierFixture(
+  update: NotifierUpdate | null = { interval_seconds: 60 },
+): NotifierFixture {
   const clock = createFakeClock();
   const mail = createFakeMail({ clock });
   const inbox = mail.open("worker@svc.localhost");
@@ -58,7 +60,7 @@ export function createNotifierLab(update: NotifierUpdate | null = { interval_sec
   const prompts: string[] = [];
   const tended: BeforeWake[] = [];
   let opened = 0;
-  const world: NotifierLab["world"] = {
+  const world: NotifierFixture["world"] = {
     readiness: ready,
     admission: "open",
     execution: "idle",
@@ -151,7 +153,7 @@ export function createNotifierLab(update: NotifierUpdate | null = { interval_sec
 }
 
 /** Newest last. */
-export const outcomes = ({ notifier }: NotifierLab) =>
+export const outcomes = ({ notifier }: NotifierFixture) =>
   notifier
     .audit({ limit: 1000 })
     .rows.map((row) => `${row.trigger} ${row.outcome}`)

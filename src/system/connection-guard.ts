@@ -3,7 +3,9 @@ import { type ConnectionActivity, connectionsAt, endConnection } from "./linux-s
 
 /** Descriptors that connections leave for files and children. */
 const reserved = 64;
-const everyMs = 250;
+/** While more than half of the descriptors are in use; each look wakes the process. */
+const crowdedIntervalMs = 250;
+const quietIntervalMs = 2000;
 /** Beyond it the descriptors are not looked through. */
 const maxLimit = 65_536;
 /** A caller writes its request as soon as it is connected. */
@@ -32,15 +34,19 @@ export function chooseIdle(
  * connections, and who comes when none is left waits until others leave. Linux only. Returns how it is stopped.
  */
 export function guardConnections(port: number, busy: { has(port: number): boolean }): () => void {
-  const limit = readLimit();
-  if (limit === null || limit > maxLimit || limit < 4 * reserved) return () => {};
-  const timer = setInterval(() => {
-    // The lowest free number is given first: the last ones are in use when few are left.
-    if (connectionsAt(port, limit - reserved, limit).length === 0) return;
-    for (const { descriptor } of chooseIdle(connectionsAt(port, 3, limit), busy)) endConnection(descriptor);
-  }, everyMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  const limit = readLimit() ?? 0;
+  if (limit > maxLimit || limit < 4 * reserved) return () => {};
+  // The lowest free number is given first: numbers above the half are in use when more than half are.
+  const isUsed = (from: number) => connectionsAt(port, from, from + reserved).length > 0;
+  let timer = setTimeout(look, quietIntervalMs).unref();
+  function look(): void {
+    const crowded = isUsed(limit >> 1);
+    if (crowded && isUsed(limit - reserved)) {
+      for (const { descriptor } of chooseIdle(connectionsAt(port, 3, limit), busy)) endConnection(descriptor);
+    }
+    timer = setTimeout(look, crowded ? crowdedIntervalMs : quietIntervalMs).unref();
+  }
+  return () => clearTimeout(timer);
 }
 
 /** How many descriptors this process may have; null where nothing says. */

@@ -37,7 +37,7 @@ export function signalPaths(sessionRoot: string) {
 }
 
 /** A change in the folder makes the gateway look at once; this is for changes that were not reported. */
-const pollIntervalMs = 2000;
+const pollIntervalMs = 10_000;
 /** One read. With the pause after it, a flood takes a tenth of a core at most. */
 const chunkBytes = 256 * 1024;
 const betweenChunksMs = 50;

@@ -214,7 +214,8 @@ interface StorageWatch extends Lifecycle {
   problem(): AdmissionBlock | null;
 }
 
-const pollIntervalMs = 1000;
+/** For who reads events or state.json only: answers look for themselves. Each look wakes an idle process. */
+const pollIntervalMs = 5000;
 const freshMs = 100;
 
 /** `fault`: what keeps the next write from the file, as it would be thrown; null for nothing. */

@@ -15,7 +15,7 @@ export interface ManifestWatch extends Lifecycle {
 }
 
 /** A change in the folder makes it look at once; this is for changes that were not reported. */
-const pollIntervalMs = 30_000;
+const pollIntervalMs = 60_000;
 
 export function createManifestWatch(deps: {
   files: Files;

@@ -215,7 +215,7 @@ interface StorageWatch extends Lifecycle {
 }
 
 /** For who reads events or state.json only: answers look for themselves. Each look wakes an idle process. */
-const pollIntervalMs = 5000;
+const pollIntervalMs = 10_000;
 const freshMs = 100;
 
 /** `fault`: what keeps the next write from the file, as it would be thrown; null for nothing. */

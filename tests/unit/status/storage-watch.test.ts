@@ -39,9 +39,9 @@ test("a fault that only a caller saw, between two polls, is reported as a change
   full = true;
   expect(watch.problem()).toMatchObject({ reason: "disk_full" });
   full = false;
-  await clock.advance(5000);
+  await clock.advance(10_000);
   expect(seen).toEqual([null]);
-  await clock.advance(5000);
+  await clock.advance(10_000);
   expect(seen).toEqual([null]);
   await watch.stop();
 });

@@ -6,6 +6,7 @@ import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { FolderWatch } from "../../system/watch.ts";
 import type { Agent, Connectivity } from "../agent/agent.ts";
 import { readManifest } from "./manifest.ts";
+import { overlayName } from "./roots.ts";
 
 /** Whether the session's manifest can be used: without it the agent counts as not connected (ruling 32). */
 export interface ManifestWatch extends Lifecycle {
@@ -16,6 +17,8 @@ export interface ManifestWatch extends Lifecycle {
 
 /** A change in the folder makes it look at once; this is for changes that were not reported. */
 const pollIntervalMs = 60_000;
+/** The adoption of an overlay lies in other folders. */
+const overlayPollIntervalMs = 10_000;
 
 export function createManifestWatch(deps: {
   files: Files;
@@ -26,6 +29,7 @@ export function createManifestWatch(deps: {
   onError: (error: unknown) => void;
 }): ManifestWatch {
   const { files, path } = deps;
+  const intervalMs = path.split("/").includes(overlayName) ? overlayPollIntervalMs : pollIntervalMs;
   const listeners = new Set<() => void>();
   let problem: string | null = null;
   let endWatch = () => {};
@@ -38,7 +42,7 @@ export function createManifestWatch(deps: {
         problem = found;
         for (const tell of [...listeners]) tell();
       }
-      return pollIntervalMs;
+      return intervalMs;
     },
     onError: deps.onError,
   });

@@ -53,9 +53,13 @@ export async function openOperator(deps: {
     const { operateBus } = await import("../services/hosts/nats-bus.ts");
     remotes.push(await operateBus({ address: bus, clock, ids, log }));
   }
+  const { createFleetMetrics } = await import("../services/hosts/metrics.ts");
+  const metrics = createFleetMetrics();
   return {
+    metrics,
     directory: (own) => withOwnName(own, localHost),
-    merge: (directory) => createMergedFleet({ clock, localHost, directory, remotes }),
+    merge: (directory) =>
+      createMergedFleet({ clock, localHost, directory, remotes, onOperation: metrics.operation }),
     relay: remoteAgents,
   };
 }

@@ -30,6 +30,7 @@ import { createLiveness } from "../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import type { MergedFleet } from "../services/hosts/merged-fleet.ts";
+import type { FleetMetrics } from "../services/hosts/metrics.ts";
 import { defaultRulesFile, stateRootOf } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
@@ -67,6 +68,7 @@ export interface CoordinatorOptions {
 export interface CoordinatorHosts {
   directory(own: Directory): Directory;
   merge(directory: Directory): MergedFleet;
+  metrics: FleetMetrics;
   relay(fleet: MergedFleet): NonNullable<Parameters<typeof createCoordinatorApp>[0]["relay"]>;
 }
 
@@ -188,6 +190,21 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     );
     return delivery;
   };
+  const fleetView = merged
+    ? {
+        ...view,
+        list: async (query: Parameters<typeof view.list>[0]) => ({
+          agents: await merged.list((await view.list(query)).agents, query),
+        }),
+      }
+    : view;
+  const hostsNow = async (probe: boolean) =>
+    (await merged?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] };
+  let metrics: Promise<FleetMetrics> | null = options.hosts ? Promise.resolve(options.hosts.metrics) : null;
+  const openMetrics = () => {
+    metrics ??= import("../services/hosts/metrics.ts").then(({ createFleetMetrics }) => createFleetMetrics());
+    return metrics;
+  };
   const app = createCoordinatorApp({
     services: {
       console: {
@@ -195,20 +212,19 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         nonce: () => ids.hex(16),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
       },
-      view: merged
-        ? {
-            ...view,
-            list: async (query) => ({ agents: await merged.list((await view.list(query)).agents, query) }),
-          }
-        : view,
+      view: fleetView,
       attention,
       hosts: {
         list: async ({ probe }) => ({
           ...{ schema_version: 1, version: manifest.version },
-          ...((await merged?.status({ probe: probe === "true" })) ?? {
-            ...{ local_host: null, carriers: [], hosts: [] },
-          }),
+          ...(await hostsNow(probe === "true")),
         }),
+      },
+      metrics: {
+        async scrape() {
+          const [{ agents }, hosts] = await Promise.all([fleetView.list({}), hostsNow(false)]);
+          return (await openMetrics()).scrape({ ...hosts, agents, version: manifest.version });
+        },
       },
       deliveries: { list: async (query) => (await openDelivery()).list(query) },
       work: createFleetWork({

@@ -100,6 +100,15 @@ export const coordinatorEndpoints = {
     response: HostList,
     errors: { 422: ValidationErrorBody },
   }),
+  metrics: endpoint({
+    method: "GET",
+    path: "/metrics",
+    summary: "Counters of the fleet in the Prometheus text format",
+    description:
+      "Asks for the token like every other route; no label holds a prompt, a text of mail, a path or a secret. Counters begin with the process that keeps them. A host that is away keeps its last known mail counters.",
+    status: 200,
+    response: Type.String({ contentMediaType: "text/plain" }),
+  }),
   listAttention: endpoint({
     method: "GET",
     path: "/svc/attention",

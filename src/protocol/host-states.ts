@@ -5,6 +5,18 @@ import { maxListed, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } fr
 
 const Via = StringEnum(["local", "nats", "ssh"], { description: "what carries messages to it" });
 
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+/** Mail of a host to and from other hosts, counted by its process since it began. */
+export const HostMailCounts = Strict({
+  waiting: count("messages that another host has not confirmed yet"),
+  oldest_age_ms: Nullable(count("of the one that waits longest; null when none waits")),
+  delivered: count("recipients on this host to whom a message of another host was delivered"),
+  refused: count("recipients on this host to whom one could not be delivered"),
+  given_up: count("messages to other hosts that were given back to their senders unsent or unconfirmed"),
+});
+export type HostMailCounts = Static<typeof HostMailCounts>;
+
 /** A host and whether it answers, as the operator sees it. */
 export const HostState = Strict({
   host: Type.String({ description: "its name, as in `NAME@HOST`" }),
@@ -25,6 +37,7 @@ export const HostState = Strict({
   clock_difference_ms: Type.Optional(
     Nullable(Type.Integer({ description: "its clock less ours, by its last heartbeat" })),
   ),
+  mail: Type.Optional({ ...HostMailCounts, description: "of a host that carries mail" }),
 });
 export type HostState = Static<typeof HostState>;
 

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
 import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { HostMailCounts } from "./host-states.ts";
 import { NotifyBlock } from "./mail.ts";
 import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
@@ -19,6 +20,7 @@ export const HostRecord = Strict({
   heartbeat_ms: Type.Integer({ minimum: 100, maximum: 60_000 }),
   version: Type.String({ maxLength: 40 }),
   agents: Type.Integer({ minimum: 0 }),
+  mail: Type.Optional(HostMailCounts),
   at_utc: Timestamp,
 });
 export type HostRecord = Static<typeof HostRecord>;

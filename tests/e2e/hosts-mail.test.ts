@@ -129,3 +129,55 @@ test("a server that lost all it kept loses no message", async () => {
   two.joined = stack.use(await joinHost(two.fixture, bus, two.name));
   await until("it", async () => (await subjects(two, "bob")).includes("kept by its sender"), 60_000);
 }, 120_000);
+
+test("a scrape counts agents, hosts, operations and mail, for callers with the token only", async () => {
+  const operator = stack.use(createCliFixture());
+  const token = "a".repeat(32);
+  const scraped = stack.use(
+    await startCoordinator(operator, {
+      flags: ["--nats", bus.url, "--creds", bus.operatorKey, "--host-name", "desk"],
+      env: { SVC_COORD_TOKEN: token },
+    }),
+  );
+  expect((await scraped.request("/metrics")).status).toBe(401);
+  // As Prometheus reads it from its credentials_file.
+  const credentials = await Bun.file(join(scraped.ready["server_root"] ?? "", "run", "token")).text();
+  const headers = { authorization: `Bearer ${credentials.trim()}` };
+  const samples = async () => toSamples(await (await scraped.request("/metrics", { headers })).text());
+  const up = (host: string) => `svc_host_up{host="${host}",via="nats"}`;
+  await until("both hosts", async () => {
+    const now = await samples();
+    return [up("build-1"), up("build-2")].every((name) => now.get(name) === 1);
+  });
+  await scraped.request("/svc/agents/bob@build-2/state", { headers });
+  const secret = "a subject that no scrape shows";
+  await send(hosts.one, "ann", "bob@build-2", secret);
+  await send(hosts.one, "ann", "nobody@build-2", secret);
+  const ofMail = (name: string) => `svc_host_mail_${name}{host="build-2",via="nats"}`;
+  await until("the mail to be counted", async () => {
+    const now = await samples();
+    return (now.get(ofMail("delivered_total")) ?? 0) >= 1 && (now.get(ofMail("refused_total")) ?? 0) >= 1;
+  });
+  const reply = await scraped.request("/metrics", { headers });
+  expect(reply.headers.get("content-type")).toContain("version=0.0.4");
+  const text = await reply.text();
+  const now = toSamples(text);
+  expect(now.get('svc_host_operation_seconds_count{result="ok"}')).toBe(1);
+  expect(now.get('svc_agents{host="build-2",state="active",liveness="alive"}')).toBe(1);
+  expect(now.get('svc_carrier_connected{via="nats",host=""}')).toBe(1);
+  expect(now.get('svc_host_heartbeat_age_seconds{host="build-1",via="nats"}')).toBeLessThan(10);
+  for (const hidden of [secret, token, operator.folder, hosts.one.fixture.folder, "bob"]) {
+    expect(text).not.toContain(hidden);
+  }
+}, 120_000);
+
+/** The value of each series. */
+function toSamples(text: string): Map<string, number> {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => [
+      line.slice(0, line.lastIndexOf(" ")),
+      Number(line.slice(line.lastIndexOf(" ") + 1)),
+    ]),
+  );
+}

@@ -44,6 +44,7 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
       start: () => {},
       stop: async () => {},
       again: () => {},
+      counts: () => ({ waiting: 0, oldest_age_ms: null, delivered: 0, refused: 0, given_up: 0 }),
       async receive(from, message) {
         mail.push({ from, message });
       },

@@ -304,6 +304,7 @@ export function createCoordinatorBundle(
         return { schema_version: 1, version: "0", local_host: null, carriers: [], hosts: [] };
       },
     },
+    metrics: { scrape: async () => ({ text: "svc_agents 0\n", contentType: "text/plain; version=0.0.4" }) },
     deliveries: {
       list(query) {
         asked.push(["deliveries", query]);

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, min, sql } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
 import type { Catalog, MessageRow } from "./catalog.ts";
 
@@ -19,6 +19,8 @@ export interface HostOutbox {
   joinAs(host: string): void;
   /** In order, from the one after `seq`. */
   waiting(options: { after: number; limit: number }): OutboxEntry[];
+  /** How many wait, and since when the oldest does. */
+  size(): { count: number; oldestUtc: string | null };
   entry(messageId: string, host: string): OutboxEntry | null;
   /** An entry of a lost index. */
   restore(entry: Omit<OutboxEntry, "seq">): void;
@@ -49,6 +51,11 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
         .orderBy(asc(hostOutbox.seq))
         .limit(limit)
         .all(),
+    size: () =>
+      db()
+        .select({ count: count(), oldestUtc: min(hostOutbox.acceptedAtUtc) })
+        .from(hostOutbox)
+        .get() ?? { count: 0, oldestUtc: null },
     entry: (messageId, host) =>
       db()
         .select()

@@ -32,6 +32,8 @@ export interface CoordinatorServices {
   attention: Omit<Attention, "stop">;
   deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
   hosts: { list(query: HostListQuery): HostList | Promise<HostList> };
+  /** A scrape in the Prometheus text format. */
+  metrics: { scrape(): Promise<{ text: string; contentType: string }> };
   work: FleetWork;
   turns: FleetTurns;
   launches: FleetLaunch;
@@ -72,6 +74,7 @@ export function createCoordinatorApp(options: {
         endpoints: coordinatorEndpoints,
         handlers: coordinatorHandlers(services),
         bodyOptional: ["attachAgentGateway"],
+        unchecked: ["metrics"],
       }),
     )
     .use(
@@ -101,6 +104,7 @@ const coordinatorHandlers = ({
   server,
   view,
   hosts,
+  metrics,
   attention,
   deliveries,
   work,
@@ -115,6 +119,10 @@ const coordinatorHandlers = ({
   },
   listAgents: ({ query }) => view.list(query),
   listHosts: ({ query }) => hosts.list(query),
+  metrics: async () => {
+    const { text, contentType } = await metrics.scrape();
+    return new Response(text, { headers: { "content-type": contentType } });
+  },
   listAttention: ({ query }) => attention.list(query),
   answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
   listDeliveries: ({ query }) => deliveries.list(query),

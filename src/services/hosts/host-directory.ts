@@ -147,6 +147,7 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
             heartbeat_age_ms: one.heardMs === null ? null : Math.round(clock.monotonicMs() - one.heardMs),
             returns: one.returns,
             clock_difference_ms: one.clockDifferenceMs,
+            ...(one.record.mail ? { mail: one.record.mail } : {}),
           };
         })
         .sort((left, right) => (left.host < right.host ? -1 : 1)),

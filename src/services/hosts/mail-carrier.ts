@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { RegistrationRow } from "../../db/mailbox/catalog.ts";
 import { type HostOutbox, type OutboxEntry, openHostOutbox } from "../../db/mailbox/host-outbox.ts";
+import type { HostMailCounts } from "../../protocol/host-states.ts";
 import { HostMail, HostMailReceipt } from "../../protocol/hosts.ts";
 import { type Clock, parseTimestamp } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -46,6 +47,8 @@ export interface MailCarrier {
   receive(from: string, message: unknown): Promise<void>;
   /** The way lost what it kept, perhaps: everything that is not confirmed is sent again. */
   again(): void;
+  /** What waits, as of the last turn of the loop, and what was dealt with since the start. */
+  counts(): HostMailCounts;
 }
 
 const pollIntervalMs = 500;
@@ -79,6 +82,8 @@ export function createMailCarrier(deps: {
   const open = new Map<string, MailRoot>();
   const complained = new Map<string, string>();
   let sentAtMs = new Map<string, number>();
+  let waiting: { count: number; oldestUtc: string | null } = { count: 0, oldestUtc: null };
+  const counted = { delivered: 0, refused: 0, given_up: 0 };
 
   /** Says a fault of one thing once, until it is over. */
   function complain(about: string, why: string | null): void {
@@ -167,6 +172,7 @@ export function createMailCarrier(deps: {
     await noteToSender(root, outbox, entry, [`- ${entry.host}: ${why}`]);
     outbox.remove(entry);
     sentAtMs.delete(keyOf(root, entry));
+    counted.given_up += 1;
   }
 
   function messageIn(root: MailRoot, outbox: HostOutbox, messageId: string): StoredMessage | null {
@@ -201,15 +207,18 @@ export function createMailCarrier(deps: {
   const loop = createLoop({
     clock,
     async turn(signal) {
+      const seen: { count: number; oldestUtc: string | null }[] = [];
       for (const root of openRoots()) {
         if (signal.aborted) break;
         try {
+          seen.push(openHostOutbox(root.catalog).size());
           await drain(root, signal);
           complain(`mail that waits in ${root.root}`, null);
         } catch (error) {
           complain(`mail that waits in ${root.root}`, messageOf(error));
         }
       }
+      waiting = toTotal(seen);
       return pollIntervalMs;
     },
     onError: (error) => deps.log(`mail to other hosts: ${messageOf(error)}`),
@@ -261,7 +270,7 @@ export function createMailCarrier(deps: {
     }
     for (const [root, receivers] of byRoot) {
       try {
-        acceptIn(root, receivers, mail, from);
+        if (acceptIn(root, receivers, mail, from)) counted.delivered += receivers.size;
       } catch (error) {
         if (!(error instanceof ServiceError) || error.reason !== "invalid_request") throw error;
         const why = messageOf(error).slice(0, maxWhy);
@@ -271,6 +280,7 @@ export function createMailCarrier(deps: {
     await way.send(from, `receipt-${mail.message_id}`, {
       ...{ kind: "receipt", message_id: mail.message_id, refused },
     });
+    counted.refused += refused.length;
   }
 
   function acceptIn(
@@ -278,13 +288,13 @@ export function createMailCarrier(deps: {
     receivers: ReadonlyMap<string, RegistrationRow>,
     mail: HostMail,
     from: string,
-  ): void {
+  ): boolean {
     const known = openHostOutbox(root.catalog).message(mail.message_id);
     const isOther = known !== null && splitHostAddress(known.senderAddress)?.host !== from;
     const messageId = isOther ? idBesideForeign(mail.message_id, from) : mail.message_id;
     const checked = { ...mail, subject: parseSubject(mail.subject), body: parseBody(mail.body) };
     const options = { fromHost: from, ownHost: host, receivers, nowMs: clock.nowMs() };
-    root.accept(fromHostMail({ ...checked, message_id: messageId }, options), [...receivers.values()]);
+    return root.accept(fromHostMail({ ...checked, message_id: messageId }, options), [...receivers.values()]);
   }
 
   async function receiveReceipt(from: string, { message_id: messageId, refused }: HostMailReceipt) {
@@ -315,7 +325,18 @@ export function createMailCarrier(deps: {
       sentAtMs = new Map();
       loop.wake();
     },
+    counts() {
+      const oldestMs = parseTimestamp(waiting.oldestUtc ?? "");
+      const oldestAge = oldestMs === null ? null : Math.max(0, Math.round(clock.nowMs() - oldestMs));
+      return { waiting: waiting.count, oldest_age_ms: oldestAge, ...counted };
+    },
   };
+}
+
+/** Of all mailbox roots together. Times of one form sort as text. Pure. */
+function toTotal(sizes: readonly { count: number; oldestUtc: string | null }[]) {
+  const oldest = sizes.flatMap(({ oldestUtc }) => (oldestUtc === null ? [] : [oldestUtc])).sort();
+  return { count: sizes.reduce((sum, { count }) => sum + count, 0), oldestUtc: oldest[0] ?? null };
 }
 
 /** Whether a mailbox is known under this name. Pure. */

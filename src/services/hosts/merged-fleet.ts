@@ -27,6 +27,13 @@ export interface RemoteHosts {
   stop(): Promise<void>;
 }
 
+/** An operation on an agent of another host that has ended, or whose answer has begun. */
+export interface EndedOperation {
+  /** `error`: refused, or nothing was sent; `not_known`: it may have been done. */
+  result: "ok" | "error" | "not_known";
+  seconds: number;
+}
+
 /** Where an operation on an agent goes. */
 export type AgentRoute =
   | { at: "here" }
@@ -63,6 +70,7 @@ export function createMergedFleet(deps: {
   localHost: string;
   directory: Pick<Directory, "agents">;
   remotes: readonly RemoteHosts[];
+  onOperation?: (ended: EndedOperation) => void;
 }): MergedFleet {
   const { clock, localHost, directory, remotes } = deps;
 
@@ -149,8 +157,21 @@ export function createMergedFleet(deps: {
       return [...own, ...remote].sort(byTransportAndId).slice(0, maxListed);
     },
     async send({ host, link }, request) {
-      const answer = await link.send(request);
-      return rewritten.has(request.operation) ? qualifyAnswer(answer, request.operation, host) : answer;
+      const startMs = clock.monotonicMs();
+      const ended = (result: EndedOperation["result"]) =>
+        deps.onOperation?.({ result, seconds: (clock.monotonicMs() - startMs) / 1000 });
+      try {
+        const answer = await link.send(request);
+        const whole = rewritten.has(request.operation)
+          ? await qualifyAnswer(answer, request.operation, host)
+          : answer;
+        ended(whole.ok ? "ok" : "error");
+        return whole;
+      } catch (error) {
+        const isUnknown = error instanceof ServiceError && error.reason === "outcome_unknown";
+        ended(isUnknown ? "not_known" : "error");
+        throw error;
+      }
     },
     hosts: states,
     async status({ probe }) {

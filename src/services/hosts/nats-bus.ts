@@ -197,7 +197,7 @@ export async function joinBus(deps: {
   });
   const publisher = createPublisher({
     ...{ clock, outlet, instance, host, epoch: deps.epoch, version: deps.version },
-    ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs },
+    ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs, mail: () => carrier.counts() },
     onError: (error) => deps.log(`the directory is not published: ${messageOf(error)}`),
   });
   const mail = createMailQueue({

@@ -1,3 +1,4 @@
+import type { HostMailCounts } from "../../protocol/host-states.ts";
 import type { HostAgentEntry, HostRecord } from "../../protocol/hosts.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
@@ -32,6 +33,8 @@ export function createPublisher(deps: {
   epoch: number;
   version: string;
   heartbeatMs: number;
+  /** Of a host that carries mail; goes with its record. */
+  mail?: () => HostMailCounts;
   /** Gets a fault once, until it is over. */
   onError: (error: unknown) => void;
 }): Publisher {
@@ -43,6 +46,7 @@ export function createPublisher(deps: {
     schema_version: 1,
     ...{ host: deps.host, instance: deps.instance, epoch, version: deps.version, agents },
     heartbeat_ms: deps.heartbeatMs,
+    ...(deps.mail ? { mail: deps.mail() } : {}),
     at_utc: timestampNow(clock),
   });
 

@@ -157,6 +157,20 @@ describe("mail to another host", () => {
     expect(sent.length).toBe(1);
   });
 
+  test("is counted while it waits, and when it is given up", async () => {
+    await joined();
+    await ann.send(draft("bob@build-2", "Counted"));
+    await until("it to be counted", () => carrier.counts().waiting === 1);
+    nowMs = Date.now() + 60_000;
+    const { oldest_age_ms: age } = carrier.counts();
+    expect(age).toBeGreaterThanOrEqual(60_000);
+    expect(age).toBeLessThan(120_000);
+    nowMs += 3 * 24 * 3_600_000 + 1000;
+    await until("it to be given up", () => carrier.counts().given_up === 1);
+    await until("none to wait", () => carrier.counts().waiting === 0);
+    expect(carrier.counts().oldest_age_ms).toBeNull();
+  });
+
   test("waits while the way takes nothing", async () => {
     await joined();
     refusal = new Error("no server");
@@ -180,6 +194,7 @@ describe("mail from another host", () => {
     await carrier.receive("build-2", message());
     await carrier.receive("build-2", message());
     expect((await inbox(ann)).map(({ sender }) => sender.address)).toEqual(["bob@build-2"]);
+    expect(carrier.counts()).toMatchObject({ delivered: 1, refused: 0 });
     expect(receipts()).toEqual([1, 2].map(() => ({ kind: "receipt", message_id: id("a"), refused: [] })));
   });
 
@@ -189,6 +204,7 @@ describe("mail from another host", () => {
     expect(receipts()[0]?.refused).toEqual([
       { name: "nobody", why: "no mailbox of build-1 has the name nobody" },
     ]);
+    expect(carrier.counts()).toMatchObject({ delivered: 1, refused: 1 });
   });
 
   test("is not kept out by a host that sent the id of its message before", async () => {

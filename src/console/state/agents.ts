@@ -58,7 +58,8 @@ export function conditionOf(view: AgentView, items: readonly AttentionItem[] = [
   if (question) return { kind: "waits", word: "waits for you", detail: question.question ?? question.reason };
   if (state?.awaiting_decision)
     return { kind: "waits", word: "waits for you", detail: state.awaiting_decision.question };
-  const fault = items.find(({ kind }) => !asks.includes(kind));
+  // Mail waits for a person and hinders no agent.
+  const fault = items.find(({ kind }) => !asks.includes(kind) && kind !== "mail");
   if (fault) return { kind: "broken", word: words(fault.kind), detail: fault.reason };
   if (identity.lifecycle_state === "stopped" || identity.lifecycle_state === "retired")
     return { kind: "stopped", word: identity.lifecycle_state, detail: "" };
@@ -70,6 +71,8 @@ export function conditionOf(view: AgentView, items: readonly AttentionItem[] = [
       word: identity.has_gateway ? "not known yet" : "no gateway",
       detail: view.failure ?? "",
     };
+  if (identity.transport === "headless" && !identity.has_gateway)
+    return { kind: "idle", word: "idle", detail: "Its next prompt starts it" };
   if (state.availability !== "available")
     return { kind: "broken", word: state.availability, detail: state.diagnostics[0]?.message ?? "" };
   if (state.gateway && state.gateway.request_admission !== "open")

@@ -44,16 +44,24 @@ function toneOf(event: FleetEvent): Moment["tone"] {
 const phaseText = (event: FleetEvent): string =>
   /business_state: (\w+ -> \w+)/.exec(field(event, "summary"))?.[1] ?? "";
 
+const turns: Record<string, string> = {
+  active: "a turn runs",
+  unknown: "it does not say whether a turn runs",
+};
+
 /** What of a terminal a person follows, in words; the other facts are in the event. */
 const facts: readonly [pattern: RegExp, words: (value: string) => string][] = [
-  [/turn\.phase: \w+ -> (\w+)/, (phase) => (phase === "active" ? "a turn runs" : `turn ${phase}`)],
+  [/turn\.phase: \w+ -> (\w+)/, (phase) => turns[phase] ?? `turn ${phase}`],
   [
     /business_state: \w+ -> (\w+)/,
     (state) => (state === "awaiting_operator" ? "waits for a person" : words(state)),
   ],
   [/last_turn\.result: \w+ -> (\w+)/, (result) => `last turn ${words(result)}`],
   [/pending_input: \w+ -> (yes)/, () => "somebody types"],
-  [/availability: \w+ -> (\w+)/, (state) => words(state)],
+  [
+    /availability: \w+ -> (\w+)/,
+    (state) => (state === "available" ? "its screen is read" : `its screen is ${words(state)}`),
+  ],
   [
     /parked_until: \S+ -> (\S+)/,
     (until) => (until === "none" ? "the usage limit is over" : `usage limit until ${until}`),

@@ -1,5 +1,6 @@
 import type { Evidence, RequestRecord } from "../../protocol/gateway.ts";
 import { words } from "./format.ts";
+import { factsInWords } from "./readiness.ts";
 
 /** The way of one request from acceptance to the end of its turn. Pure. */
 
@@ -24,9 +25,11 @@ export interface Rung {
 
 /**
  * Every step with the time and proof of what was seen. A request that ended without a step passed it; one that failed
- * names its failure at the first step without evidence.
+ * names its failure at the first step without evidence. `turnRuns`: its turn may still run, since it is the newest one and
+ * the agent works.
  */
-export function toLadder(request: RequestRecord): Rung[] {
+export function toLadder(request: RequestRecord, { turnRuns = false } = {}): Rung[] {
+  if (request.request_kind === "interrupt") return interruptLadder(request);
   const ended = request.state !== "accepted" && request.state !== "running";
   const failed = request.state === "failed";
   let pending = true;
@@ -49,12 +52,13 @@ export function toLadder(request: RequestRecord): Rung[] {
         atUtc: request.finished_at_utc,
         proof: request.error_detail,
       };
-    if (ended) return { name: names[step], status: "passed", atUtc: null, proof: null };
+    const runs = turnRuns && step === "turn_ended" && first;
+    if (ended && !runs) return { name: names[step], status: "passed", atUtc: null, proof: null };
     return {
       name: names[step],
       status: first ? "next" : "open",
       atUtc: null,
-      proof: first ? whyNot(request) : null,
+      proof: first && !runs ? whyNot(request) : null,
     };
   });
   const settled = request.evidence.filter(({ step }) => step === "settled");
@@ -66,5 +70,27 @@ export function toLadder(request: RequestRecord): Rung[] {
   ];
 }
 
+/** Nothing is typed for an interrupt and no turn begins. */
+function interruptLadder(request: RequestRecord): Rung[] {
+  const { state, accepted_at_utc, finished_at_utc, error_detail, result_json } = request;
+  const accepted = request.evidence.find(({ step }) => step === "accepted");
+  const detail = error_detail ?? result_json?.["detail"];
+  const over = { completed: "done", failed: "failed" } as const;
+  return [
+    {
+      name: names.accepted,
+      status: "done",
+      atUtc: accepted_at_utc,
+      proof: accepted?.proof ?? "stored in the queue",
+    },
+    {
+      name: "carried out",
+      status: state === "completed" || state === "failed" ? over[state] : "next",
+      atUtc: finished_at_utc,
+      proof: typeof detail === "string" ? detail : whyNot(request),
+    },
+  ];
+}
+
 const whyNot = ({ waiting }: RequestRecord): string | null =>
-  waiting ? `${words(waiting.reason)}: ${waiting.detail}` : null;
+  waiting ? `${words(waiting.reason)}: ${factsInWords(waiting.detail)}` : null;

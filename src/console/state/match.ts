@@ -30,13 +30,14 @@ function scoreWord(word: string, target: string): number | null {
   return Math.max(1, 30 - gaps);
 }
 
-/** The entries that match, best first; those of one score keep their order. */
+/** The entries that match, best first; those of one score keep their order, as all do while nothing is typed. */
 export function search<T>(
   query: string,
   entries: readonly T[],
   textOf: (entry: T) => string,
   max: number,
 ): T[] {
+  if (query.trim() === "") return entries.slice(0, max);
   return entries
     .flatMap((entry) => {
       const score = matchScore(query, textOf(entry));

@@ -1,3 +1,4 @@
+import { clockTime, parseTime } from "../browser.ts";
 import { words } from "./format.ts";
 
 /** What keeps a prompt back, in words. Pure. */
@@ -13,6 +14,8 @@ const reasons: Record<string, string> = {
   "business_state=working": "It works.",
   "input_mode=modal": "A menu is open.",
   "editing_input=yes": "Somebody types into it.",
+  "editing_input=unknown": "Its screen does not say whether somebody types into it.",
+  "accepting_input=unknown": "Its screen does not say whether it accepts input.",
 };
 
 /** A fact without words here is shown by its name. */
@@ -25,8 +28,14 @@ export const factInWords = (fact: string): string => {
 
 const factList = /^(?:not_ready: )?([a-z_.]+=[^\s,=]+(?:, [a-z_.]+=[^\s,=]+)*)$/;
 
-/** A detail of the server that lists such facts; any other is as it was. */
+/** A detail of the server that lists such facts; any other is as it was, its moments in local time. */
 export function factsInWords(detail: string): string {
   const facts = factList.exec(detail)?.[1];
-  return facts === undefined ? detail : facts.split(", ").map(factInWords).join(" ");
+  return facts === undefined ? localTimes(detail) : facts.split(", ").map(factInWords).join(" ");
 }
+
+const timestamp = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)/g;
+
+/** Moments in the reader's time zone. */
+const localTimes = (detail: string): string =>
+  detail.replace(timestamp, (moment) => clockTime(parseTime(moment) ?? 0));

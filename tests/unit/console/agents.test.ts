@@ -104,6 +104,17 @@ describe("what an agent does", () => {
       want: "waits",
     },
     { id: "a failure", given: view("a"), items: [item("a", "failed_request")], want: "broken" },
+    { id: "mail from it hinders nothing", given: view("a"), items: [item("a", "mail")], want: "idle" },
+    {
+      id: "headless, before its first prompt",
+      given: view("a", {
+        identity: { ...identity("a"), transport: "headless", has_gateway: false },
+        state: state("a", {
+          gateway: gateway && { ...gateway, request_admission: "blocked_unavailable" },
+        }),
+      }),
+      want: "idle",
+    },
     {
       id: "unreachable",
       given: view("a", { state: state("a", { availability: "unavailable" }) }),
@@ -223,6 +234,19 @@ describe("the ladder of a request", () => {
     });
     expect(shape(record)).toEqual(["done", "done", "done", "done", "passed"]);
   });
+  test("of the newest one the turn may still run", () => {
+    const evidence = [seen("typed"), seen("submitted"), seen("turn_started")];
+    const record = request({ state: "completed", evidence });
+    expect(toLadder(record, { turnRuns: true }).at(-1)).toMatchObject({ name: "ended", status: "next" });
+  });
+  test("an interrupt is accepted and carried out: nothing is typed for it", () => {
+    const result_json = { outcome: "interrupted", detail: "the turn was stopped" };
+    const record = request({ request_kind: "interrupt", state: "completed", result_json });
+    expect(toLadder(record).map(({ name, status, proof }) => [name, status, proof])).toEqual([
+      ["accepted", "done", "stored in the queue"],
+      ["carried out", "done", "the turn was stopped"],
+    ]);
+  });
   test("a settlement after a dead gateway is one more step", () =>
     expect(toLadder(request({ state: "completed", evidence: [seen("settled")] })).at(-1)?.name).toBe(
       "settled",
@@ -266,6 +290,10 @@ describe("history", () => {
     expect(toMoment(event("terminal_state", { summary })).text).toBe("terminal: a turn runs, working");
     expect(toMoment(event("terminal_state", { summary: "chat_context: unknown -> current" })).text).toBe(
       "terminal: changed",
+    );
+    const lost = "availability: available -> unknown; turn.phase: active -> unknown";
+    expect(toMoment(event("terminal_state", { summary: lost })).text).toBe(
+      "terminal: it does not say whether a turn runs, its screen is unknown",
     );
   });
   test("turns and waits follow from the transitions of the terminal", () => {

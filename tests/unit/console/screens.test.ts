@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { clockTime } from "../../../src/console/browser.ts";
 import { brief, duration, lastLine, relative } from "../../../src/console/state/format.ts";
 import { matchScore, search } from "../../../src/console/state/match.ts";
 import { factsInWords } from "../../../src/console/state/readiness.ts";
@@ -42,6 +43,11 @@ test.each([
   ["stability.stable=false", "Its screen has not been still for long enough."],
   ["not_ready: turn.phase=active, ready_posture=no", "A turn runs. It does not show its prompt."],
   ["surface.age=old", "surface age is old"],
+  ["editing_input=unknown", "Its screen does not say whether somebody types into it."],
+  [
+    "until 2026-11-25T15:55:37.933+00:00 at most",
+    `until ${clockTime(Date.UTC(2026, 10, 25, 15, 55, 37))} at most`,
+  ],
   ["the agent asks: yes or no?", "the agent asks: yes or no?"],
   ["", ""],
 ])("%j keeps a prompt back as %j", (detail, want) => expect(factsInWords(detail)).toBe(want));
@@ -77,6 +83,10 @@ describe("finding by a few letters", () => {
     const entries = ["stop atlas", "stop bruno", "open atlas"];
     expect(search("atl st", entries, (entry) => entry, 5)).toEqual(["stop atlas"]);
     expect(search("", entries, (entry) => entry, 2)).toHaveLength(2);
+  });
+  test("nothing typed: the order of the entries, whatever their names are", () => {
+    const entries = ["a long name", "b"];
+    expect(search(" ", entries, (entry) => entry, 5)).toEqual(entries);
   });
 });
 

@@ -2,7 +2,7 @@ import { call } from "./api.ts";
 import { clockTime, nowMs, parseTime } from "./browser.ts";
 import { type AgentView, idOf, nameOf } from "./state/agents.ts";
 import { count, words } from "./state/format.ts";
-import { refreshAgents, reloadAgent } from "./store.ts";
+import { refreshAgents, reloadAgent, signOut } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
 
@@ -61,12 +61,19 @@ async function followRequest(view: AgentView, requestId: string, title: string):
     const read = await call("agentReadGatewayRequest", { params });
     if (!read.ok)
       return refused("Accepted; its end could not be read", read, "Look at the queue of this agent.");
-    const { state, evidence, error_detail } = read.value;
+    const { state, evidence, error_detail, result_json } = read.value;
     const proofs = evidence.map(
       ({ step, proof, at_utc }) => `${words(step)} at ${clockTime(parseTime(at_utc) ?? 0)}: ${proof}`,
     );
-    if (state === "completed")
-      return { done: true, title, evidence: proofs.length > 0 ? proofs : [`Done at ${at()}.`], next: "" };
+    if (state === "completed") {
+      const { outcome, detail } = result_json ?? {};
+      return {
+        done: true,
+        title: outcome === undefined || outcome === "interrupted" ? title : "Nothing was interrupted",
+        evidence: [...proofs, ...(typeof detail === "string" ? [`${detail} (${at()})`] : [])],
+        next: "",
+      };
+    }
     if (state === "failed")
       return {
         done: false,
@@ -143,6 +150,24 @@ export function reconcileAction(view: AgentView): Action {
     },
   };
 }
+
+export const signOutAction: Action = {
+  title: "Sign this browser out?",
+  will: [
+    "Every tab of it asks to sign in again. Agents and their work go on.",
+    "To come back, type svc console on the machine of the server and open the link that it prints.",
+  ],
+  button: "Sign out",
+  danger: false,
+  async run() {
+    return outcomeOf(await signOut(), {
+      done: "Signed out",
+      failed: "Not signed out",
+      next: "Try again.",
+      evidence: () => [`Signed out at ${at()}.`],
+    });
+  },
+};
 
 /** What only a command on the agent's machine does. */
 function commandAction(title: string, will: string[], command: string): Action {

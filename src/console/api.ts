@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import type { allCoordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import type { BodyOf, ResponseOf } from "../protocol/endpoint.ts";
 import { operations } from "./operations.ts" with { type: "macro" };
@@ -24,6 +25,9 @@ export interface Call<Id extends Operation> {
 }
 
 const table = operations();
+
+/** How often the server answered that this browser is not signed in. */
+export const signedOutAnswers = signal(0);
 
 export function pathOf(
   id: Operation,
@@ -58,7 +62,9 @@ export async function call<Id extends Operation>(
   }
   const value: unknown = await response.json().catch(() => null);
   if (response.ok) return { ok: true, value: value as ResponseOf<Endpoints[Id]> };
-  return refusalOf(response.status, value);
+  const refusal = refusalOf(response.status, value);
+  if (refusal.why === "signed_out") signedOutAnswers.value += 1;
+  return refusal;
 }
 
 function refusalOf(status: number, body: unknown): Refusal {

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { signOutAction } from "./actions.ts";
 import { ActionDialog } from "./parts/action-dialog.tsx";
 import { Help } from "./parts/help.tsx";
 import { Palette } from "./parts/palette.tsx";
@@ -9,7 +10,7 @@ import { takeWallKey, Wall } from "./screens/wall.tsx";
 import { nameOf } from "./state/agents.ts";
 import { count } from "./state/format.ts";
 import { type Route, wholeWall } from "./state/route.ts";
-import { agents, connection, startStore, waitingItems } from "./store.ts";
+import { agents, connection, hasSignedIn, startStore, waitingItems } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import {
   announcement,
@@ -18,6 +19,7 @@ import {
   helpOpen,
   nextTheme,
   paletteOpen,
+  propose,
   route,
   startRouter,
   theme,
@@ -180,6 +182,11 @@ export function App() {
           >
             ?
           </button>
+          {hasSignedIn.value ? (
+            <button type="button" class="plain" onClick={() => propose(signOutAction)}>
+              Sign out
+            </button>
+          ) : null}
         </div>
       </nav>
       <main id="main" ref={main} tabIndex={-1}>

@@ -44,7 +44,43 @@ export function remember(name: string, value: string): void {
   }
 }
 
+/** Calls `act` when another tab of this browser changes the setting. Returns what ends it. */
+export function onRemembered(name: string, act: () => void): () => void {
+  const take = ({ key }: StorageEvent) => {
+    if (key === `svc.${name}`) act();
+  };
+  addEventListener("storage", take);
+  return () => removeEventListener("storage", take);
+}
+
+/** A text that was begun in this tab and not sent: it outlives another page and a reload. */
+export function recallDraft(name: string): string {
+  try {
+    return sessionStorage.getItem(`svc.draft.${name}`) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export function keepDraft(name: string, text: string): void {
+  try {
+    if (text === "") sessionStorage.removeItem(`svc.draft.${name}`);
+    else sessionStorage.setItem(`svc.draft.${name}`, text);
+  } catch {
+    // Storage that is refused or full: the draft lasts while its form is shown.
+  }
+}
+
+/** Begins again, as after a change that concerns the whole page. */
+export const reloadPage = (): void => location.reload();
+
 export const isVisible = (): boolean => document.visibilityState === "visible";
+
+/** Calls `act` every `periodMs` while somebody can see the page. Returns what ends it. */
+export const pollWhileVisible = (periodMs: number, act: () => void): (() => void) =>
+  every(periodMs, () => {
+    if (isVisible()) act();
+  });
 
 /** Calls `act` when the page is shown or hidden. Returns what ends it. */
 export function onVisibility(act: () => void): () => void {

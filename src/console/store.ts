@@ -1,9 +1,19 @@
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import type { AgentIdentity } from "../protocol/agents.ts";
 import type { AttentionEvent } from "../protocol/attention.ts";
 import type { FleetEvent } from "../protocol/coordinator.ts";
-import { type Answer, call, pathOf } from "./api.ts";
-import { after, every, isVisible, nowMs, onVisibility, parseTime } from "./browser.ts";
+import { type Answer, call, pathOf, signedOutAnswers } from "./api.ts";
+import {
+  after,
+  every,
+  isVisible,
+  nowMs,
+  onRemembered,
+  onVisibility,
+  parseTime,
+  reloadPage,
+  remember,
+} from "./browser.ts";
 import { createLoader } from "./loader.ts";
 import { streamedKinds } from "./operations.ts" with { type: "macro" };
 import { type AgentView, changesState, idOf, toRows } from "./state/agents.ts";
@@ -28,6 +38,8 @@ export const revisions = signal<ReadonlyMap<string, number>>(new Map());
 
 export type Connection = { kind: StreamState | "signed_out"; sinceMs: number };
 export const connection = signal<Connection>({ kind: "connecting", sinceMs: nowMs() });
+/** Whether this browser signed in by a link, and can sign out. */
+export const hasSignedIn = signal(false);
 
 export const waitingItems = computed(() => waiting(inbox.value));
 export const rows = computed(() => toRows(agents.value.values(), waitingItems.value));
@@ -45,7 +57,28 @@ const ownItems = createLoader({ concurrency: 1, gapMs: 300, load: loadOwnItems }
 
 /** Begins to follow the server. Returns what ends it. */
 export function startStore(): () => void {
-  return atGateway ? followGateway() : followCoordinator();
+  // The page that begins again asks to sign in, and shows nothing of before.
+  const endSessionWatch = effect(() => {
+    if (signedOutAnswers.value > 0 && connection.peek().kind === "live") reloadPage();
+  });
+  const endSignOut = onRemembered(signOutSetting, reloadPage);
+  const endStreams = atGateway ? followGateway() : followCoordinator();
+  return () => {
+    endSessionWatch();
+    endSignOut();
+    endStreams();
+  };
+}
+
+const signOutSetting = "signed-out";
+
+/** Signs this browser out, in all of its tabs. */
+export async function signOut(): Promise<Answer<unknown>> {
+  const answer = await call("signOut");
+  if (!answer.ok) return answer;
+  remember(signOutSetting, String(nowMs()));
+  reloadPage();
+  return answer;
 }
 
 const followClock = () =>
@@ -132,12 +165,15 @@ function followFleet(): () => void {
 }
 
 async function setConnection(kind: StreamState): Promise<void> {
-  if (kind === connection.value.kind) return;
-  if (kind !== "lost" || connection.value.kind === "live" || connection.value.kind === "connecting")
+  const before = connection.value.kind;
+  if (kind !== before && (kind !== "lost" || before !== "signed_out"))
     connection.value = { kind, sinceMs: nowMs() };
-  if (kind !== "lost") return;
-  const health = await call("consoleSession");
-  if (!health.ok && health.why === "signed_out") connection.value = { kind: "signed_out", sinceMs: nowMs() };
+  // Each loss may be another one: a server that starts again knows no browser that had signed in.
+  if (kind === "connecting" || (kind === "live" && before === "live")) return;
+  const session = await call("consoleSession");
+  if (session.ok) hasSignedIn.value = session.value.signed_in === "cookie";
+  else if (kind === "lost" && session.why === "signed_out")
+    connection.value = { kind: "signed_out", sinceMs: nowMs() };
 }
 
 function takeEvent(event: FleetEvent): void {
@@ -236,6 +272,15 @@ export function wantTile(id: string): void {
   if (view.unread === null && view.identity.has_mailbox) mailboxes.want(id);
 }
 
+/** How often what shows unread mail asks for it: mail that wakes nobody is no event. */
+export const unreadPollMs = 30_000;
+
+/** Counts the unread mail of an agent again. */
+export function reloadUnread(id: string): void {
+  const identity = agents.value.get(id)?.identity;
+  if (identity?.has_gateway && identity.has_mailbox) mailboxes.want(id);
+}
+
 export const reloadAgent = (id: string): void => states.want(id);
 
 async function loadState(id: string): Promise<void> {
@@ -272,9 +317,14 @@ async function loadLastAnswer(id: string): Promise<void> {
 }
 
 async function loadUnread(id: string): Promise<void> {
-  const body = { read_state: "unread" as const, limit: 100 };
+  const body = { read_state: "unread" as const, limit: 1_000 };
   const list = await call("agentMailList", { params: { agent_ref: id }, body });
   patch(id, { unread: list.ok ? list.value.unread_count : 0 });
+}
+
+/** What a reader of the mailbox counted. */
+export function setUnread(id: string, unread: number): void {
+  if (agents.value.get(id)?.unread !== unread) patch(id, { unread });
 }
 
 function patch(id: string, change: Partial<AgentView>): void {

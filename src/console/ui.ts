@@ -20,6 +20,8 @@ export function startRouter(): () => void {
     route.value = routeOf(location.hash);
   };
   addEventListener("hashchange", follow);
+  // The address may have changed between the first drawing and now.
+  if (formatRoute(route.value) !== formatRoute(routeOf(location.hash))) follow();
   return () => removeEventListener("hashchange", follow);
 }
 

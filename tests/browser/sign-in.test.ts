@@ -49,6 +49,46 @@ test("without a token the page says how to sign in, and the link signs this brow
   expect(view.errors.filter((error) => !error.includes("401"))).toEqual([]);
 }, 120_000);
 
+test("a person signs out, in all tabs, and comes back by a new link", async () => {
+  await using view = await at.open("wall", "desk", { baseUrl: server.baseUrl });
+  await view.page.goto(await link());
+  await view.shows("Live");
+  const other = await view.page.context().newPage();
+  await other.goto(`${server.baseUrl}/#/wall`);
+  await other.locator(".tile", { hasText: "ida" }).waitFor();
+  await view.page.getByRole("button", { name: "Sign out" }).click();
+  await view.shows("Every tab of it asks to sign in again.");
+  expect(await view.flaws()).toEqual([]);
+  await view.page.keyboard.press("Enter");
+  await view.shows("This server asks for a token.");
+  await other.getByText("This server asks for a token.").waitFor();
+  expect(await other.evaluate(() => document.body.innerText)).not.toContain("ida");
+  await view.page.goto(await link());
+  await view.shows("Live");
+  // The other tab goes on by itself.
+  await other.locator(".tile", { hasText: "ida" }).waitFor();
+  // The palette has it too, for pages without room for the button.
+  await view.page.keyboard.press("Control+k");
+  await view.page.keyboard.type("sign out");
+  await view.page.keyboard.press("Enter");
+  await view.shows("Sign this browser out?");
+  expect(view.errors.filter((error) => !error.includes("401"))).toEqual([]);
+}, 120_000);
+
+test("a server that starts again asks to sign in, and its page says so by itself", async () => {
+  const again = { port: Number(new URL(server.baseUrl).port), env: { SVC_COORD_TOKEN: token } };
+  await using view = await at.open("wall", "desk", { baseUrl: server.baseUrl });
+  await view.page.goto(await link());
+  await view.shows("Live");
+  server.signal("SIGKILL");
+  await server.exited;
+  await view.shows("The server does not answer since");
+  server = await startCoordinator(at.fixture, again);
+  await view.shows("This server asks for a token.");
+  await view.page.goto(await link());
+  await view.shows("Live");
+}, 120_000);
+
 test("a link that newer ones replaced, or that was invented, signs nobody in", async () => {
   const oldest = await link();
   for (let more = 0; more < 16; more++) await link();

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
+import { interruptAction, reconcileAction, relaunchAction, signOutAction, stopAction } from "../actions.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
 import { wholeWall } from "../state/route.ts";
-import { rows } from "../store.ts";
+import { hasSignedIn, rows } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { go, nextTheme, paletteOpen, propose, route } from "../ui.ts";
 import { Modal } from "./modal.tsx";
@@ -23,6 +23,8 @@ const needsYou: Entry = {
 };
 
 const colours: Entry = { name: "Change the colours", hint: "auto, light, dark", act: nextTheme };
+
+const signOut: Entry = { name: "Sign out", hint: "this browser", act: () => propose(signOutAction) };
 
 const screensOfAll: readonly Entry[] = [
   { name: "New agent", hint: "screen", act: () => go({ screen: "launch" }) },
@@ -64,7 +66,13 @@ function allEntries(query: string): Entry[] {
     }),
   );
   const near = list.filter(({ id }) => current.screen === "agent" && current.agent === id).flatMap(entriesOf);
-  return [...near, ...open, ...screens, ...(query === "" ? [] : list.flatMap(entriesOf))];
+  return [
+    ...near,
+    ...open,
+    ...screens,
+    ...(hasSignedIn.value ? [signOut] : []),
+    ...(query === "" ? [] : list.flatMap(entriesOf)),
+  ];
 }
 
 /** Finds agents and actions by a few letters. */

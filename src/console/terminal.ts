@@ -2,6 +2,7 @@ import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { Terminal } from "@xterm/xterm";
 import type { TerminalMessage, ViewerMessage } from "../protocol/console.ts";
 import type { TypingLease } from "../protocol/gateway.ts";
+import { after } from "./browser.ts";
 import { socketPaths } from "./operations.ts" with { type: "macro" };
 import { atGateway } from "./surface.ts";
 
@@ -10,10 +11,23 @@ import { atGateway } from "./surface.ts";
 export interface TerminalState {
   /** Why there is no live picture now; null while there is one. */
   ended: string | null;
+  /** Whether a picture came: it stays, as it was, until there is a live one again. */
+  hasPicture: boolean;
   lease: TypingLease | null;
   mine: boolean;
+  /** The connection broke while the reader typed. */
+  lostTyping: boolean;
   refused: string | null;
 }
+
+const connecting: TerminalState = {
+  ended: "",
+  hasPicture: false,
+  lease: null,
+  mine: false,
+  lostTyping: false,
+  refused: null,
+};
 
 export interface LiveTerminal {
   takeLease(holder: string, takeOver: boolean): void;
@@ -27,13 +41,15 @@ const fontSizePx = { most: 13, least: 10 };
 /** Padding and border of the box, left and right. */
 const framePx = 24;
 const paths = socketPaths();
+/** Pauses between attempts to connect again. */
+const pausesMs = [1_000, 2_000, 4_000];
 
 export function openTerminal(
   box: HTMLElement,
   agent: string,
   onState: (state: TerminalState) => void,
 ): LiveTerminal {
-  let state: TerminalState = { ended: "Connecting…", lease: null, mine: false, refused: null };
+  let state = connecting;
   const change = (part: Partial<TerminalState>) => {
     state = { ...state, ...part };
     onState(state);
@@ -65,43 +81,53 @@ export function openTerminal(
   };
   const observer = new ResizeObserver(fitFont);
   observer.observe(space);
-  const socket = new WebSocket(addressOf(agent));
-  socket.binaryType = "arraybuffer";
+  let socket: WebSocket | null = null;
+  let cancelRetry = () => {};
+  let failures = 0;
   const send = (message: ViewerMessage) => {
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
-  };
-  socket.onopen = () => change({ ended: null });
-  let isOver = false;
-  socket.onclose = () =>
-    !isOver &&
-    change({
-      ended: "The live terminal is not connected. Its screen is shown, read only.",
-      lease: null,
-      mine: false,
-    });
-  socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
-    if (typeof data === "string") take(JSON.parse(data) as TerminalMessage);
-    else terminal.write(new Uint8Array(data));
+    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   };
 
-  function take(message: TerminalMessage): void {
+  function connect(): void {
+    const opened = new WebSocket(addressOf(agent));
+    socket = opened;
+    opened.binaryType = "arraybuffer";
+    let reason = "The live terminal is not connected.";
+    opened.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
+      if (typeof data !== "string") return terminal.write(new Uint8Array(data));
+      const message = JSON.parse(data) as TerminalMessage;
+      if (message.kind === "ended") reason = `The live terminal ended: ${message.reason}.`;
+      else take(message);
+    };
+    opened.onclose = () => {
+      terminal.options.disableStdin = true;
+      const lostTyping = state.lostTyping || state.mine;
+      change({ ended: reason, lease: null, mine: false, lostTyping });
+      cancelRetry = after(pausesMs[Math.min(failures, pausesMs.length - 1)] ?? 4_000, connect);
+      failures += 1;
+    };
+  }
+  connect();
+
+  function take(message: Exclude<TerminalMessage, { kind: "ended" }>): void {
     switch (message.kind) {
       case "picture":
         terminal.reset();
+        failures = 0;
+        change({ ended: null, hasPicture: true });
         withNonce(() => terminal.resize(message.width, message.height));
         fitFont();
         break;
       case "lease":
         terminal.options.disableStdin = !message.mine;
         change({ lease: message.lease, mine: message.mine, refused: null });
-        if (message.mine) terminal.focus();
+        if (message.mine) {
+          change({ lostTyping: false });
+          terminal.focus();
+        }
         break;
       case "refused":
         change({ refused: message.detail });
-        break;
-      case "ended":
-        isOver = true;
-        change({ ended: message.reason, lease: null, mine: false });
         break;
     }
   }
@@ -109,18 +135,46 @@ export function openTerminal(
   const typed = terminal.onData((text) => {
     if (state.mine) send({ kind: "type", text });
   });
+  const endInput = takeTextWithoutKeys(terminal);
   return {
     takeLease: (holder, takeOver) =>
       send({ kind: "take_lease", holder, ...(takeOver ? { take_over: true } : {}) }),
     releaseLease: () => send({ kind: "release_lease" }),
     close() {
-      socket.onclose = null;
-      socket.close();
+      cancelRetry();
+      if (socket !== null) socket.onclose = null;
+      socket?.close();
       observer.disconnect();
       typed.dispose();
+      endInput();
       terminal.dispose();
     },
   };
+}
+
+/**
+ * Text that comes without a key: of a dictation, an emoji picker or a keyboard on glass. With its mode for screen readers
+ * xterm 6.0 takes text of keys and of compositions alone.
+ */
+function takeTextWithoutKeys(terminal: Terminal): () => void {
+  const field = terminal.textarea;
+  if (field === undefined) return () => {};
+  const over = new AbortController();
+  const listen = { signal: over.signal, capture: true };
+  let isKeyDown = false;
+  const hold = (event: Event) => {
+    isKeyDown = event.type === "keydown";
+  };
+  for (const kind of ["keydown", "keyup", "blur"]) field.addEventListener(kind, hold, listen);
+  field.addEventListener(
+    "input",
+    (event) => {
+      const { data, inputType, isComposing } = event as InputEvent;
+      if (!isKeyDown && inputType === "insertText" && data && !isComposing) terminal.input(data, true);
+    },
+    listen,
+  );
+  return () => over.abort();
 }
 
 /** Of a character, for a font of one pixel. */

@@ -41,6 +41,21 @@ test("a person types into the live terminal while the queue waits, and hands it 
   expect([...view.errors, ...other.errors]).toEqual([]);
 }, 120_000);
 
+test("text that no key makes is typed too: of an emoji picker, a dictation, a keyboard on glass", async () => {
+  await using view = await at.open(`agents/${edith}/terminal`, "laptop");
+  await view.shows("Read only.");
+  await view.page.getByRole("button", { name: "Type" }).click();
+  await view.shows("You type.");
+  await view.page.keyboard.type("a");
+  await view.page.keyboard.insertText("ü 日本 😀");
+  await view.page.keyboard.type("z");
+  await until("the pane has all of it, once", async () => (await screen()).includes("aü 日本 😀z"));
+  await view.page.keyboard.press("Control+u");
+  await view.page.getByRole("button", { name: "Stop typing" }).click();
+  await view.shows("Read only.");
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
 test("another person takes the terminal over", async () => {
   await using first = await at.open(`agents/${edith}/terminal`, "laptop");
   await first.shows("Read only.");
@@ -52,6 +67,25 @@ test("another person takes the terminal over", async () => {
   await second.shows("You type.");
   await first.shows("ben types since");
   expect([...first.errors, ...second.errors]).toEqual([]);
+}, 120_000);
+
+test("a pane of 120 columns fits on a desk, in a font that its columns allow", async () => {
+  await using view = await at.open(`agents/${edith}/terminal`, "desk");
+  await view.shows("Read only.");
+  await view.shows("Type a message");
+  const session = (await at.fixture.sessions()).find((name) => name.includes("edith")) ?? "";
+  expect(await at.fixture.tmux("display-message", "-p", "-t", session, "#{pane_width}")).toBe("120");
+  const measure = () =>
+    view.page.locator(".xterm-box").evaluate((box) => ({
+      beyondPx: box.scrollWidth - box.clientWidth,
+      fontPx: Number.parseFloat(getComputedStyle(box.querySelector(".xterm-rows") as Element).fontSize),
+    }));
+  await until("the columns fit", async () => (await measure()).beyondPx <= 0);
+  const wide = await measure();
+  await view.page.setViewportSize({ width: 1200, height: 900 });
+  await until("the font follows", async () => (await measure()).fontPx < wide.fontPx);
+  expect((await measure()).fontPx).toBeGreaterThanOrEqual(10);
+  expect(view.errors).toEqual([]);
 }, 120_000);
 
 describe("a single gateway", () => {

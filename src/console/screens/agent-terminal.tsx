@@ -2,23 +2,17 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { recall, remember } from "../browser.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Ago, Failure } from "../parts/pieces.tsx";
-import { followScreens } from "../screens-stream.ts";
+import { followScreens, screenOf } from "../screens-stream.ts";
 import type { LiveTerminal, TerminalState } from "../terminal.ts";
 import { announce } from "../ui.ts";
 
 const maxRows = 200;
-
 /** The live terminal: read only until the reader takes the typing lease. */
 export function AgentTerminal({ id, name }: { id: string; name: string }) {
   const box = useRef<HTMLDivElement>(null);
   const live = useRef<LiveTerminal | null>(null);
-  const [state, setState] = useState<TerminalState>({
-    ended: "Connecting…",
-    lease: null,
-    mine: false,
-    refused: null,
-  });
-  const [attempt, setAttempt] = useState(0);
+  /** Null until the code of the terminal is there. */
+  const [known, setState] = useState<TerminalState | null>(null);
   useEffect(() => {
     let wanted = true;
     void import("../terminal.ts").then(({ openTerminal }) => {
@@ -29,28 +23,42 @@ export function AgentTerminal({ id, name }: { id: string; name: string }) {
       live.current?.close();
       live.current = null;
     };
-  }, [id, attempt]);
+  }, [id]);
+  const state = known ?? notYet;
   return (
-    <div class={`terminal ${state.mine ? "typing" : ""}`}>
+    <div class={`terminal ${state.mine ? "typing" : ""} ${state.ended === null ? "" : "past"}`}>
       <LeaseBar state={state} name={name} live={() => live.current} />
       {state.refused ? <Failure detail={state.refused} /> : null}
-      {state.ended === null ? null : (
+      {state.ended ? (
         <p class="lost" role="status">
-          {state.ended}{" "}
-          <button type="button" class="plain" onClick={() => setAttempt(attempt + 1)}>
-            Connect again
-          </button>
+          {state.ended} {state.hasPicture ? "This picture is from before. " : ""}Trying again by itself.
         </p>
-      )}
-      {state.ended === null ? null : <StillScreen id={id} />}
-      <div ref={box} class="xterm-box" hidden={state.ended !== null} />
+      ) : null}
+      {state.lostTyping ? (
+        <p class="notice" role="status">
+          The connection broke while you typed. What you typed since did not arrive.
+        </p>
+      ) : null}
+      {state.hasPicture ? null : <StillScreen id={id} />}
+      <div ref={box} class="xterm-box" hidden={!state.hasPicture} />
     </div>
   );
 }
 
+const notYet: TerminalState = {
+  ended: "",
+  hasPicture: false,
+  lease: null,
+  mine: false,
+  lostTyping: false,
+  refused: null,
+};
+
 /** What the terminal shows, read only, while there is no live one. */
 function StillScreen({ id }: { id: string }) {
   useEffect(() => followScreens([id]), [id]);
+  const { rows, absent } = screenOf(id).value;
+  if (rows.size === 0 && absent === null) return null;
   return (
     <div class="still">
       <Picture id={id} max={maxRows} />
@@ -77,8 +85,10 @@ function LeaseBar({
   if (state.mine && state.lease)
     return (
       <div class="lease mine" role="status">
-        <strong>You type.</strong> The queue of {name} waits. Ends by itself{" "}
-        <Ago at={state.lease.until_utc} />.
+        <span>
+          <strong>You type.</strong> The queue of {name} waits. Without a key it ends by itself{" "}
+          <Ago at={state.lease.until_utc} />.
+        </span>
         <button type="button" onClick={() => live()?.releaseLease()}>
           Stop typing
         </button>

@@ -123,8 +123,11 @@ describe("an agent", () => {
     await view.page.getByRole("button", { name: "Interrupt" }).click();
     await view.shows("What waits stays there.");
     expect(await view.violations()).toEqual([]);
+    await view.shows("the turn runs");
     await view.page.keyboard.press("Enter");
     await view.shows("Interrupted");
+    await view.shows("the turn was stopped");
+    await view.shows("carried out");
     await view.shows("Ready for a prompt");
     expect(view.errors).toEqual([]);
   }, 120_000);
@@ -254,6 +257,14 @@ test("a headless agent is launched from its definition; what does not fit is ref
   await view.page.getByRole("link", { name: "Open it" }).click();
   await view.page.locator("h1", { hasText: "rita" }).waitFor();
   await view.shows("headless");
+  // Its first prompt starts what serves it.
+  await view.shows("The next prompt starts what serves this agent.");
+  expect(await view.flaws()).toEqual([]);
+  await view.page.getByLabel("Prompt for rita").fill("Review it");
+  await view.page.getByLabel("Model").fill("small");
+  await view.page.getByRole("button", { name: "Send" }).click();
+  await view.shows(/Accepted as turn-\S+ at/);
+  await view.page.locator(".turn", { hasText: "Review it" }).waitFor();
   // The refusal, and that no gateway runs before its first turn.
   expect(view.errors.filter((error) => !/422|503.*\/gateway\//.test(error))).toEqual([]);
   await at.run("agents", "single", "--agent-name", "rita", "stop");
@@ -320,7 +331,10 @@ test("an agent is relaunched and stopped, and the console shows that it is", asy
   await view.page.getByRole("button", { name: "Stop the agent" }).click();
   await view.shows("gustav is stopped");
   await view.page.keyboard.press("Escape");
-  await view.shows("stopped");
+  await view.shows("Relaunch starts it again");
+  const offered = await view.page.locator(".agent-head .actions button").allInnerTexts();
+  expect(offered).toEqual(["Relaunch"]);
+  expect(await view.flaws()).toEqual([]);
 }, 120_000);
 
 test("no request leaves the origin, and the first load is small", async () => {

@@ -70,10 +70,17 @@ test("a wake by mail shows what the turn cost that it began", async () => {
   const row = view.page.locator("tr", { hasText: "enqueued" });
   expect(await row.locator("td").nth(3).innerText()).toBe(String(cost));
   expect(await view.flaws()).toEqual([]);
-  await using mail = await at.open(`mail/${nora}`);
+  await using mail = await at.open("needs-you");
+  const audits: string[] = [];
+  mail.page.on("request", (request) => {
+    if (request.url().includes("/mail-notifier/audit")) audits.push(new URL(request.url()).search);
+  });
+  await mail.page.goto(`${at.coordinator().baseUrl}/#/mail/${nora}`);
   await mail.shows(`1 wake by mail in the newest`);
   await mail.shows(`${cost} tokens in their turns`);
   expect(await mail.flaws()).toEqual([]);
+  // The line counts ten polls and loads no more.
+  expect([...new Set(audits)]).toEqual(["?limit=10"]);
   await mail.page.getByRole("link", { name: "1 wake by mail" }).click();
   await mail.shows("Wakes by mail, looks every 60 s.");
   expect([...view.errors, ...mail.errors]).toEqual([]);

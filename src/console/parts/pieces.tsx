@@ -1,7 +1,7 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "../api.ts";
-import { exactTime, parseTime } from "../browser.ts";
+import { exactTime, keepDraft, parseTime, recallDraft } from "../browser.ts";
 import type { AgentCondition } from "../state/agents.ts";
 import { duration, relative } from "../state/format.ts";
 import { now } from "../store.ts";
@@ -116,6 +116,18 @@ export function useLoaded<T>(key: string, revision: number, load: () => Promise<
   }, [key, revision, attempt]);
   const current = state.key === key ? state : { value: null, failure: null };
   return { value: current.value, failure: current.failure, reload: () => setAttempt((count) => count + 1) };
+}
+
+/** The text of a field that outlives its form until it is sent. `name`: of the draft, within this tab. */
+export function useDraft(name: string): [text: string, change: (text: string) => void] {
+  const [text, setText] = useState(() => recallDraft(name));
+  return [
+    text,
+    (next) => {
+      keepDraft(name, next);
+      setText(next);
+    },
+  ];
 }
 
 /** A screen whose code is loaded when it is first opened. Each has one, made once. */

@@ -1,10 +1,13 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Answer, call } from "../api.ts";
+import { after, clockTime, nowMs } from "../browser.ts";
 import { type AgentView, nameOf } from "../state/agents.ts";
 import { withFiles } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
+import { refreshAgents, reloadAgent } from "../store.ts";
+import { atGateway } from "../surface.ts";
 import { announce } from "../ui.ts";
-import { focusWhenShown, Key } from "./pieces.tsx";
+import { focusWhenShown, Key, useDraft } from "./pieces.tsx";
 
 const deliveries = {
   turn_boundary: "after the turn that runs",
@@ -13,25 +16,35 @@ const deliveries = {
 } as const;
 type DeliveryChoice = keyof typeof deliveries;
 
+/** The queue shows how an accepted prompt goes on: its receipt goes before it is out of date for long. */
+const receiptMs = 20_000;
+
 /** Gives the agent a prompt: through its queue, or directly. */
 export function PromptBox({ id, view }: { id: string; view: AgentView }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`prompt.${id}`);
   const [delivery, setDelivery] = useState<DeliveryChoice>("turn_boundary");
   const [model, setModel] = useState("");
   /** Null while none are attached. */
   const [files, setFiles] = useState<string | null>(null);
   const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);
   const [busy, setBusy] = useState(false);
-  const headless = view.identity.transport === "headless";
+  const { transport, has_gateway, lifecycle_state } = view.identity;
+  const headless = transport === "headless";
+  // A headless agent without a gateway gets one with its prompt.
+  const startsGateway = headless && !has_gateway && !atGateway && lifecycle_state !== "stopped";
+  const takesPrompts = has_gateway || startsGateway;
+  useEffect(() => (result?.ok ? after(receiptMs, () => setResult(null)) : undefined), [result]);
 
   const send = async () => {
     if (text.trim() === "" || busy) return;
     setBusy(true);
     const execution = headless && model.trim() !== "" ? { execution: { model: { name: model.trim() } } } : {};
     const prompt = withFiles(text, files ?? "");
-    const answer = await (delivery === "now"
-      ? sendNow(id, prompt, execution)
-      : enqueue(id, prompt, delivery, execution));
+    const answer = await (startsGateway
+      ? beginTurn(id, prompt, execution)
+      : delivery === "now"
+        ? sendNow(id, prompt, execution)
+        : enqueue(id, prompt, delivery, execution));
     setBusy(false);
     const said = answer.ok ? answer.value : `Not sent. ${factsInWords(answer.detail)}`;
     setResult({ ok: answer.ok, text: said });
@@ -54,7 +67,7 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
         placeholder={`Prompt for ${nameOf(view.identity)}`}
         rows={2}
         value={text}
-        disabled={!view.identity.has_gateway}
+        disabled={!takesPrompts}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -78,12 +91,12 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
         <button
           type="button"
           aria-expanded={files !== null}
-          disabled={!view.identity.has_gateway}
+          disabled={!takesPrompts}
           onClick={() => setFiles(files === null ? "" : null)}
         >
           {files === null ? "Attach files" : "No files"}
         </button>
-        <label>
+        <label hidden={startsGateway}>
           Send{" "}
           <select
             value={delivery}
@@ -107,11 +120,7 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
             />
           </label>
         ) : null}
-        <button
-          type="submit"
-          class="primary"
-          disabled={busy || text.trim() === "" || !view.identity.has_gateway}
-        >
+        <button type="submit" class="primary" disabled={busy || text.trim() === "" || !takesPrompts}>
           {busy ? "Sending…" : "Send"} <Key>Ctrl Enter</Key>
         </button>
       </div>
@@ -134,8 +143,17 @@ async function enqueue(
   const { request_id, queue_depth } = answer.value;
   return {
     ok: true,
-    value: `Accepted as ${request_id}, ${queue_depth === 1 ? "next in the queue" : `number ${queue_depth} in the queue`}.`,
+    value: `Accepted as ${request_id}, ${queue_depth === 1 ? "next in the queue" : `number ${queue_depth} in the queue`}, at ${clockTime(nowMs())}.`,
   };
+}
+
+/** The first turn of a headless agent, or the first after its gateway ended. */
+async function beginTurn(id: string, prompt: string, execution: Execution): Promise<Answer<string>> {
+  const answer = await call("submitTurn", { params: { agent_ref: id }, body: { prompt, ...execution } });
+  if (!answer.ok) return answer;
+  await refreshAgents();
+  reloadAgent(id);
+  return { ok: true, value: `Accepted as ${answer.value.turn_id} at ${clockTime(nowMs())}.` };
 }
 
 async function sendNow(id: string, prompt: string, execution: Execution): Promise<Answer<string>> {

@@ -3,7 +3,7 @@ import { call } from "../api.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { count, words } from "../state/format.ts";
 import { toLadder } from "../state/ladder.ts";
-import { revisions } from "../store.ts";
+import { agents, revisions } from "../store.ts";
 
 const kinds: Record<RequestRecord["request_kind"], string> = {
   submit_prompt: "Prompt",
@@ -13,6 +13,7 @@ const kinds: Record<RequestRecord["request_kind"], string> = {
 
 /** The requests of an agent, each with how far it got. `newest`: that one alone. */
 export function Queue({ id, newest = false }: { id: string; newest?: boolean }) {
+  const works = agents.value.get(id)?.state?.turn.phase === "active";
   const revision = revisions.value.get(id) ?? 0;
   const query = { limit: newest ? 1 : 50 };
   const list = useLoaded(`${id} ${newest}`, revision, () =>
@@ -29,13 +30,17 @@ export function Queue({ id, newest = false }: { id: string; newest?: boolean }) 
     return newest ? null : (
       <Empty title="No request yet">Write a prompt below: it waits here until the agent can take it.</Empty>
     );
+  const newestPrompt = requests.findIndex(
+    ({ request_kind, started_at_utc }) => request_kind !== "interrupt" && started_at_utc !== null,
+  );
   return (
     <div class="queue">
       {newest ? <h2>Newest request</h2> : null}
-      {requests.map((request) => (
+      {requests.map((request, index) => (
         <Request
           key={request.request_id}
           request={request}
+          turnRuns={works && index === newestPrompt}
           open={newest || requests.length < 4 || request.state === "running" || request.state === "accepted"}
         />
       ))}
@@ -43,7 +48,7 @@ export function Queue({ id, newest = false }: { id: string; newest?: boolean }) 
   );
 }
 
-function Request({ request, open }: { request: RequestRecord; open: boolean }) {
+function Request({ request, open, turnRuns }: { request: RequestRecord; open: boolean; turnRuns: boolean }) {
   return (
     <details class="request" open={open}>
       <summary>
@@ -55,14 +60,20 @@ function Request({ request, open }: { request: RequestRecord; open: boolean }) {
         )}
       </summary>
       <ol class="ladder">
-        {toLadder(request).map((rung) => (
+        {toLadder(request, { turnRuns }).map((rung) => (
           <li key={rung.name} class={rung.status}>
             <span class="step">{rung.name}</span>
             {rung.atUtc ? (
               <Ago at={rung.atUtc} />
             ) : (
               <span class="quiet">
-                {rung.status === "next" ? "waits" : rung.status === "passed" ? "not seen" : ""}
+                {rung.status === "next"
+                  ? turnRuns
+                    ? "the turn runs"
+                    : "waits"
+                  : rung.status === "passed"
+                    ? "not seen"
+                    : ""}
               </span>
             )}
             {rung.proof ? <span class="proof">{rung.proof}</span> : null}

@@ -4,10 +4,11 @@ import type { Tokens } from "../../protocol/usage.ts";
 import { call } from "../api.ts";
 import { nowMs, parseTime } from "../browser.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
+import { nameOf } from "../state/agents.ts";
 import { brief, count, sumOf, tokensInWords, words } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
 import { formatRoute } from "../state/route.ts";
-import { revisions } from "../store.ts";
+import { agents, revisions } from "../store.ts";
 import { outcomeOf, propose } from "../ui.ts";
 
 /** Reminders of an agent: what will be given to it, and when. */
@@ -17,7 +18,9 @@ export function Reminders({ id }: { id: string }) {
   return (
     <div class="reminders">
       {list.failure ? <Failure detail={list.failure} retry={list.reload} /> : null}
-      {list.value?.reminders.length === 0 ? <Empty title="No reminder" /> : null}
+      {list.value?.reminders.length === 0 ? (
+        <Empty title="No reminder">What was delivered is in the transcript and in the timeline.</Empty>
+      ) : null}
       <ul class="cards">
         {(list.value?.reminders ?? []).map((one) => (
           <li key={one.reminder_id}>
@@ -186,12 +189,14 @@ function useCosts(
   return costs.current;
 }
 
+/** How many polls the line of a mailbox counts, and the list of polls shows. */
+const polls = { inBrief: 10, listed: 50 };
+
 /** The newest polls of the notifier, those that woke the agent, and what their turns used. */
-function useWakes(id: string) {
+function useWakes(id: string, limit: number) {
   const revision = revisions.value.get(id) ?? 0;
-  const query = { limit: 50 };
   const audit = useLoaded(id, revision, () =>
-    call("agentNotifierAudit", { params: { agent_ref: id }, query }),
+    call("agentNotifierAudit", { params: { agent_ref: id }, query: { limit } }),
   );
   const rows = audit.value?.rows ?? [];
   const woken = rows.filter(({ outcome }) => outcome === "enqueued");
@@ -208,9 +213,9 @@ function useWakes(id: string) {
 
 const spentInWords = (spent: number): string => (spent > 0 ? `, ${brief(spent)} tokens in their turns` : "");
 
-/** One line for the mailbox of an agent: how often mail woke it lately, and what that cost. */
+/** One line for the mailbox of an agent: how often mail woke it lately, and what that cost. It loads the polls that it counts alone. */
 export function WakesInBrief({ id }: { id: string }) {
-  const { rows, woken, spent } = useWakes(id);
+  const { rows, woken, spent } = useWakes(id, polls.inBrief);
   if (rows.length === 0) return null;
   return (
     <p class="quiet">
@@ -228,11 +233,21 @@ export function Wakes({ id }: { id: string }) {
   const revision = revisions.value.get(id) ?? 0;
   const params = { agent_ref: id };
   const status = useLoaded(id, revision, () => call("agentReadNotifier", { params }));
-  const { rows, woken, costs, spent } = useWakes(id);
+  const { rows, woken, costs, spent } = useWakes(id, polls.listed);
   const setting = status.value;
+  const view = agents.value.get(id);
+  const name = view ? nameOf(view.identity) : id;
   return (
     <div class="wakes">
       {status.failure ? <Failure detail={status.failure} retry={status.reload} /> : null}
+      {setting && !setting.enabled ? (
+        <p class="quiet">
+          On its machine:{" "}
+          <code>
+            svc-mgr agents single --agent-name {name} gateway mail-notifier enable --interval-seconds 60
+          </code>
+        </p>
+      ) : null}
       {setting ? (
         <p>
           {setting.enabled
@@ -245,11 +260,13 @@ export function Wakes({ id }: { id: string }) {
           {setting.last_error ? `Last error: ${setting.last_error}` : ""}
         </p>
       ) : null}
-      <p class="quiet">
-        Of the newest {count(rows.length, "poll")}, {count(woken.length, "wake")}:{" "}
-        {woken.reduce((sum, row) => sum + row.prompt_chars, 0)} characters of prompts
-        {spentInWords(spent)}.
-      </p>
+      {rows.length === 0 ? null : (
+        <p class="quiet">
+          Of the newest {count(rows.length, "poll")}, {count(woken.length, "wake")}:{" "}
+          {woken.reduce((sum, row) => sum + row.prompt_chars, 0)} characters of prompts
+          {spentInWords(spent)}.
+        </p>
+      )}
       {rows.length === 0 ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
         <section class="scroll" tabIndex={0} aria-label="Polls">

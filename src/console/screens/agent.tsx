@@ -14,7 +14,7 @@ import { propose } from "../ui.ts";
 import { Queue } from "./agent-queue.tsx";
 import { AgentTerminal } from "./agent-terminal.tsx";
 import { Reminders, Wakes } from "./agent-wakes.tsx";
-import { Mailbox } from "./mail.tsx";
+import { OwnMailbox } from "./mail.tsx";
 import { Transcript } from "./transcript.tsx";
 
 const tabNames: Record<AgentTab, string> = {
@@ -60,7 +60,7 @@ export function AgentScreen({ id, tab }: { id: string; tab: AgentTab }) {
         </div>
         <aside aria-label="State of this agent">
           <Readiness id={id} view={view} />
-          <Queue id={id} newest />
+          {view.identity.has_gateway ? <Queue id={id} newest /> : null}
         </aside>
       </div>
     </div>
@@ -68,7 +68,20 @@ export function AgentScreen({ id, tab }: { id: string; tab: AgentTab }) {
 }
 
 function Part({ id, tab, view }: { id: string; tab: AgentTab; view: AgentView }) {
-  if (!view.identity.has_gateway)
+  const { has_gateway, transport, lifecycle_state } = view.identity;
+  if (lifecycle_state === "stopped")
+    return (
+      <Empty title={`${nameOf(view.identity)} is stopped`}>
+        {atGateway ? "" : "Relaunch starts it again, with a new conversation."}
+      </Empty>
+    );
+  if (!has_gateway && transport === "headless")
+    return (
+      <Empty title="No turn yet, or none for a while">
+        The next prompt starts what serves this agent. Write it below.
+      </Empty>
+    );
+  if (!has_gateway)
     return (
       <Empty title="No gateway serves this agent">
         On its machine: <code>svc-mgr agents single --agent-name {nameOf(view.identity)} gateway attach</code>
@@ -89,7 +102,7 @@ function Part({ id, tab, view }: { id: string; tab: AgentTab; view: AgentView })
     case "transcript":
       return <Transcript id={id} />;
     case "mail":
-      return <Mailbox agent={id} thread={null} />;
+      return <OwnMailbox agent={id} />;
     case "reminders":
       return <Reminders id={id} />;
     case "wakes":
@@ -101,6 +114,7 @@ function Head({ view, id }: { view: AgentView; id: string }) {
   const items = waitingItems.value.filter(({ agent_id }) => agent_id === id);
   const condition = conditionOf(view, items);
   const closed = view.state?.gateway?.request_admission === "blocked_reconciliation";
+  const isStopped = view.identity.lifecycle_state === "stopped";
   const first = items.find(({ answers }) => answers.length > 0) ?? items[0];
   return (
     <header class="agent-head">
@@ -123,9 +137,11 @@ function Head({ view, id }: { view: AgentView; id: string }) {
             {first.answers.length > 0 ? "Answer" : "What waits"}
           </a>
         ) : null}
-        <button type="button" onClick={() => propose(interruptAction(view))}>
-          Interrupt
-        </button>
+        {isStopped ? null : (
+          <button type="button" onClick={() => propose(interruptAction(view))}>
+            Interrupt
+          </button>
+        )}
         {closed ? (
           <button type="button" onClick={() => propose(reconcileAction(view))}>
             Reconcile
@@ -134,16 +150,19 @@ function Head({ view, id }: { view: AgentView; id: string }) {
         <button type="button" onClick={() => propose(relaunchAction(view))}>
           Relaunch
         </button>
-        <button type="button" class="danger" onClick={() => propose(stopAction(view))}>
-          Stop
-        </button>
+        {isStopped ? null : (
+          <button type="button" class="danger" onClick={() => propose(stopAction(view))}>
+            Stop
+          </button>
+        )}
       </span>
     </header>
   );
 }
 
-function readinessInWords(holds: boolean | undefined): string {
+function readinessInWords(holds: boolean | undefined, queueWaits: boolean): string {
   if (holds === undefined) return "State";
+  if (holds && queueWaits) return "Ready, but its queue waits";
   return holds ? "Ready for a prompt" : "Not ready for a prompt";
 }
 
@@ -169,15 +188,17 @@ function Readiness({ id, view }: { id: string; view: AgentView }) {
   );
   return (
     <div class="readiness">
-      <h2>{block ? "Takes no prompt now" : readinessInWords(ready?.holds)}</h2>
+      <h2>{block ? "Takes no prompt now" : readinessInWords(ready?.holds, Boolean(waitsFor))}</h2>
       <ul>
         {block ? <li class="bad">{block.detail}</li> : null}
-        {waitsFor ? (
+        {waitsFor && waitsFor.detail !== block?.detail ? (
           <li>
             The oldest request waits: {words(waitsFor.reason)}. {factsInWords(waitsFor.detail)}
           </li>
         ) : null}
-        {ready?.holds === false ? ready.failing.map((fact) => <li key={fact}>{factInWords(fact)}</li>) : null}
+        {ready?.holds === false && !block
+          ? ready.failing.map((fact) => <li key={fact}>{factInWords(fact)}</li>)
+          : null}
         {explanation?.second_witness?.missing ? <li>{explanation.second_witness.missing}</li> : null}
         {explanation ? (
           <li class="quiet">

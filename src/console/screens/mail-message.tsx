@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { MailMessage } from "../../protocol/mail.ts";
 import { type Answer, call } from "../api.ts";
-import { Ago, focusWhenShown, Key } from "../parts/pieces.tsx";
+import { Ago, focusWhenShown, Key, useDraft } from "../parts/pieces.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { personOf } from "../state/threads.ts";
 import { announce } from "../ui.ts";
@@ -118,7 +118,7 @@ function Reply({
   mailbox: Mailbox;
   onSent: () => void;
 }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`reply.${agent}.${message.message_ref}`);
   const [failure, setFailure] = useState<string | null>(null);
   const to = (message.reply_to.length > 0 ? message.reply_to : [message.sender]).map(personOf).join(", ");
   const send = async () => {

@@ -1,13 +1,23 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { MailMessage } from "../../protocol/mail.ts";
 import { type Answer, call } from "../api.ts";
-import { Ago, Empty, Failure, focusWhenShown, Key, useLoaded } from "../parts/pieces.tsx";
+import { pollWhileVisible } from "../browser.ts";
+import { Ago, Empty, Failure, focusWhenShown, Key, useDraft, useLoaded } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { count } from "../state/format.ts";
 import { formatRoute } from "../state/route.ts";
 import { type Thread, toThreads } from "../state/threads.ts";
-import { agents, agentsKnown, revisions, rows, wantTile } from "../store.ts";
-import { announce } from "../ui.ts";
+import {
+  agents,
+  agentsKnown,
+  reloadUnread,
+  revisions,
+  rows,
+  setUnread,
+  unreadPollMs,
+  wantTile,
+} from "../store.ts";
+import { announce, go } from "../ui.ts";
 import { WakesInBrief } from "./agent-wakes.tsx";
 import { Message } from "./mail-message.tsx";
 
@@ -17,6 +27,8 @@ export function Mail({ agent, thread }: { agent: string | null; thread: string |
     .filter(({ view }) => view.identity.has_mailbox)
     .sort((a, b) => a.name.localeCompare(b.name));
   const chosen = agent ?? boxes[0]?.id ?? null;
+  const ids = boxes.map(({ id }) => id);
+  useEffect(() => pollWhileVisible(unreadPollMs, () => ids.forEach(reloadUnread)), [ids.join()]);
   if (boxes.length === 0)
     return agentsKnown.value ? (
       <Empty title="No agent has a mailbox" whole>
@@ -34,6 +46,7 @@ export function Mail({ agent, thread }: { agent: string | null; thread: string |
           {boxes.map(({ id, name, view }) => (
             <li key={id}>
               <a
+                ref={id === chosen ? showInList : null}
                 href={formatRoute({ screen: "mail", agent: id, thread: null })}
                 aria-current={id === chosen ? "page" : undefined}
               >
@@ -44,33 +57,77 @@ export function Mail({ agent, thread }: { agent: string | null; thread: string |
           ))}
         </ul>
       </nav>
-      {chosen === null ? null : <Mailbox key={chosen} agent={chosen} thread={thread} />}
+      {chosen === null ? null : (
+        <Mailbox
+          key={chosen}
+          agent={chosen}
+          thread={thread}
+          onChoose={(next) => go({ screen: "mail", agent: chosen, thread: next })}
+        />
+      )}
     </div>
   );
 }
 
-async function readBoxes(agent: string): Promise<Answer<MailMessage[]>> {
-  const params = { agent_ref: agent };
-  const list = (box: string) =>
-    call("agentMailList", { params, body: { box, limit: 200, include_body: true, archived: null } });
-  const [inbox, ...others] = await Promise.all([list("inbox"), list("sent"), list("archive")]);
-  if (!inbox.ok) return inbox;
-  return { ok: true, value: [inbox, ...others].flatMap((box) => (box.ok ? box.value.messages : [])) };
+/** On a phone the mailboxes are one line that scrolls. */
+const showInList = (line: HTMLElement | null): void =>
+  line?.scrollIntoView({ block: "nearest", inline: "center" });
+
+interface Boxes {
+  messages: MailMessage[];
+  /** Whether a box has older messages than these. */
+  hasOlder: boolean;
 }
 
+/** The newest messages of each box, `limit` at most. */
+async function readBoxes(agent: string, limit: number): Promise<Answer<Boxes>> {
+  const params = { agent_ref: agent };
+  const list = (box: string) =>
+    call("agentMailList", { params, body: { box, limit, include_body: true, archived: null } });
+  const [inbox, ...others] = await Promise.all([list("inbox"), list("sent"), list("archive")]);
+  if (!inbox.ok) return inbox;
+  const boxes = [inbox, ...others].flatMap((box) => (box.ok ? [box.value] : []));
+  const messages = boxes.flatMap((box) => box.messages);
+  return { ok: true, value: { messages, hasOlder: boxes.some((box) => Boolean(box.next_cursor)) } };
+}
+
+/** The mailbox of one agent on its own page, where the address names the agent alone. */
+export function OwnMailbox({ agent }: { agent: string }) {
+  const [thread, setThread] = useState<string | null>(null);
+  return <Mailbox agent={agent} thread={thread} onChoose={setThread} />;
+}
+
+/** Mail that wakes nobody is no event of the agent. */
+const mailPollMs = 10_000;
+const mailPage = 200;
+
 /** The threads of one mailbox, and the chosen one. */
-export function Mailbox({ agent, thread }: { agent: string; thread: string | null }) {
+function Mailbox({
+  agent,
+  thread,
+  onChoose: choose,
+}: {
+  agent: string;
+  thread: string | null;
+  onChoose: (thread: string | null) => void;
+}) {
   const revision = revisions.value.get(agent) ?? 0;
-  const [chosen, choose] = useState(thread);
   const [archived, setArchived] = useState(false);
   /** The subject of the note that is written; null while none is. */
   const [note, setNote] = useState<string | null>(null);
-  const list = useLoaded(agent, revision, () => readBoxes(agent));
+  const [limit, setLimit] = useState(mailPage);
+  const list = useLoaded(agent, revision + limit, () => readBoxes(agent, limit));
+  const messages = list.value?.messages ?? [];
+  useEffect(() => pollWhileVisible(mailPollMs, list.reload), [agent]);
+  useEffect(() => {
+    if (list.value?.hasOlder) reloadUnread(agent);
+    else if (list.value) setUnread(agent, messages.filter(({ unread }) => unread).length);
+  }, [agent, list.value]);
   const view = agents.value.get(agent);
   if (view && !view.identity.has_mailbox) return <Empty title="This agent has no mailbox" />;
-  const all = toThreads(list.value ?? []);
+  const all = toThreads(messages);
   const threads = all.filter(({ messages }) => archived || messages.some((one) => !one.archived));
-  const open = all.find(({ id }) => id === (thread ?? chosen));
+  const open = all.find(({ id }) => id === thread);
   const name = view ? nameOf(view.identity) : agent;
   return (
     <div class={`mailbox ${open || note !== null ? "reading" : ""}`}>
@@ -97,6 +154,11 @@ export function Mailbox({ agent, thread }: { agent: string; thread: string | nul
             </li>
           ))}
         </ul>
+        {list.value?.hasOlder ? (
+          <button type="button" class="plain" onClick={() => setLimit(limit + mailPage)}>
+            Older mail
+          </button>
+        ) : null}
         {archived || all.some(({ messages }) => messages.every((one) => one.archived)) ? (
           <label class="check">
             <input type="checkbox" checked={archived} onChange={() => setArchived(!archived)} /> Archived too
@@ -130,9 +192,9 @@ export function Mailbox({ agent, thread }: { agent: string; thread: string | nul
               />
             ))}
           </>
-        ) : (
+        ) : threads.length > 0 ? (
           <Empty title="Choose a thread" />
-        )}
+        ) : null}
       </section>
     </div>
   );
@@ -170,7 +232,7 @@ function Compose({
   onSent: () => void;
 }) {
   const [subject, setSubject] = useState(about);
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`note.${agent}.${about}`);
   const [files, setFiles] = useState("");
   const [replies, setReplies] = useState(true);
   const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);

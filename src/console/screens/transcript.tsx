@@ -16,16 +16,20 @@ export function Transcript({ id }: { id: string }) {
   const newest = useLoaded(`${id} ${q}`, revision, () =>
     call("agentTranscript", { params: { agent_ref: id }, query: { limit: 20, ...(q === "" ? {} : { q }) } }),
   );
-  const turns = [...(newest.value?.turns ?? []), ...(pages?.turns ?? [])];
+  // The pages begin with the turns on the screen at that time: turns that come meanwhile push none out.
+  const older = pages?.turns ?? [];
+  const fresh = new Map((newest.value?.turns ?? []).map((turn) => [turn.turn_id, turn]));
+  const kept = older.map((turn) => fresh.get(turn.turn_id) ?? turn);
+  const keptIds = new Set(older.map(({ turn_id }) => turn_id));
+  const turns = [...[...fresh.values()].filter(({ turn_id }) => !keptIds.has(turn_id)), ...kept];
   const next = pages === null ? (newest.value?.next ?? null) : pages.next;
-  const older = async () => {
+  const loadOlder = async () => {
     if (next === null) return;
     const answer = await call("agentTranscript", {
       params: { agent_ref: id },
       query: { limit: 20, before: next, ...(q === "" ? {} : { q }) },
     });
-    if (answer.ok)
-      setPages({ turns: [...(pages?.turns ?? []), ...answer.value.turns], next: answer.value.next });
+    if (answer.ok) setPages({ turns: [...turns, ...answer.value.turns], next: answer.value.next });
   };
   return (
     <div class="transcript">
@@ -52,7 +56,7 @@ export function Transcript({ id }: { id: string }) {
         <Turn key={turn.turn_id} turn={turn} />
       ))}
       {next === null ? null : (
-        <button type="button" onClick={() => void older()}>
+        <button type="button" onClick={() => void loadOlder()}>
           Older turns
         </button>
       )}
@@ -68,6 +72,23 @@ function TurnTokens({ usage }: { usage: readonly TokenUsage[] }) {
     <span class="quiet" title={byModel.join("\n")}>
       {brief(input_tokens + output_tokens)} tokens
     </span>
+  );
+}
+
+const shownOfPrompt = 1_000;
+
+/** A long prompt is shown whole on request: the answer is what the reader came for. */
+function Asked({ prompt }: { prompt: string }) {
+  const [whole, setWhole] = useState(prompt.length <= shownOfPrompt);
+  return (
+    <>
+      <p class="asked">{whole ? prompt : clip(prompt, shownOfPrompt)}</p>
+      {whole ? null : (
+        <button type="button" class="plain" onClick={() => setWhole(true)}>
+          Whole prompt, {count(prompt.length, "character")}
+        </button>
+      )}
+    </>
   );
 }
 
@@ -89,7 +110,7 @@ function Turn({ turn }: { turn: TranscriptTurn }) {
         </span>
         {turn.usage ? <TurnTokens usage={turn.usage} /> : null}
       </header>
-      {turn.prompt === null ? null : <p class="asked">{clip(turn.prompt, 4_000)}</p>}
+      {turn.prompt === null ? null : <Asked prompt={turn.prompt} />}
       {turn.tool_calls.length === 0 ? null : (
         <details class="calls">
           <summary>{count(turn.tool_calls.length + turn.tool_calls_omitted, "tool call")}</summary>

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { after } from "../browser.ts";
+import { after, pollWhileVisible } from "../browser.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
 import { followScreens } from "../screens-stream.ts";
@@ -16,7 +16,7 @@ import {
 import { brief, count, tokensInWords } from "../state/format.ts";
 import { formatRoute, type WallRoute, wholeWall } from "../state/route.ts";
 import { type GridWindow, gridWindow } from "../state/screen.ts";
-import { agents, agentsKnown, inbox, waitingItems, wantTile } from "../store.ts";
+import { agents, agentsKnown, inbox, reloadUnread, unreadPollMs, waitingItems, wantTile } from "../store.ts";
 import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
@@ -88,7 +88,10 @@ export function Wall() {
   const identities = [...agents.value.values()].map(({ identity }) => identity);
   const tools = [...new Set(identities.map(({ tool }) => tool))].sort();
   const hosts = [...new Set(identities.map(hostOf))].sort();
-  const change = (part: Partial<WallRoute>) => replaceRoute({ ...filter, ...part });
+  const change = (part: Partial<WallRoute>) => {
+    selected.value = 0;
+    replaceRoute({ ...filter, ...part });
+  };
   return (
     <div class="wall">
       <header>
@@ -102,6 +105,11 @@ export function Wall() {
             aria-label="Filter by name"
             value={filter.text}
             onInput={(event) => change({ text: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              // Back to the keys of the wall, as Escape does once nothing is left to clear.
+              const leaves = event.key === "Enter" || (event.key === "Escape" && filter.text === "");
+              if (leaves) event.currentTarget.blur();
+            }}
           />
           <select
             aria-label="Tool"
@@ -185,7 +193,14 @@ function Grid({ rows }: { rows: AgentRow[] }) {
     .map(({ id }) => id);
   useEffect(() => {
     for (const { id } of visible) wantTile(id);
-    return followScreens(ids);
+    const endScreens = followScreens(ids);
+    const endMail = pollWhileVisible(unreadPollMs, () => {
+      for (const { id } of visible) reloadUnread(id);
+    });
+    return () => {
+      endScreens();
+      endMail();
+    };
   }, [ids.join()]);
   useEffect(() => {
     const line = Math.trunc(selected.value / view.columns);
@@ -201,7 +216,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
         <ul
           style={{
             transform: `translateY(${view.offsetPx}px)`,
-            gridTemplateColumns: `repeat(${view.columns}, ${size.widthPx < 560 ? "1fr" : `${tile.tileWidthPx}px`})`,
+            gridTemplateColumns: `repeat(${view.columns}, minmax(0, 1fr))`,
           }}
         >
           {visible.map((row, index) => (

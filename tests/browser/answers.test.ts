@@ -109,8 +109,10 @@ describe("Needs you", () => {
       () => answered("atlas").length === 2 && answered("bruno").length === 4,
     );
     expect(answered("clara")).toEqual(["Yes"]);
-    // The cursor is on the question that is left.
+    // The cursor is on the question that is left, and one that was answered here says so.
     await view.shows("Push to a branch?");
+    await view.page.locator(".line.gone").first().click();
+    await view.shows("This waits no more. You answered “Yes” at");
     expect(view.errors).toEqual([]);
   }, 120_000);
 
@@ -201,6 +203,19 @@ describe("Needs you", () => {
     const read = await at.fixture.shell(command.replace(/^svc-mgr/, () => program));
     expect([read.exitCode, read.stderr]).toEqual([0, ""]);
     await view.shows("waits no more");
+  }, 120_000);
+
+  test("new items are revealed on a phone in the list, which stays", async () => {
+    await using view = await at.open("needs-you", "phone");
+    await view.shows("First?");
+    await asks("clara", "Fourth?");
+    await view.page.getByRole("button", { name: "1 new" }).click();
+    await view.page.locator(".line", { hasText: "Fourth?" }).click();
+    await view.page.getByRole("heading", { name: "Fourth?" }).waitFor();
+    await view.page.getByRole("button", { name: "Yes" }).click();
+    await view.page.getByRole("button", { name: "Send" }).click();
+    await view.shows(/Answered “Yes” for clara at/);
+    expect(view.errors).toEqual([]);
   }, 120_000);
 
   test.each<Size>(["desk", "laptop", "phone"])(

@@ -23,6 +23,9 @@ interface Receipt {
   ok: boolean;
   text: string;
 }
+/** What was answered on this page, by item. */
+const answered = new Map<string, string>();
+
 /** What came of the last answer. */
 const receipt = signal<Receipt | null>(null);
 
@@ -77,7 +80,8 @@ function mark(item: AttentionItem, index: number): void {
 function revealAll(): void {
   const kept = current();
   inbox.value = reveal(inbox.value);
-  if (kept && inbox.value.shown?.some(({ id }) => id === kept.id)) select(kept.id);
+  // Who reads the list alone, as on a phone, stays there.
+  if (selectedId() !== null && kept && inbox.value.shown?.some(({ id }) => id === kept.id)) select(kept.id);
 }
 
 async function send(item: AttentionItem): Promise<void> {
@@ -91,8 +95,10 @@ async function send(item: AttentionItem): Promise<void> {
   for (const target of targets) {
     const body = { answer, ...(target.epoch === null ? {} : { epoch: target.epoch }) };
     const sent = await call("answerAttention", { params: { attention_id: target.id }, body });
-    if (sent.ok) done.push(whoOf(target));
-    else if (sent.why === "stale") failed.push(`${whoOf(target)}: nothing was pressed. ${sent.detail}`);
+    if (sent.ok) {
+      done.push(whoOf(target));
+      answered.set(target.id, `You answered “${label}” at ${clockTime(nowMs())}.`);
+    } else if (sent.why === "stale") failed.push(`${whoOf(target)}: nothing was pressed. ${sent.detail}`);
     else failed.push(`${whoOf(target)}: ${sent.detail}`);
   }
   sending.value = false;
@@ -251,7 +257,7 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
         <Ago at={item.since_utc} />
       </header>
       <h2>{item.question || item.reason}</h2>
-      {item.subject === null ? null : (
+      {item.subject === null || item.subject.text === item.question ? null : (
         <div class="subject">
           {item.subject.action ? <span>{item.subject.action}</span> : null}
           {item.subject.text ? <code>{item.subject.text}</code> : null}
@@ -259,7 +265,7 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
       )}
       {gone ? (
         <p class="notice">
-          This waits no more. It was answered elsewhere, or the agent went on.{" "}
+          This waits no more. {answered.get(item.id) ?? "It was answered elsewhere, or the agent went on."}{" "}
           {nextOpen(item.id) === null ? (
             "Nobody else waits."
           ) : (
@@ -298,7 +304,7 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
           ) : null}
           <p class="will">
             {choice
-              ? `Sends answer ${choice.answer} to ${all.value ? count(same.length + 1, "agent") : whoOf(item)}: its gateway reads the screen again and presses “${choice.label}” only if the same question is there.`
+              ? `Sends answer ${choice.answer} to ${all.value ? `${count(same.length + 1, "agent")}: each` : `${whoOf(item)}: its`} gateway reads the screen again and presses “${choice.label}” only if the same question is there.`
               : "Choose an answer. Nothing is pressed before you send it."}
           </p>
           <button

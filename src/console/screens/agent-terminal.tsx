@@ -111,7 +111,7 @@ function LeaseBar({
           value={holder}
           onInput={(event) => setHolder(event.currentTarget.value)}
         />
-        <button type="button" onClick={() => take(state.lease !== null)}>
+        <button type="button" disabled={state.ended !== null} onClick={() => take(state.lease !== null)}>
           {state.lease ? "Take back" : "Type"}
         </button>
       </span>

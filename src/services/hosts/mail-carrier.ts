@@ -55,7 +55,10 @@ const pollIntervalMs = 500;
 /** The way keeps a message once, however often it is sent. */
 const resendAfterMs = 10 * 60_000;
 const batchSize = 100;
-/** Then a note says to the sender that the other host has not confirmed it. */
+/**
+ * Then a note says to the sender that the other host has not confirmed it. This process tries for `resendAfterMs` before: the
+ * host may have been off for days, or its clock wrong.
+ */
 const givenUpAfterMs = 3 * 24 * 3_600_000;
 const maxWhy = 500;
 /** Mail waits only where this host has joined: other rows came with the folder, of a repository perhaps that was cloned. */
@@ -82,6 +85,8 @@ export function createMailCarrier(deps: {
   const open = new Map<string, MailRoot>();
   const complained = new Map<string, string>();
   let sentAtMs = new Map<string, number>();
+  /** When this process tried first to send what waits. */
+  const triedAtMs = new Map<string, number>();
   let waiting: { count: number; oldestUtc: string | null } = { count: 0, oldestUtc: null };
   const counted = { delivered: 0, refused: 0, given_up: 0 };
 
@@ -147,7 +152,10 @@ export function createMailCarrier(deps: {
     const key = keyOf(root, entry);
     const sentMs = sentAtMs.get(key);
     const nowMs = clock.nowMs();
-    if (nowMs - (parseTimestamp(entry.acceptedAtUtc) ?? nowMs) > givenUpAfterMs) {
+    const triedMs = triedAtMs.get(key) ?? clock.monotonicMs();
+    triedAtMs.set(key, triedMs);
+    const isTried = clock.monotonicMs() - triedMs >= resendAfterMs;
+    if (isTried && nowMs - (parseTimestamp(entry.acceptedAtUtc) ?? nowMs) > givenUpAfterMs) {
       const why = `the host ${entry.host} has not confirmed it for three days; it may still arrive`;
       return giveUp(root, outbox, entry, why);
     }
@@ -156,7 +164,7 @@ export function createMailCarrier(deps: {
     const mail = stored && toHostMail(stored, { ownHost: host, host: entry.host });
     if (!mail) {
       deps.log(`${entry.messageId} for ${entry.host} is not sent: it is no longer in ${root.root}`);
-      return void outbox.remove(entry);
+      return settle(root, outbox, entry);
     }
     try {
       await way.send(entry.host, entry.messageId, mail);
@@ -167,11 +175,16 @@ export function createMailCarrier(deps: {
     }
   }
 
+  function settle(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry): void {
+    outbox.remove(entry);
+    sentAtMs.delete(keyOf(root, entry));
+    triedAtMs.delete(keyOf(root, entry));
+  }
+
   /** The note comes first: a crash in between repeats it. */
   async function giveUp(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry, why: string): Promise<void> {
     await noteToSender(root, outbox, entry, [`- ${entry.host}: ${why}`]);
-    outbox.remove(entry);
-    sentAtMs.delete(keyOf(root, entry));
+    settle(root, outbox, entry);
     counted.given_up += 1;
   }
 
@@ -304,8 +317,7 @@ export function createMailCarrier(deps: {
       if (!entry) continue;
       const lines = refused.map(({ name, why }) => `- ${name}@${from}: ${why}`);
       if (lines.length > 0) await noteToSender(root, outbox, entry, lines);
-      outbox.remove(entry);
-      sentAtMs.delete(keyOf(root, entry));
+      settle(root, outbox, entry);
     }
   }
 

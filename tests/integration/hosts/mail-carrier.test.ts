@@ -19,6 +19,8 @@ let carrier: MailCarrier;
 let sent: Sent[];
 let refusal: Error | null;
 let nowMs: number;
+/** What the monotonic clock has gone on besides. */
+let aheadMs: number;
 let ann: Mailbox;
 /** Folders that a host has joined, as its state folder has them. */
 let joinedRoots: Set<string>;
@@ -26,7 +28,7 @@ let joinedRoots: Set<string>;
 function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const { deps } = at;
   return createMailCarrier({
-    clock: { ...deps.clock, nowMs: () => nowMs },
+    clock: { ...deps.clock, nowMs: () => nowMs, monotonicMs: () => deps.clock.monotonicMs() + aheadMs },
     ...{ files: deps.files, host, mailboxes: () => [], log: () => {} },
     joined: { has: (root) => joinedRoots.has(root), add: (root) => void joinedRoots.add(root) },
     roots: () => [at.path],
@@ -45,6 +47,7 @@ beforeEach(() => {
   sent = [];
   refusal = null;
   nowMs = Date.now();
+  aheadMs = 0;
   joinedRoots = new Set();
   ann = fixture.mailbox("ann");
   carrier = carrierOf(fixture, "build-1");
@@ -64,6 +67,11 @@ const query = {
 };
 const inbox = async (mailbox: Mailbox) => (await mailbox.list(query)).messages;
 const mails = () => sent.flatMap(({ message }) => (message.kind === "mail" ? [message] : []));
+const threeDaysMs = 3 * 24 * 3_600_000 + 1000;
+const pass = (ms: number) => {
+  nowMs += ms;
+  aheadMs += ms;
+};
 const receipts = () => sent.flatMap(({ message }) => (message.kind === "receipt" ? [message] : []));
 
 async function joined(): Promise<void> {
@@ -107,7 +115,7 @@ describe("mail to another host", () => {
     await joined();
     await ann.send(draft("bob@build-2", "Old"));
     await until("it", () => sent.length === 1);
-    nowMs += 3 * 24 * 3_600_000 + 1000;
+    pass(threeDaysMs);
     await until("the note", async () => (await inbox(ann)).length === 1);
     expect((await inbox(ann))[0]).toMatchObject({ subject: "Not delivered: Old" });
     expect((await inbox(ann))[0]?.body_text).toContain("may still arrive");
@@ -157,15 +165,33 @@ describe("mail to another host", () => {
     expect(sent.length).toBe(1);
   });
 
+  test("that nobody could send for three days is sent first: this host was off, or its clock was wrong", async () => {
+    await joined();
+    await carrier.stop();
+    carrier = carrierOf(fixture, "build-1");
+    await ann.send(draft("bob@build-2", "Over a long weekend"));
+    nowMs += threeDaysMs;
+    carrier.start();
+    await until("it", () => sent.length === 1);
+    await until("a later turn", () => carrier.counts().waiting === 1);
+    carrier.again();
+    await until("it again", () => sent.length === 2);
+    expect(await inbox(ann)).toEqual([]);
+    const [{ message_id } = {}] = mails();
+    await carrier.receive("build-2", { kind: "receipt", message_id, refused: [] });
+    await until("none to wait", () => carrier.counts().waiting === 0);
+    expect([await inbox(ann), carrier.counts().given_up]).toEqual([[], 0]);
+  });
+
   test("is counted while it waits, and when it is given up", async () => {
     await joined();
     await ann.send(draft("bob@build-2", "Counted"));
-    await until("it to be counted", () => carrier.counts().waiting === 1);
+    await until("it to be counted", () => sent.length === 1 && carrier.counts().waiting === 1);
     nowMs = Date.now() + 60_000;
     const { oldest_age_ms: age } = carrier.counts();
     expect(age).toBeGreaterThanOrEqual(60_000);
     expect(age).toBeLessThan(120_000);
-    nowMs += 3 * 24 * 3_600_000 + 1000;
+    pass(threeDaysMs);
     await until("it to be given up", () => carrier.counts().given_up === 1);
     await until("none to wait", () => carrier.counts().waiting === 0);
     expect(carrier.counts().oldest_age_ms).toBeNull();

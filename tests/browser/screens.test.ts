@@ -335,6 +335,9 @@ test("an agent is relaunched and stopped, and the console shows that it is", asy
   const offered = await view.page.locator(".agent-head .actions button").allInnerTexts();
   expect(offered).toEqual(["Relaunch"]);
   expect(await view.flaws()).toEqual([]);
+  await view.page.keyboard.press("Escape");
+  await view.page.locator(".tile", { hasText: "gustav" }).getByText("no terminal to show").waitFor();
+  expect(await view.flaws()).toEqual([]);
 }, 120_000);
 
 test("no request leaves the origin, and the first load is small", async () => {

@@ -60,6 +60,9 @@ export function takeWallKey(key: string): boolean {
 const isAsked = ({ identity, state, failure }: AgentView): boolean =>
   !identity.has_gateway || state !== null || failure !== null;
 
+/** A headless agent has no terminal, and without a gateway nobody reads one. */
+const hasScreen = ({ identity }: AgentView): boolean => identity.has_gateway && identity.transport === "tui";
+
 export function Wall() {
   const filter = filterOf();
   const sorted = sortedRows();
@@ -188,9 +191,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
   const view: GridWindow = gridWindow({ count: rows.length, ...size, ...tile });
   layout.columns = view.columns;
   const visible = rows.slice(view.from, view.to);
-  const ids = visible
-    .filter(({ view: { identity } }) => identity.has_gateway && identity.transport === "tui")
-    .map(({ id }) => id);
+  const ids = visible.filter(({ view }) => hasScreen(view)).map(({ id }) => id);
   useEffect(() => {
     for (const { id } of visible) wantTile(id);
     const endScreens = followScreens(ids);
@@ -253,7 +254,11 @@ function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean 
         {depth > 0 ? <span class="number">queue {depth}</span> : null}
         {view.unread ? <span class="number">mail {view.unread}</span> : null}
       </span>
-      <Picture id={row.id} max={screenRows} />
+      {hasScreen(view) ? (
+        <Picture id={row.id} max={screenRows} />
+      ) : (
+        <span class="picture absent">no terminal to show</span>
+      )}
       <span class="bottom">
         <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
         {tokens ? (

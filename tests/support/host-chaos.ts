@@ -1,0 +1,301 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { idempotencyHeader } from "../../src/protocol/wire.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { launchBuilt } from "./built-agent.ts";
+import type { ChaosReport } from "./chaos.ts";
+import { createHostFaults, type HostAgent, type HostFaults } from "./host-chaos-faults.ts";
+import {
+  type ArrivedMail,
+  type ForwardedPrompt,
+  mailProblems,
+  type PromptRow,
+  promptProblems,
+  type SentMail,
+} from "./host-chaos-findings.ts";
+import { type FleetHost, type HostFleet, operatorHost, someAtOnce, startHostFleet } from "./host-fleet.ts";
+import { json } from "./http-surface.ts";
+import { driveLoad, type LoadResponse, randomFrom } from "./load.ts";
+import { type LostTime, measureLostTime } from "./lost-time.ts";
+import { createScratch } from "./scratch.ts";
+import { createSteppedClocks } from "./stepped-clock.ts";
+import { until } from "./until.ts";
+
+const hostNames = ["build-1", "build-2", "build-3"];
+const agentNames = ["ann", "bob"];
+const prompters = 2;
+const maxPromptPauseMs = 1200;
+const maxMailPauseMs = 4000;
+const maxWaiting = 8;
+/** Three heartbeats of a second, as much again for what was under way, and a slow machine. */
+const shownAwayMs = 6000;
+/** The list asks no host: none delays it. */
+const patienceMs = 5000;
+const lostTimeWeight = 3;
+/** After the last fault; generous, because what waits is done one after the other. */
+const settleMs = 240_000;
+
+interface Prompt extends Pick<ForwardedPrompt, "key" | "answer"> {
+  agent: HostAgent;
+  text: string;
+  requestIds: string[];
+}
+
+interface Run {
+  fleet: HostFleet;
+  agents: readonly HostAgent[];
+  faults: HostFaults;
+  lostTime: LostTime;
+  random: () => number;
+  isOn: () => boolean;
+  prompts: Prompt[];
+  mail: SentMail[];
+  counts: { prompts: number; refused: number; unknown: number; repeated: number; lists: number };
+  problem(text: string): void;
+}
+
+/**
+ * Prompts and mail between real hosts (network namespaces, a NATS server, the built programs) while the broker, the
+ * hosts' part of the fleet and gateways are killed and frozen, lines are cut, lose and delay packets, and clocks jump.
+ */
+export async function runHostChaos(options: {
+  seconds: number;
+  seed: number;
+  dist: string;
+}): Promise<ChaosReport> {
+  const wrong = new Set<string>();
+  const problem = (text: string) => void wrong.add(text);
+  await using stack = new AsyncDisposableStack();
+  const clocks = createSteppedClocks(join(stack.use(createScratch()).folder, "clocks"), [
+    ...hostNames,
+    operatorHost,
+  ]);
+  const fleet = stack.use(
+    await startHostFleet({
+      ...{ hosts: hostNames, executable: join(options.dist, "svc-gateway"), impairments: true, delays: true },
+      environment: (host) => clocks?.get(host)?.environment ?? {},
+    }),
+  );
+  const agents = await launchAgents(fleet);
+  stack.defer(async () => void (await Promise.all(agents.map(({ built }) => built.stop()))));
+  const lostTime = stack.use(measureLostTime());
+  const random = randomFrom(options.seed);
+  const faults = createHostFaults({ fleet, agents, clocks, random, onProblem: problem });
+  await untilAllAlive(fleet, agents);
+  const endMs = performance.now() + options.seconds * 1000;
+  const run: Run = {
+    ...{ fleet, agents, faults, lostTime, problem, prompts: [], mail: [] },
+    // The load has dice of its own: its number of throws depends on the machine, and that of the faults must not.
+    random: randomFrom(options.seed + 1),
+    isOn: () => performance.now() < endMs,
+    counts: { prompts: 0, refused: 0, unknown: 0, repeated: 0, lists: 0 },
+  };
+  await Promise.all([
+    faults.run(run.isOn),
+    watchList(run),
+    ...Array.from({ length: prompters }, (_, number) => submitPrompts(run, number)),
+    ...agents.filter((_, at) => at % agentNames.length === 0).map((agent) => writeMail(run, agent)),
+  ]);
+  await untilAllAlive(fleet, agents).catch((error) => problem(String(error)));
+  const arrived = await settled(run);
+  for (const found of mailProblems(run.mail, arrived)) problem(found);
+  for (const prompt of run.prompts) promptProblems(await factsOf(run, prompt)).forEach(problem);
+  if (fleet.server.complaints() !== "") problem(`the operator's server: ${fleet.server.complaints()}`);
+  const accepted = run.prompts.filter(({ answer }) => answer === "accepted").length;
+  return {
+    wrong: [...wrong],
+    figures: {
+      ...{ ...run.counts, accepted, mail_sent: run.mail.length, mail_arrived: arrived.length },
+      ...faults.counts,
+      ...(clocks ? {} : { clock_steps: 0 }),
+    },
+  };
+}
+
+async function launchAgents(fleet: HostFleet): Promise<HostAgent[]> {
+  const agents: HostAgent[] = [];
+  const starts = fleet.hosts.flatMap((host) => agentNames.map((name) => ({ host, name })));
+  await someAtOnce(starts, 2, async ({ host, name }) => {
+    const flags = ["--mailbox", "--mailbox-root", mailRoot(host)];
+    const built = await launchBuilt(host.fixture, name, flags);
+    await built.serve();
+    agents.push({ address: `${name}@${host.name}`, host, built });
+  });
+  return agents.sort((left, right) => (left.address < right.address ? -1 : 1));
+}
+
+const mailRoot = (host: FleetHost) => join(host.fixture.folder, "mail");
+
+async function untilAllAlive(fleet: HostFleet, agents: readonly HostAgent[]): Promise<void> {
+  await until(
+    "every agent to be listed as alive, with its gateway",
+    async () => {
+      const listed = await fleet.listed();
+      return agents.every(({ address }) => {
+        const agent = listed.get(address);
+        return agent?.["liveness"] === "alive" && agent["has_gateway"] === true;
+      });
+    },
+    120_000,
+  );
+}
+
+/** No host that is certainly cut off is listed as alive for longer than a few heartbeats, and none delays the list. */
+async function watchList(run: Run): Promise<void> {
+  const { fleet, faults, lostTime, isOn, problem, counts } = run;
+  while (isOn()) {
+    await Bun.sleep(500);
+    const before = [...faults.outages];
+    const askedMs = performance.now();
+    const listed = await fleet.listed().catch((error) => problem(`the list: ${error}`));
+    counts.lists += 1;
+    const tookMs = performance.now() - askedMs;
+    if (tookMs > patienceMs + lostTimeWeight * lostTime.since(askedMs))
+      problem(`the list took ${Math.round(tookMs)} ms`);
+    for (const outage of before) {
+      const forMs = askedMs - outage.sinceMs;
+      if (!faults.outages.has(outage)) continue;
+      if (forMs < shownAwayMs + lostTimeWeight * lostTime.since(outage.sinceMs)) continue;
+      for (const [name, agent] of listed ?? []) {
+        if (outage.hosts.some((host) => name.endsWith(`@${host}`)) && agent["liveness"] === "alive")
+          problem(`${name} is listed as alive ${Math.round(forMs)} ms after its host was cut off`);
+      }
+    }
+  }
+}
+
+async function submitPrompts(run: Run, number: number): Promise<void> {
+  const { agents, random, counts, prompts } = run;
+  await driveLoad({ random, isOn: run.isOn, maxPauseMs: maxPromptPauseMs, maxWaiting }, [
+    {
+      weight: 1,
+      async run(count) {
+        const agent = agents[Math.floor(random() * agents.length)];
+        if (!agent) return null;
+        const key = `chaos-${number}-${count}`;
+        const prompt: Prompt = {
+          ...{ agent, key, text: `${key}\nFAST`, answer: "unknown", requestIds: [] },
+        };
+        prompts.push(prompt);
+        counts.prompts += 1;
+        const repeats = random() < 0.5;
+        const response = await submit(run, prompt, { isFirst: true });
+        if (prompt.answer === "refused") counts.refused += 1;
+        if (prompt.answer === "unknown") counts.unknown += 1;
+        // Half of the callers repeat what they do not know, or what they know; the others ask afterwards.
+        if (
+          repeats &&
+          prompt.answer !== "refused" &&
+          random() < 0.5 + (prompt.answer === "unknown" ? 1 : 0)
+        ) {
+          counts.repeated += 1;
+          await submit(run, prompt, { isFirst: false });
+        }
+        return response;
+      },
+    },
+  ]);
+}
+
+/** An answer that promises nothing about an earlier attempt with the same key does not change what that one said. */
+async function submit(run: Run, prompt: Prompt, { isFirst }: { isFirst: boolean }): Promise<LoadResponse> {
+  const { agent, key, text } = prompt;
+  const body = { kind: "submit_prompt", payload: { prompt: text } };
+  const init = json(body);
+  const headers = { ...(init.headers as Record<string, string>), [idempotencyHeader]: key };
+  const path = `/svc/agents/${agent.address}/gateway/requests`;
+  const response = await run.fleet.server
+    .request(path, { ...init, headers })
+    .then(async (reply) => ({ status: reply.status, said: (await reply.json()) as Record<string, unknown> }))
+    .catch((error) => ({ status: 0, said: { detail: String(error) } as Record<string, unknown> }));
+  const { status, said } = response;
+  if (status === 202) {
+    prompt.answer = "accepted";
+    prompt.requestIds.push(String(said["request_id"]));
+    return { kind: "ok", requestId: String(said["request_id"]), queueDepth: Number(said["queue_depth"]) };
+  }
+  if (status === 0 || status === 500) run.problem(`${status} to ${key}: ${JSON.stringify(said)}`);
+  const isRefusal = status !== 504 && status !== 0 && status !== 500;
+  if (isFirst && isRefusal) prompt.answer = "refused";
+  return { kind: isRefusal ? "refused" : "unreachable", status, detail: JSON.stringify(said) };
+}
+
+/** One sender writes one message after the other, each to an agent of another host. */
+async function writeMail(run: Run, sender: HostAgent): Promise<void> {
+  const { random, agents, mail } = run;
+  const others = agents.filter(({ host }) => host !== sender.host);
+  await driveLoad({ random, isOn: run.isOn, maxPauseMs: maxMailPauseMs }, [
+    {
+      weight: 1,
+      async run(number) {
+        const to = others[Math.floor(random() * others.length)]?.address ?? "";
+        const sent: SentMail = { from: sender.address, to, subject: `chaos ${number}`, answer: "unknown" };
+        mail.push(sent);
+        const words = ["agents", "single", "--agent-name", sender.built.name, "mail", "send"];
+        const message = ["--to", to, "--subject", sent.subject, "--body-content", "text", "--json"];
+        const { exitCode, stderr } = await sender.host.fixture.mgr(...words, ...message);
+        if (exitCode === 0) sent.answer = "accepted";
+        return exitCode === 0 ? { kind: "ok" } : { kind: "unreachable", detail: stderr };
+      },
+    },
+  ]);
+}
+
+/** Waits until queues and outboxes are empty, then reads the mail. What stays is found by the findings. */
+async function settled(run: Run): Promise<ArrivedMail[]> {
+  const { fleet, agents, problem } = run;
+  for (const { address } of agents) {
+    await until(
+      `the queue of ${address} to be empty`,
+      async () => (await fleet.server.ask(`/svc/agents/${address}/gateway`)).body["queue_depth"] === 0,
+      settleMs,
+    ).catch((error) => problem(String(error)));
+  }
+  for (const host of fleet.hosts) {
+    const waiting = () => query(join(mailRoot(host), "index.sqlite"), "SELECT message_id FROM host_outbox");
+    await until(`the outbox of ${host.name} to be empty`, () => waiting().length === 0, settleMs).catch(
+      (error) => problem(String(error)),
+    );
+  }
+  return fleet.hosts.flatMap(readArrived);
+}
+
+function readArrived(host: FleetHost): ArrivedMail[] {
+  const rows = query<{ address: string; sender: string; subject: string }>(
+    join(mailRoot(host), "index.sqlite"),
+    `SELECT r.address, m.sender_address AS sender, m.subject FROM projections p
+      JOIN messages m ON m.message_id = p.message_id
+      JOIN registrations r ON r.registration_id = p.registration_id
+      WHERE p.folder = 'inbox' ORDER BY p.seq`,
+  );
+  return rows.map(({ address, sender, subject }) => ({
+    ...{ from: sender, to: `${address.split("@")[0]}@${host.name}`, subject },
+  }));
+}
+
+function query<Row>(path: string, sql: string, ...values: string[]): Row[] {
+  const database = new Database(path, { readonly: true });
+  try {
+    return database.query<Row, string[]>(sql).all(...values);
+  } finally {
+    database.close();
+  }
+}
+
+async function factsOf(run: Run, prompt: Prompt): Promise<ForwardedPrompt> {
+  const { agent, key, answer, requestIds, text } = prompt;
+  const path = `/svc/agents/${agent.address}/gateway/requests?idempotency_key=${key}`;
+  const { status, body } = await run.fleet.server.ask(path);
+  const record = (body["requests"] as { request_id: string; state: string }[] | undefined)?.[0];
+  const rows = query<PromptRow>(
+    sessionPaths(agent.built.sessionRoot).queue,
+    "SELECT request_id AS requestId, state, error_detail AS errorDetail FROM gateway_requests WHERE idempotency_key = ?",
+    key,
+  );
+  const heard = agent.built.log().filter((entry) => entry.kind === "submitted" && entry.text === text);
+  return {
+    ...{ agent: agent.address, key, answer, requestIds, rows, heard: heard.length },
+    outcome: status === 200 ? (record?.request_id ?? null) : undefined,
+    reported: record?.state ?? null,
+  };
+}

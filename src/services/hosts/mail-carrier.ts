@@ -4,6 +4,7 @@ import { type HostOutbox, type OutboxEntry, openHostOutbox } from "../../db/mail
 import type { HostMailCounts } from "../../protocol/host-states.ts";
 import { HostMail, HostMailReceipt } from "../../protocol/hosts.ts";
 import { type Clock, parseTimestamp } from "../../system/clock.ts";
+import { PathRefused } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
@@ -195,7 +196,10 @@ export function createMailCarrier(deps: {
     return parsed?.ok ? parsed.message : null;
   }
 
-  /** A note of the operator in the sender's mailbox; one who is no longer registered gets none. */
+  /**
+   * A note of the operator in the sender's mailbox; one who is no longer registered gets none, nor does a mailbox whose folder
+   * is damaged: all mail of this host would wait behind it.
+   */
   async function noteToSender(
     root: MailRoot,
     outbox: HostOutbox,
@@ -205,15 +209,19 @@ export function createMailCarrier(deps: {
     const stored = messageIn(root, outbox, messageId);
     const sender = stored && root.catalog.active(stored.envelope.from.address);
     if (!stored || !sender) return;
-    const mailbox = root.openMailbox({ address: sender.address, principalId: sender.ownerPrincipalId });
+    let mailbox: ReturnType<MailRoot["openMailbox"]> | null = null;
     try {
+      mailbox = root.openMailbox({ address: sender.address, principalId: sender.ownerPrincipalId });
       await mailbox.post({
         subject: `Not delivered: ${stored.envelope.subject}`.slice(0, 998),
         body: `Your message ${messageId} was not delivered:\n\n${lines.join("\n")}\n`,
         ...{ attachments: [], notifyBlock: null, notifyAuth: null, replyPolicy: "none" as const },
       });
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.cause instanceof PathRefused)) throw error;
+      deps.log(`no note of ${messageId} for ${sender.address}: ${messageOf(error)}; ${lines.join(" ")}`);
     } finally {
-      mailbox.close();
+      mailbox?.close();
     }
   }
 

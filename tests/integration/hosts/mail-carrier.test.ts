@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { renameSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import type { HostMail, HostMailReceipt } from "../../../src/protocol/hosts.ts";
@@ -195,6 +196,19 @@ describe("mail to another host", () => {
     await until("it to be given up", () => carrier.counts().given_up === 1);
     await until("none to wait", () => carrier.counts().waiting === 0);
     expect(carrier.counts().oldest_age_ms).toBeNull();
+  });
+
+  test("is settled when the folder of its sender's mailbox is damaged: other mail would wait behind it", async () => {
+    await joined();
+    await ann.send(draft("bob@build-2", "One"));
+    await until("it", () => sent.length === 1);
+    const box = `${fixture.path}/mailboxes/ann@svc.localhost`;
+    renameSync(box, `${fixture.path}/aside`);
+    await Bun.write(box, "no folder");
+    const [{ message_id } = {}] = mails();
+    const refused = [{ name: "bob", why: "no such mailbox" }];
+    await carrier.receive("build-2", { kind: "receipt", message_id, refused });
+    await until("none to wait", () => carrier.counts().waiting === 0);
   });
 
   test("waits while the way takes nothing", async () => {

@@ -71,6 +71,16 @@ export function keepDraft(name: string, text: string): void {
   }
 }
 
+/** The next person at this browser is not to read them. */
+export function forgetDrafts(): void {
+  try {
+    const names = Array.from({ length: sessionStorage.length }, (_, at) => sessionStorage.key(at) ?? "");
+    for (const name of names) if (name.startsWith("svc.draft.")) sessionStorage.removeItem(name);
+  } catch {
+    // Storage that is refused keeps none.
+  }
+}
+
 /** Begins again, as after a change that concerns the whole page. */
 export const reloadPage = (): void => location.reload();
 

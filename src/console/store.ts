@@ -6,6 +6,7 @@ import { type Answer, call, pathOf, signedOutAnswers } from "./api.ts";
 import {
   after,
   every,
+  forgetDrafts,
   isVisible,
   nowMs,
   onRemembered,
@@ -61,7 +62,7 @@ export function startStore(): () => void {
   const endSessionWatch = effect(() => {
     if (signedOutAnswers.value > 0 && connection.peek().kind === "live") reloadPage();
   });
-  const endSignOut = onRemembered(signOutSetting, reloadPage);
+  const endSignOut = onRemembered(signOutSetting, forgetPage);
   const endStreams = atGateway ? followGateway() : followCoordinator();
   return () => {
     endSessionWatch();
@@ -77,8 +78,13 @@ export async function signOut(): Promise<Answer<unknown>> {
   const answer = await call("signOut");
   if (!answer.ok) return answer;
   remember(signOutSetting, String(nowMs()));
-  reloadPage();
+  forgetPage();
   return answer;
+}
+
+function forgetPage(): void {
+  forgetDrafts();
+  reloadPage();
 }
 
 const followClock = () =>

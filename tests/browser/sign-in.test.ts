@@ -56,11 +56,16 @@ test("a person signs out, in all tabs, and comes back by a new link", async () =
   const other = await view.page.context().newPage();
   await other.goto(`${server.baseUrl}/#/wall`);
   await other.locator(".tile", { hasText: "ida" }).waitFor();
+  const kept = () =>
+    view.page.evaluate(() => Object.keys(sessionStorage).filter((name) => name.includes("draft")));
+  await view.page.evaluate(() => sessionStorage.setItem("svc.draft.prompt.one", "a prompt that was begun"));
+  expect(await kept()).toHaveLength(1);
   await view.page.getByRole("button", { name: "Sign out" }).click();
   await view.shows("Every tab of it asks to sign in again.");
   expect(await view.flaws()).toEqual([]);
   await view.page.keyboard.press("Enter");
   await view.shows("This server asks for a token.");
+  expect(await kept()).toEqual([]);
   await other.getByText("This server asks for a token.").waitFor();
   expect(await other.evaluate(() => document.body.innerText)).not.toContain("ida");
   await view.page.goto(await link());

@@ -43,9 +43,13 @@ describe.each(everyDamage)("one that is %s", (damage) => {
         expect([await read("answered"), await read("stopped")]).toEqual(["completed", "interrupted"]);
         await agent.submit(turn, "hello");
         // A folder that nobody may remove: the turn fails, and is not begun later.
-        const blocked = damage === "a folder" && /(?:host\.lock|next\.json)$/.test(path);
-        const want = blocked ? { status: "failed", decided_by: "not_started" } : { status: "completed" };
-        expect([path, await agent.ended(turn)]).toMatchObject([path, want]);
+        const isFolder = damage === "a folder";
+        const { status, decided_by } = await agent.ended(turn);
+        const outcome = status === "failed" ? `failed: ${decided_by}` : status;
+        const wanted = isFolder && path.endsWith("next.json") ? "failed: not_started" : "completed";
+        // A bridge that lives needs no lock; a new one does.
+        const orNotBegun = isFolder && path.endsWith("host.lock") ? ["failed: not_started"] : [];
+        expect([wanted, ...orNotBegun]).toContain(String(outcome));
       } finally {
         copy?.restore();
       }

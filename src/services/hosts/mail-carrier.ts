@@ -86,7 +86,7 @@ export function createMailCarrier(deps: {
   const open = new Map<string, MailRoot>();
   const complained = new Map<string, string>();
   let sentAtMs = new Map<string, number>();
-  /** When this process tried first to send what waits. */
+  /** Since when this process tries to send to a host that confirms nothing, by root and host. */
   const triedAtMs = new Map<string, number>();
   let waiting: { count: number; oldestUtc: string | null } = { count: 0, oldestUtc: null };
   const counted = { delivered: 0, refused: 0, given_up: 0 };
@@ -118,9 +118,10 @@ export function createMailCarrier(deps: {
     });
   }
 
-  const keyOf = (root: MailRoot, entry: OutboxEntry) => `${root.root} ${entry.messageId} ${entry.host}`;
+  const wayOf = (root: MailRoot, to: string) => `${root.root} ${to}`;
+  const keyOf = (root: MailRoot, entry: OutboxEntry) => `${wayOf(root, entry.host)} ${entry.messageId}`;
 
-  /** Sends what waits. */
+  /** Sends to each host the oldest of what waits: were more on the way, what it loses would arrive after later mail. */
   async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
     const outbox = openHostOutbox(root.catalog);
     if (!deps.joined.has(root.root)) {
@@ -129,7 +130,22 @@ export function createMailCarrier(deps: {
       deps.joined.add(root.root);
     }
     outbox.joinAs(host);
-    await forEachWaiting(outbox, signal, (entry) => sendEntry(root, outbox, entry));
+    const unconfirmed = new Set<string>();
+    await forEachWaiting(outbox, signal, async (entry) => {
+      if (isOverdue(root, entry)) {
+        const why = `the host ${entry.host} has not confirmed it for three days; it may still arrive`;
+        return giveUp(root, outbox, entry, why);
+      }
+      if (unconfirmed.has(entry.host)) return;
+      if ((await sendEntry(root, outbox, entry)) === "unconfirmed") unconfirmed.add(entry.host);
+    });
+  }
+
+  function isOverdue(root: MailRoot, { host: to, acceptedAtUtc }: OutboxEntry): boolean {
+    const triedMs = triedAtMs.get(wayOf(root, to));
+    if (triedMs === undefined || clock.monotonicMs() - triedMs < resendAfterMs) return false;
+    const nowMs = clock.nowMs();
+    return nowMs - (parseTimestamp(acceptedAtUtc) ?? nowMs) > givenUpAfterMs;
   }
 
   async function forEachWaiting(
@@ -149,37 +165,37 @@ export function createMailCarrier(deps: {
     }
   }
 
-  async function sendEntry(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry): Promise<void> {
+  async function sendEntry(
+    root: MailRoot,
+    outbox: HostOutbox,
+    entry: OutboxEntry,
+  ): Promise<"unconfirmed" | "settled"> {
     const key = keyOf(root, entry);
     const sentMs = sentAtMs.get(key);
-    const nowMs = clock.nowMs();
-    const triedMs = triedAtMs.get(key) ?? clock.monotonicMs();
-    triedAtMs.set(key, triedMs);
-    const isTried = clock.monotonicMs() - triedMs >= resendAfterMs;
-    if (isTried && nowMs - (parseTimestamp(entry.acceptedAtUtc) ?? nowMs) > givenUpAfterMs) {
-      const why = `the host ${entry.host} has not confirmed it for three days; it may still arrive`;
-      return giveUp(root, outbox, entry, why);
-    }
-    if (sentMs !== undefined && clock.monotonicMs() - sentMs < resendAfterMs) return;
+    if (sentMs !== undefined && clock.monotonicMs() - sentMs < resendAfterMs) return "unconfirmed";
     const stored = messageIn(root, outbox, entry.messageId);
     const mail = stored && toHostMail(stored, { ownHost: host, host: entry.host });
     if (!mail) {
       deps.log(`${entry.messageId} for ${entry.host} is not sent: it is no longer in ${root.root}`);
-      return settle(root, outbox, entry);
+      settle(root, outbox, entry);
+      return "settled";
     }
+    const wayKey = wayOf(root, entry.host);
+    if (!triedAtMs.has(wayKey)) triedAtMs.set(wayKey, clock.monotonicMs());
     try {
       await way.send(entry.host, entry.messageId, mail);
       sentAtMs.set(key, clock.monotonicMs());
+      return "unconfirmed";
     } catch (error) {
       if (!(error instanceof ServiceError) || error.reason !== "too_large") throw error;
       await giveUp(root, outbox, entry, messageOf(error));
+      return "settled";
     }
   }
 
   function settle(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry): void {
     outbox.remove(entry);
     sentAtMs.delete(keyOf(root, entry));
-    triedAtMs.delete(keyOf(root, entry));
   }
 
   /** The note comes first: a crash in between repeats it. */
@@ -326,6 +342,8 @@ export function createMailCarrier(deps: {
       const lines = refused.map(({ name, why }) => `- ${name}@${from}: ${why}`);
       if (lines.length > 0) await noteToSender(root, outbox, entry, lines);
       settle(root, outbox, entry);
+      triedAtMs.delete(wayOf(root, from));
+      loop.wake();
     }
   }
 

@@ -97,19 +97,26 @@ describe("a host without a fleet", () => {
 });
 
 describe("mail to another host", () => {
-  test("is sent in order, and again until it is confirmed", async () => {
+  test("is sent in order, each after the host has confirmed the one before, and again until then", async () => {
     await joined();
     for (const subject of ["one", "two", "three"]) await ann.send(draft("bob@build-2", subject));
-    await until("all of it", () => sent.length === 3);
-    expect(mails().map(({ subject }) => subject)).toEqual(["one", "two", "three"]);
-    const [, second] = mails();
-    await carrier.receive("build-2", { kind: "receipt", message_id: second?.message_id, refused: [] });
+    // Another host has nothing to do with it.
+    await ann.send(draft("cleo@build-3", "other"));
+    await until("the first to each host", () => sent.length === 2);
+    const confirm = async (host: string) => {
+      const last = mails().findLast(({ subject }) => subject !== "other");
+      await carrier.receive(host, { kind: "receipt", message_id: last?.message_id, refused: [] });
+    };
+    await confirm("build-2");
+    await until("the second", () => sent.length === 3);
     // A receipt of a host that it was not sent to settles nothing.
-    await carrier.receive("build-3", { kind: "receipt", message_id: mails()[0]?.message_id, refused: [] });
-    sent = [];
+    await confirm("build-3");
     carrier.again();
-    await until("the rest again", () => sent.length === 2);
-    expect(mails().map(({ subject }) => subject)).toEqual(["one", "three"]);
+    await until("the second and the other again", () => sent.length === 5);
+    await confirm("build-2");
+    await until("the third", () => sent.length === 6);
+    const subjects = mails().map(({ subject }) => subject);
+    expect(subjects.filter((subject) => subject !== "other")).toEqual(["one", "two", "two", "three"]);
   });
 
   test("comes back as a note when nobody confirmed it for three days, and when it is too large", async () => {

@@ -20,15 +20,6 @@ export interface TerminalState {
   refused: string | null;
 }
 
-const connecting: TerminalState = {
-  ended: "",
-  hasPicture: false,
-  lease: null,
-  mine: false,
-  lostTyping: false,
-  refused: null,
-};
-
 export interface LiveTerminal {
   takeLease(holder: string, takeOver: boolean): void;
   releaseLease(): void;
@@ -47,9 +38,10 @@ const pausesMs = [1_000, 2_000, 4_000];
 export function openTerminal(
   box: HTMLElement,
   agent: string,
+  initial: TerminalState,
   onState: (state: TerminalState) => void,
 ): LiveTerminal {
-  let state = connecting;
+  let state = initial;
   const change = (part: Partial<TerminalState>) => {
     state = { ...state, ...part };
     onState(state);

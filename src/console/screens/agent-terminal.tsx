@@ -11,12 +11,11 @@ const maxRows = 200;
 export function AgentTerminal({ id, name }: { id: string; name: string }) {
   const box = useRef<HTMLDivElement>(null);
   const live = useRef<LiveTerminal | null>(null);
-  /** Null until the code of the terminal is there. */
-  const [known, setState] = useState<TerminalState | null>(null);
+  const [state, setState] = useState(notYet);
   useEffect(() => {
     let wanted = true;
     void import("../terminal.ts").then(({ openTerminal }) => {
-      if (wanted && box.current !== null) live.current = openTerminal(box.current, id, setState);
+      if (wanted && box.current !== null) live.current = openTerminal(box.current, id, notYet, setState);
     });
     return () => {
       wanted = false;
@@ -24,7 +23,6 @@ export function AgentTerminal({ id, name }: { id: string; name: string }) {
       live.current = null;
     };
   }, [id]);
-  const state = known ?? notYet;
   return (
     <div class={`terminal ${state.mine ? "typing" : ""} ${state.ended === null ? "" : "past"}`}>
       <LeaseBar state={state} name={name} live={() => live.current} />

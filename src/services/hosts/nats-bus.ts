@@ -1,5 +1,5 @@
 import { jetstream } from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
+import { Kvm } from "@nats-io/kv";
 import {
   type ConnectionOptions,
   connect,
@@ -14,6 +14,7 @@ import { type Clock, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createCaller } from "./caller.ts";
+import { createDirectoryWatch } from "./directory-watch.ts";
 import { createPublishedHosts } from "./host-directory.ts";
 import type { HostDirectory, HostLink } from "./host-link.ts";
 import type { MailCarrier, MailWay } from "./mail-carrier.ts";
@@ -285,7 +286,7 @@ export async function operateBus(deps: {
       isDown = false;
       caller.resume();
       mail.again();
-      void watch().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
+      watch.again();
     },
     onDisconnect() {
       isDown = true;
@@ -306,40 +307,29 @@ export async function operateBus(deps: {
     caller.receive(host, decoded.head, decoded.body);
   }
 
-  let stopWatch = () => {};
-  /** Again after each interruption: a watch over one may be silent for long. */
-  async function watch(): Promise<void> {
-    stopWatch();
-    let isOver = false;
-    stopWatch = () => {
-      isOver = true;
-    };
-    const bucket: KV = await new Kvm(connection).create(names.bucket, {
-      markerTTL: 60_000,
-      history: 1,
-      max_bytes: 256 * 1024 * 1024,
-      maxValueSize: maxRecordBytes,
-    });
-    const entries = await bucket.watch();
-    stopWatch = () => {
-      isOver = true;
-      entries.stop();
-    };
-    if (isOver) return entries.stop();
-    void (async () => {
-      for await (const entry of entries) {
-        if (isOver) return;
-        const [host = "", agentId] = entry.key.split(".");
-        const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
-        if (agentId !== undefined) directory.agent(host, agentId, value);
-        else if (value === null) directory.away(host);
-        else {
-          directory.record(host, value, { fresh: entry.isUpdate });
-          if (directory.instanceOf(host)) mail.serve(host);
-        }
+  const watch = createDirectoryWatch({
+    clock,
+    async open() {
+      const bucket = await new Kvm(connection).create(names.bucket, {
+        markerTTL: 60_000,
+        history: 1,
+        max_bytes: 256 * 1024 * 1024,
+        maxValueSize: maxRecordBytes,
+      });
+      return bucket.watch();
+    },
+    receive(entry) {
+      const [host = "", agentId] = entry.key.split(".");
+      const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
+      if (agentId !== undefined) directory.agent(host, agentId, value);
+      else if (value === null) directory.away(host);
+      else {
+        directory.record(host, value, { fresh: entry.isUpdate });
+        if (directory.instanceOf(host)) mail.serve(host);
       }
-    })().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
-  }
+    },
+    onError: (error) => deps.log(`NATS directory: ${messageOf(error)}`),
+  });
 
   connection.subscribe(names.answersOf(caller.operator), {
     callback(error, message) {
@@ -348,8 +338,10 @@ export async function operateBus(deps: {
     },
   });
   try {
-    await watch();
+    await watch.start();
   } catch (error) {
+    await watch.stop();
+    await mail.stop();
     await bus.close();
     throw new ServiceError("unavailable", `the directory of the fleet: ${messageOf(error)}`, {
       cause: error,
@@ -374,8 +366,8 @@ export async function operateBus(deps: {
       ];
     },
     async stop() {
-      stopWatch();
       caller.stop();
+      await watch.stop();
       await mail.stop();
       await bus.close();
     },

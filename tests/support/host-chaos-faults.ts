@@ -23,12 +23,13 @@ export interface HostFaults {
   counts: Readonly<Record<string, number>>;
   /** Present outages: an entry is there while its fault certainly is. */
   outages: ReadonlySet<Outage>;
-  /** Injects until `isOn` says no, and undoes everything. */
-  run(isOn: () => boolean): Promise<void>;
+  /** See `injectFaults`. */
+  run(isOn: () => boolean, checkRecovery: () => Promise<void>): Promise<void>;
 }
 
 const maxAtOnce = 3;
 const maxPauseMs = 4000;
+const recoveryEveryMs = 60_000;
 const maxOutageMs = 12_000;
 const maxFreezeMs = 9000;
 const maxDeathMs = 5000;
@@ -37,6 +38,7 @@ const maxDelayMs = 400;
 /** Less than the two days of the server's certificate, and than the three days that mail waits. */
 const maxStepSeconds = 20 * 3600;
 
+/** `inject` resolves when the fault is undone. */
 type Fault = { target: string; inject: () => Promise<void> };
 
 /** The dice are drawn in one place and one order: a seed gives the same faults again. */
@@ -210,18 +212,42 @@ export function createHostFaults(deps: {
 
   return {
     ...{ counts, outages },
-    async run(isOn) {
-      const present = new Map<string, Promise<void>>();
-      while (isOn()) {
-        await pause(random() * maxPauseMs);
-        const { target, inject } = one(kinds)();
-        if (present.has(target) || present.size >= maxAtOnce) continue;
-        const injected = inject()
-          .catch((error) => deps.onProblem(`${target}: ${error instanceof Error ? error.message : error}`))
-          .finally(() => present.delete(target));
-        present.set(target, injected);
-      }
-      await Promise.all(present.values());
-    },
+    run: (isOn, checkRecovery) =>
+      injectFaults({
+        ...{ next: () => one(kinds)(), random, isOn, checkRecovery, recoveryEveryMs },
+        onProblem: deps.onProblem,
+      }),
   };
+}
+
+/**
+ * Injects some faults at a time until `isOn` says no, and undoes everything. After each `recoveryEveryMs` it waits until no
+ * fault is present and injects none while `checkRecovery` runs.
+ */
+export async function injectFaults(options: {
+  next: () => Fault;
+  random: () => number;
+  isOn: () => boolean;
+  checkRecovery: () => Promise<void>;
+  recoveryEveryMs: number;
+  onProblem: (problem: string) => void;
+}): Promise<void> {
+  const { next, random, isOn, checkRecovery, recoveryEveryMs } = options;
+  const present = new Map<string, Promise<void>>();
+  let recoveryMs = performance.now() + recoveryEveryMs;
+  while (isOn()) {
+    await pause(random() * maxPauseMs);
+    if (performance.now() >= recoveryMs) {
+      await Promise.all(present.values());
+      await checkRecovery();
+      recoveryMs = performance.now() + recoveryEveryMs;
+    }
+    const { target, inject } = next();
+    if (present.has(target) || present.size >= maxAtOnce) continue;
+    const injected = inject()
+      .catch((error) => options.onProblem(`${target}: ${error instanceof Error ? error.message : error}`))
+      .finally(() => present.delete(target));
+    present.set(target, injected);
+  }
+  await Promise.all(present.values());
 }

@@ -93,3 +93,58 @@ export function mailProblems(sent: readonly SentMail[], arrived: readonly Arrive
   }
   return found;
 }
+
+/** What the operator says of an agent. `answers`: it also answered a question that went to its host. */
+export interface ListedAgent {
+  address: string;
+  liveness: string;
+  hasGateway: boolean;
+  hostIsAway: boolean;
+  answers: boolean;
+}
+
+/** The operator's list while no fault is present. `atMs`: since the last one was over; `agents`: null when no list came. */
+export interface RecoveryLook {
+  atMs: number;
+  agents: readonly ListedAgent[] | null;
+}
+
+/** Since when every agent is listed as what it is, alive and with its gateway; null while one is not. Pure. */
+export function recoveredSince(addresses: readonly string[], looks: readonly RecoveryLook[]): number | null {
+  const lastWrong = looks.findLastIndex((look) => wrongIn(addresses, look).length > 0);
+  return looks[lastWrong + 1]?.atMs ?? null;
+}
+
+/**
+ * What is wrong with the list in a pause of the faults, during which all agents run and have their gateways: within `limitMs`
+ * it says so and does not change any more. `looks`: all of the pause, oldest first. Pure.
+ */
+export function recoveryProblems(
+  addresses: readonly string[],
+  looks: readonly RecoveryLook[],
+  limitMs: number,
+): string[] {
+  const since = recoveredSince(addresses, looks);
+  if (since !== null && since <= limitMs) return [];
+  const last = looks.findLast((look) => wrongIn(addresses, look).length > 0);
+  if (!last) return ["nobody looked at the list"];
+  return wrongIn(addresses, last).map((wrong) => `${wrong} ${Math.round(last.atMs)} ms after the last fault`);
+}
+
+function wrongIn(addresses: readonly string[], { agents }: RecoveryLook): string[] {
+  if (agents === null) return ["the list did not come"];
+  const unknown = agents.filter(({ address }) => !addresses.includes(address));
+  const found = addresses.map((address) => {
+    const [agent, ...more] = agents.filter((one) => one.address === address);
+    if (!agent) return `${address} was not listed`;
+    if (more.length > 0) return `${address} was listed ${more.length + 1} times`;
+    if (agent.hostIsAway) return `${address} was listed as of a host that is away`;
+    if (agent.liveness !== "alive") return `${address} was listed as ${agent.liveness}`;
+    if (!agent.hasGateway) return `${address} was listed without a gateway`;
+    return agent.answers ? null : `${address} was listed as alive and did not answer`;
+  });
+  return [
+    ...found.filter((wrong) => wrong !== null),
+    ...unknown.map(({ address }) => `${address} was listed and does not exist`),
+  ];
+}

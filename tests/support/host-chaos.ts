@@ -8,9 +8,13 @@ import { createHostFaults, type HostAgent, type HostFaults } from "./host-chaos-
 import {
   type ArrivedMail,
   type ForwardedPrompt,
+  type ListedAgent,
   mailProblems,
   type PromptRow,
   promptProblems,
+  type RecoveryLook,
+  recoveredSince,
+  recoveryProblems,
   type SentMail,
 } from "./host-chaos-findings.ts";
 import { type FleetHost, type HostFleet, operatorHost, someAtOnce, startHostFleet } from "./host-fleet.ts";
@@ -32,6 +36,10 @@ const shownAwayMs = 6000;
 /** The list asks no host: none delays it. */
 const patienceMs = 5000;
 const lostTimeWeight = 3;
+/** After the last fault, until every agent is listed as alive again. */
+const recoveryMs = 30_000;
+/** A list that says so must go on saying so: for longer than a few heartbeats. */
+const steadyMs = 5000;
 /** After the last fault; generous, because what waits is done one after the other. */
 const settleMs = 240_000;
 
@@ -50,7 +58,15 @@ interface Run {
   isOn: () => boolean;
   prompts: Prompt[];
   mail: SentMail[];
-  counts: { prompts: number; refused: number; unknown: number; repeated: number; lists: number };
+  counts: {
+    prompts: number;
+    refused: number;
+    unknown: number;
+    repeated: number;
+    lists: number;
+    recoveries: number;
+    recovery_max_ms: number;
+  };
   problem(text: string): void;
 }
 
@@ -88,15 +104,18 @@ export async function runHostChaos(options: {
     // The load has dice of its own: its number of throws depends on the machine, and that of the faults must not.
     random: randomFrom(options.seed + 1),
     isOn: () => performance.now() < endMs,
-    counts: { prompts: 0, refused: 0, unknown: 0, repeated: 0, lists: 0 },
+    counts: {
+      ...{ prompts: 0, refused: 0, unknown: 0, repeated: 0, lists: 0 },
+      ...{ recoveries: 0, recovery_max_ms: 0 },
+    },
   };
   await Promise.all([
-    faults.run(run.isOn),
+    faults.run(run.isOn, () => checkRecovery(run)),
     watchList(run),
     ...Array.from({ length: prompters }, (_, number) => submitPrompts(run, number)),
     ...agents.filter((_, at) => at % agentNames.length === 0).map((agent) => writeMail(run, agent)),
   ]);
-  await untilAllAlive(fleet, agents).catch((error) => problem(String(error)));
+  await checkRecovery(run);
   const arrived = await settled(run);
   for (const found of mailProblems(run.mail, arrived)) problem(found);
   for (const prompt of run.prompts) promptProblems(await factsOf(run, prompt)).forEach(problem);
@@ -137,6 +156,46 @@ async function untilAllAlive(fleet: HostFleet, agents: readonly HostAgent[]): Pr
       });
     },
     120_000,
+  );
+}
+
+/** While no fault is present: each agent is soon listed as alive, and answers. */
+async function checkRecovery(run: Run): Promise<void> {
+  const { agents, lostTime, counts } = run;
+  const addresses = agents.map(({ address }) => address);
+  const beganMs = performance.now();
+  const looks: RecoveryLook[] = [];
+  const limitMs = () => recoveryMs + lostTimeWeight * lostTime.since(beganMs);
+  for (;;) {
+    const atMs = performance.now() - beganMs;
+    looks.push({ atMs, agents: await listedAgents(run).catch(() => null) });
+    const since = recoveredSince(addresses, looks);
+    if (since !== null && atMs - since >= steadyMs) break;
+    if (atMs > limitMs() + steadyMs) break;
+    await Bun.sleep(500);
+  }
+  recoveryProblems(addresses, looks, limitMs()).forEach(run.problem);
+  counts.recoveries += 1;
+  counts.recovery_max_ms = Math.max(counts.recovery_max_ms, recoveredSince(addresses, looks) ?? 0);
+}
+
+async function listedAgents({ fleet }: Run): Promise<ListedAgent[]> {
+  const { body } = await fleet.server.ask("/svc/agents");
+  return Promise.all(
+    (body["agents"] as Record<string, unknown>[]).map(async (agent) => {
+      const address = String(agent["agent_name"]);
+      const signal = AbortSignal.timeout(patienceMs);
+      const reply = await fleet.server
+        .request(`/svc/agents/${address}/gateway`, { signal })
+        .catch(() => null);
+      return {
+        address,
+        liveness: String(agent["liveness"]),
+        hasGateway: agent["has_gateway"] === true,
+        hostIsAway: agent["host_away_since_utc"] !== undefined,
+        answers: reply?.status === 200,
+      };
+    }),
   );
 }
 

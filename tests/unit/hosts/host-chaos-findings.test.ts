@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { injectFaults } from "../../support/host-chaos-faults.ts";
 import {
   type ForwardedPrompt,
+  type ListedAgent,
   mailProblems,
   promptProblems,
+  recoveryProblems,
   type SentMail,
 } from "../../support/host-chaos-findings.ts";
 
@@ -111,4 +115,94 @@ describe("judges the mail", () => {
     const messages = arrived.map((subject) => ({ ...way, subject }));
     expect(mailProblems(sent, messages)).toEqual(want);
   });
+});
+
+describe("judges a pause of the faults", () => {
+  const alive = { liveness: "alive", hasGateway: true, hostIsAway: false, answers: true };
+  const b: ListedAgent = { ...alive, address: "b@two" };
+  const listed = (change: Partial<ListedAgent> = {}) => [{ ...alive, address: "a@one", ...change }, b];
+  test.each<{ id: string; looks: [number, ListedAgent[] | null][]; want: string[] }>([
+    { id: "well from the first look on", looks: [[0, listed()]], want: [] },
+    {
+      id: "well in time",
+      looks: [
+        [0, null],
+        [500, listed({ liveness: "unknown", hostIsAway: true })],
+        [30_000, listed()],
+        [35_000, listed()],
+      ],
+      want: [],
+    },
+    {
+      id: "well too late",
+      looks: [
+        [29_900, listed({ liveness: "unknown" })],
+        [30_400, listed()],
+      ],
+      want: ["a@one was listed as unknown 29900 ms after the last fault"],
+    },
+    {
+      id: "well at first only",
+      looks: [
+        [0, listed()],
+        [31_000, listed({ hostIsAway: true })],
+      ],
+      want: ["a@one was listed as of a host that is away 31000 ms after the last fault"],
+    },
+    { id: "lost", looks: [[31_000, [b]]], want: ["a@one was not listed 31000 ms after the last fault"] },
+    {
+      id: "doubled",
+      looks: [[31_000, [...listed(), b]]],
+      want: ["b@two was listed 2 times 31000 ms after the last fault"],
+    },
+    {
+      id: "invented",
+      looks: [[31_000, [...listed(), { ...b, address: "c@two" }]]],
+      want: ["c@two was listed and does not exist 31000 ms after the last fault"],
+    },
+    {
+      id: "without its gateway",
+      looks: [[31_000, listed({ hasGateway: false })]],
+      want: ["a@one was listed without a gateway 31000 ms after the last fault"],
+    },
+    {
+      id: "listed as alive without an answer",
+      looks: [[31_000, listed({ answers: false })]],
+      want: ["a@one was listed as alive and did not answer 31000 ms after the last fault"],
+    },
+    { id: "no list", looks: [[31_000, null]], want: ["the list did not come 31000 ms after the last fault"] },
+    { id: "no look", looks: [], want: ["nobody looked at the list"] },
+  ])("$id", ({ looks, want }) => {
+    const seen = looks.map(([atMs, agents]) => ({ atMs, agents }));
+    expect(recoveryProblems(["a@one", "b@two"], seen, 30_000)).toEqual(want);
+  });
+});
+
+test("no fault is present while the recovery is checked, and further ones follow", async () => {
+  let present = 0;
+  let injected = 0;
+  const checks: { present: number; injected: number }[] = [];
+  await injectFaults({
+    next: () => ({
+      target: String(injected % 3),
+      async inject() {
+        injected += 1;
+        present += 1;
+        await pause(5);
+        present -= 1;
+      },
+    }),
+    random: () => 0,
+    isOn: () => checks.length < 3,
+    async checkRecovery() {
+      checks.push({ present, injected });
+    },
+    recoveryEveryMs: 10,
+    onProblem: (problem) => {
+      throw new Error(problem);
+    },
+  });
+  expect([present, ...checks.map((check) => check.present)]).toEqual([0, 0, 0, 0]);
+  const counts = checks.map((check) => check.injected);
+  expect(counts).toEqual([...new Set(counts)].sort((left, right) => left - right));
 });

@@ -20,6 +20,9 @@ const refusals = { 422: RefusedOrInvalid, 502: ErrorBody, 503: ErrorBody } as co
 /** As above, of routes that name a message. */
 const refusalsOfRef = { ...refusals, 404: ErrorBody } as const;
 
+/** A message to another host is refused while too many wait. */
+const refusedWhileFull = { 409: ErrorBody } as const;
+
 /** The mail of the agent beside this gateway; on a loopback listener only (contract 4.1, mail rows and rules). */
 export const mailEndpoints = {
   mailStatus: endpoint({
@@ -68,7 +71,7 @@ export const mailEndpoints = {
     body: MailSendRequest,
     status: 200,
     response: MailResult,
-    errors: refusals,
+    errors: { ...refusals, ...refusedWhileFull },
   }),
   mailPost: endpoint({
     method: "POST",
@@ -89,7 +92,7 @@ export const mailEndpoints = {
     body: MailReplyRequest,
     status: 200,
     response: MailResult,
-    errors: refusalsOfRef,
+    errors: { ...refusalsOfRef, ...refusedWhileFull },
   }),
   mailMark: endpoint({
     method: "POST",

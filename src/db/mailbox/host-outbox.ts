@@ -19,8 +19,8 @@ export interface HostOutbox {
   joinAs(host: string): void;
   /** In order, from the one after `seq`. */
   waiting(options: { after: number; limit: number }): OutboxEntry[];
-  /** How many wait, and since when the oldest does. */
-  size(): { count: number; oldestUtc: string | null };
+  /** How many wait, for this host or for all, and since when the oldest does. */
+  size(host?: string): { count: number; oldestUtc: string | null };
   entry(messageId: string, host: string): OutboxEntry | null;
   /** An entry of a lost index. */
   restore(entry: Omit<OutboxEntry, "seq">): void;
@@ -51,10 +51,11 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
         .orderBy(asc(hostOutbox.seq))
         .limit(limit)
         .all(),
-    size: () =>
+    size: (host) =>
       db()
         .select({ count: count(), oldestUtc: min(hostOutbox.acceptedAtUtc) })
         .from(hostOutbox)
+        .where(host === undefined ? undefined : eq(hostOutbox.host, host))
         .get() ?? { count: 0, oldestUtc: null },
     entry: (messageId, host) =>
       db()

@@ -191,6 +191,43 @@ describe("mail to another host", () => {
     expect([await inbox(ann), carrier.counts().given_up]).toEqual([[], 0]);
   });
 
+  test("is refused while too many messages wait for its host, or for all of them", async () => {
+    await joined();
+    await carrier.stop();
+    const outbox = openHostOutbox(fixture.root.catalog);
+    const fill = (host: string, rows: number) =>
+      fixture.root.catalog.store.write("sql:test", (db) => {
+        db.run(sql`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
+          INSERT INTO host_outbox (message_id, host, accepted_at_utc)
+          SELECT 'msg-' || i, ${host}, '2026-11-25T10:00:00.000Z' FROM n`);
+      });
+    const refusalOf = async (to: string) => {
+      const error = await ann.send(draft(to, "Beyond")).catch((reason: unknown) => reason);
+      return error instanceof ServiceError ? [error.reason, error.message] : null;
+    };
+    fill("build-2", 1999);
+    await ann.send(draft("bob@build-2", "Last"));
+    expect(await refusalOf("bob@build-2")).toEqual([
+      "conflict",
+      expect.stringContaining(
+        '2000 messages wait for the host "build-2", the oldest since 2026-11-25T10:00:00',
+      ),
+    ]);
+    expect(await refusalOf("cleo@build-3")).toBeNull();
+    for (const host of ["build-4", "build-5", "build-6"]) fill(host, 2000);
+    fill("build-7", 1999);
+    expect(await refusalOf("cleo@build-3")).toEqual([
+      "conflict",
+      expect.stringContaining("10000 messages wait for other hosts"),
+    ]);
+    // Nothing of what was refused is left, mail of this host goes on, and to others once one has arrived.
+    const list = await ann.list({ ...query, box: "sent" });
+    expect(list.messages.map(({ subject }) => subject)).toEqual(["Beyond", "Last", "probe"]);
+    expect(await refusalOf("ann@svc.localhost")).toBeNull();
+    outbox.remove({ messageId: "msg-1", host: "build-7" });
+    expect(await refusalOf("cleo@build-3")).toBeNull();
+  });
+
   test("is counted while it waits, and when it is given up", async () => {
     await joined();
     await ann.send(draft("bob@build-2", "Counted"));

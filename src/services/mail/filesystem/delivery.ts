@@ -1,5 +1,6 @@
 import { basename, dirname, isAbsolute } from "node:path";
 import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
 import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
@@ -18,6 +19,7 @@ import {
 import type { ReplyDraft } from "../mailbox.ts";
 import { archive, inbox, sent, storedTime } from "../view-state.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
+import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } from "./remote-party.ts";
 import {
   attachmentPath,
   attachmentPlace,
@@ -29,14 +31,6 @@ import {
   rootPaths,
 } from "./root-paths.ts";
 import { type Link, linkAt, placeLink } from "./seeding.ts";
-
-/** A mailbox on another host, `name@host`. Whether there is one is known there. */
-export interface RemoteParty {
-  host: string;
-  address: string;
-}
-
-export type Party = RegistrationRow | RemoteParty;
 
 /** What a message says besides what `deliver` adds. */
 interface OutgoingMessage extends ReplyDraft {
@@ -55,7 +49,8 @@ export interface Delivery {
    * Delivers to all or to none; delivered means durable, once and for all. The commit of the index decides: what a
    * crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up with. Throws
    * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then. What goes
-   * to other hosts waits in the outbox from the same commit on; `unsupported` for what does not travel.
+   * to other hosts waits in the outbox from the same commit on; `unsupported` for what does not travel,
+   * `conflict` when too much waits there.
    */
   deliver(outgoing: OutgoingMessage): StoredMessage;
   /**
@@ -152,6 +147,7 @@ export function createDelivery(
           );
         }
       }
+      refuseFullOutbox(openHostOutbox(catalog), rows.outgoing ?? []);
       // Maintenance, which takes the same lock, may remove files that no row names.
       if (!files.exists(place)) {
         throw new ServiceError(
@@ -265,19 +261,6 @@ function toEnvelope(
     notify_block: outgoing.notifyBlock,
     notify_auth: outgoing.notifyAuth,
   };
-}
-
-const isRemote = (party: Party): party is RemoteParty => "host" in party;
-const localOf = (parties: readonly Party[]) =>
-  parties.filter((one): one is RegistrationRow => !isRemote(one));
-
-/** Throws `unsupported` for what another host cannot be given. */
-function refuseUntransported({ to, cc, attachments, notifyAuth }: OutgoingMessage): void {
-  if (![...to, ...cc].some(isRemote)) return;
-  const what = attachments.length > 0 ? "attachments stay" : notifyAuth ? "notify_auth stays" : null;
-  if (what !== null) {
-    throw new ServiceError("unsupported", `${what} on this host: write to mailboxes of other hosts without`);
-  }
 }
 
 function toPrincipal(row: Party): MailPrincipal {

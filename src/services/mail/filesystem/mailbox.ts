@@ -23,10 +23,11 @@ import {
   type ViewState,
 } from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
-import { type Delivery, type Party, watchDoorbell } from "./delivery.ts";
+import { type Delivery, watchDoorbell } from "./delivery.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
+import type { Party } from "./remote-party.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import { mailboxFolder, messageFile, readMessageFile } from "./root-paths.ts";
 import { placeLinks } from "./seeding.ts";

@@ -1,28 +1,22 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import manifest from "../../package.json" with { type: "json" };
-import { parseJson, renderJson } from "../protocol/json.ts";
+import { parseJson } from "../protocol/json.ts";
 import { remoteAgents } from "../routes/coordinator/remote-agents.ts";
 import type { Directory } from "../services/fleet/directory.ts";
 import { createLocalDirectory, createLocalLink } from "../services/hosts/host-link.ts";
-import {
-  createMailCarrier,
-  type JoinedRoots,
-  type MailCarrier,
-  type MailWay,
-} from "../services/hosts/mail-carrier.ts";
+import { type JoinedRoots, openJoinedRoots } from "../services/hosts/joined-roots.ts";
+import { createMailCarrier, type MailCarrier, type MailWay } from "../services/hosts/mail-carrier.ts";
 import { createMergedFleet, type RemoteHosts, splitRef } from "../services/hosts/merged-fleet.ts";
 import type { BusAddress, HostRole } from "../services/hosts/nats-bus.ts";
 import type { SshAccess, SshTarget } from "../services/hosts/ssh-hosts.ts";
-import { rootPaths } from "../services/mail/filesystem/root-paths.ts";
 import { stateRootOf } from "../services/sessions/roots.ts";
 import { childPath } from "../system/contained-path.ts";
 import { ServiceError } from "../system/errors.ts";
-import type { Files } from "../system/files.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./coordinator.ts";
-import { knownMailboxRoots, openTrustedRoot } from "./mailbox-openers.ts";
+import { openTrustedRoot, registeredMailboxes, usedMailboxRoots } from "./mailbox-openers.ts";
 
 /** Loaded only when a coordination server has to do with other hosts. */
 
@@ -107,7 +101,9 @@ export async function openJoin(deps: {
       directory: localDirectory(coordinator, host),
       link: createLocalLink((request) => coordinator.app.fetch(request)),
       carrierOf: (way) =>
-        hostMailCarrier(context, { host, way, log, joined: joinedRoots(files, join(folder, "roots.json")) }),
+        hostMailCarrier(context, {
+          ...{ host, way, log, joined: openJoinedRoots(files, join(folder, "roots.json")) },
+        }),
     });
   } catch (error) {
     await coordinator.stop();
@@ -156,34 +152,13 @@ function hostMailCarrier(
   wish: { host: string; way: MailWay; joined: JoinedRoots; log: (line: string) => void },
 ): MailCarrier {
   const { log } = wish;
-  const { files, clock, registry } = context;
-  const realOf = (path: string) => files.realPath(path) ?? path;
-  const mailboxes = () =>
-    registry.list().records.flatMap(({ agent_name: agentName, mailbox }) => {
-      const { filesystem_root: root, address } = mailbox ?? {};
-      return root === undefined || address === undefined ? [] : [{ agentName, root: realOf(root), address }];
-    });
+  const { files, clock } = context;
   return createMailCarrier({
-    ...{ clock, files, mailboxes, ...wish },
-    roots: () =>
-      [
-        ...new Set([...mailboxes().map(({ root }) => root), ...knownMailboxRoots(context).map(realOf)]),
-      ].filter((root) => files.exists(rootPaths(root).index)),
+    ...{ clock, files, ...wish },
+    mailboxes: () => registeredMailboxes(context),
+    roots: () => usedMailboxRoots(context),
     openRoot: (root) => openTrustedRoot({ ...context, onFault: log, onMended: log }, root),
   });
-}
-
-const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
-
-function joinedRoots(files: Files, path: string): JoinedRoots {
-  const roots = new Set(parseJson(RootsFile, files.readOwn(path))?.roots);
-  return {
-    has: (root) => roots.has(root),
-    add(root) {
-      roots.add(root);
-      files.write("file:host-roots", path, renderJson({ roots: [...roots] }));
-    },
-  };
 }
 
 /** Never started: it has no address, no folder and no token; this process alone calls its app. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { createPeopleMail, type PeopleMail } from "../services/attention/people-mail.ts";
 import type { MailboxOpeners } from "../services/mail/binding.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
+import { rootPaths } from "../services/mail/filesystem/root-paths.ts";
 import { createFilesystemOpener, createJmapOpener } from "../services/mail/openers.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 import type { CliContext } from "./cli-context.ts";
@@ -35,6 +36,25 @@ export function knownMailboxRoots({ overlays, roots }: Pick<CliContext, "overlay
     ...adopted.map(({ path }) => join(path, "mailbox")),
     ...(roots.mailboxRoot === null ? [] : [roots.mailboxRoot]),
   ];
+}
+
+/** The filesystem mailboxes of agents of this machine. */
+export function registeredMailboxes({ registry, files }: Pick<CliContext, "registry" | "files">) {
+  return registry.list().records.flatMap(({ agent_name: agentName, mailbox }) => {
+    const { filesystem_root: root, address } = mailbox ?? {};
+    if (root === undefined || address === undefined) return [];
+    return [{ agentName, root: files.realPath(root) ?? root, address }];
+  });
+}
+
+/** Folders of mailboxes that agents of this machine or its adopted projects have, each once. */
+export function usedMailboxRoots(
+  context: Pick<CliContext, "registry" | "files" | "overlays" | "roots">,
+): string[] {
+  const { files } = context;
+  const known = knownMailboxRoots(context).map((path) => files.realPath(path) ?? path);
+  const all = new Set([...registeredMailboxes(context).map(({ root }) => root), ...known]);
+  return [...all].filter((root) => files.exists(rootPaths(root).index));
 }
 
 /** The mail of people on this machine. `onError` gets what cannot be read. */

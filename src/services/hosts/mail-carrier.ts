@@ -14,6 +14,7 @@ import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message
 import type { MailRoot } from "../mail/filesystem/root.ts";
 import { readMessageFile } from "../mail/filesystem/root-paths.ts";
 import { fromHostMail, idBesideForeign, toHostMail } from "./host-mail.ts";
+import type { JoinedRoots } from "./joined-roots.ts";
 
 /** How messages reach another host: kept on the way until that host has dealt with them, in the order of one sender. */
 export interface MailWay {
@@ -29,13 +30,6 @@ export interface HostMailbox {
   agentName: string;
   root: string;
   address: string;
-}
-
-/** The mailbox roots that this host has joined, kept outside of them. */
-export interface JoinedRoots {
-  has(root: string): boolean;
-  /** On disk when it returns. */
-  add(root: string): void;
 }
 
 export interface MailCarrier {

@@ -1,0 +1,36 @@
+import { Type } from "@sinclair/typebox";
+import { parseJson, renderJson } from "../../protocol/json.ts";
+import type { Files } from "../../system/files.ts";
+
+/** The mailbox roots that this host has joined, kept outside of them. */
+export interface JoinedRoots {
+  has(root: string): boolean;
+  /** On disk when it returns. */
+  add(root: string): void;
+}
+
+const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
+
+/**
+ * Roots in the file at `path`. One whose folder is gone is forgotten: a later folder at that place may come with a cloned
+ * repository, and mail that waits in it is not ours.
+ */
+export function openJoinedRoots(
+  files: Pick<Files, "readOwn" | "exists" | "write">,
+  path: string,
+): JoinedRoots {
+  const known = parseJson(RootsFile, files.readOwn(path))?.roots ?? [];
+  let roots = new Set(known);
+
+  /** Those of `wanted` that are there. */
+  function keep(wanted: readonly string[]): void {
+    roots = new Set(wanted.filter((root) => files.exists(root)));
+    files.write("file:host-roots", path, renderJson({ roots: [...roots] }));
+  }
+
+  if (known.some((root) => !files.exists(root))) keep(known);
+  return {
+    has: (root) => roots.has(root),
+    add: (root) => keep([...roots, root]),
+  };
+}

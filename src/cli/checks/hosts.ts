@@ -1,14 +1,22 @@
+import { salvageRows } from "../../db/mailbox/inspect.ts";
 import { type CarrierState, HostList, type HostState } from "../../protocol/host-states.ts";
+import { hostNamePattern } from "../../protocol/wire.ts";
+import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
+import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { askCoordinator } from "../ask-coordinator.ts";
 import type { CliContext } from "../cli-context.ts";
 import type { CliIo } from "../command.ts";
+import { usedMailboxRoots } from "../mailbox-openers.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 /** Above this, times of two hosts cannot be read side by side. */
 const maxClockMs = 2000;
 /** A person notices it in a live terminal. */
 const slowMs = 500;
+/** Mail that waits for less may wait for a host that starts again. */
+const hourMs = 3_600_000;
+const hostName = new RegExp(hostNamePattern);
 
 /** The way to each other host of the fleet; nothing where no server runs that reaches one. */
 export async function checkHosts(context: CliContext, io: Pick<CliIo, "env">): Promise<Check[]> {
@@ -21,6 +29,28 @@ export async function checkHosts(context: CliContext, io: Pick<CliIo, "env">): P
   }
 }
 
+/** Mail to other hosts that waits here for long. Of an index that is damaged, which is found elsewhere, what can be read. */
+export function checkOutboxes(
+  context: Pick<CliContext, "registry" | "files" | "overlays" | "roots" | "clock">,
+): Check[] {
+  const nowMs = context.clock.nowMs();
+  const roots = usedMailboxRoots(context).filter((root) => context.files.exposure(root) === null);
+  return roots.flatMap((root) => {
+    const waiting: { host: string; sinceMs: number }[] = [];
+    salvageRows(rootPaths(root).index, "host_outbox", ({ host, accepted_at_utc: at }) => {
+      const sinceMs = parseTimestamp(String(at));
+      if (typeof host === "string" && hostName.test(host) && sinceMs !== null)
+        waiting.push({ host, sinceMs });
+    });
+    const [oldest] = waiting.sort((left, right) => left.sinceMs - right.sinceMs);
+    if (!oldest || nowMs - oldest.sinceMs < hourMs) return [];
+    const detail = `${root}: ${waiting.length} messages wait, one for ${oldest.host} since ${toTimestamp(oldest.sinceMs)}`;
+    return [
+      warning("mail to other hosts", detail, `see that svc-coord join runs here and on ${oldest.host}`),
+    ];
+  });
+}
+
 /** Pure. */
 export function judgeHosts({ carriers, hosts, version, local_host: own }: HostList): Check[] {
   if (own === null) return [];
@@ -30,7 +60,7 @@ export function judgeHosts({ carriers, hosts, version, local_host: own }: HostLi
     // With the server gone nothing else can be said of what it carries.
     ...hosts
       .filter(({ via }) => via !== "nats" || lost.length === 0)
-      .map((host) => judgeHost(host, version, carriers)),
+      .flatMap((host) => [judgeHost(host, version, carriers), ...judgeMail(host)]),
   ];
   return found.length > 0 ? found : [ok("hosts", "no other host was seen")];
 }
@@ -74,6 +104,16 @@ function judgeHost(one: HostState, version: string, carriers: readonly CarrierSt
   }
   if (latency > slowMs) return warning(name, facts, `look at the network between here and ${one.host}`);
   return ok(name, facts);
+}
+
+/** What a host that is away last said of its mail is old. */
+function judgeMail({ host, state, mail }: HostState): Check[] {
+  const ageMs = mail?.oldest_age_ms ?? 0;
+  if (state === "away" || mail === undefined || ageMs < hourMs) return [];
+  const detail = `${mail.waiting} messages to other hosts wait there, one for ${Math.floor(ageMs / hourMs)} h`;
+  return [
+    warning(`mail of host ${host}`, detail, `on ${host}: svc-mgr doctor names the host that they wait for`),
+  ];
 }
 
 function remedyOfAway({ host, via }: HostState, carriers: readonly CarrierState[]): string {

@@ -9,7 +9,7 @@ import { messageOf } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, checkTool, marks, ok, warning } from "../checks/check.ts";
-import { checkHosts } from "../checks/hosts.ts";
+import { checkHosts, checkOutboxes } from "../checks/hosts.ts";
 import {
   checkCoordinatorPort,
   checkCoordinators,
@@ -53,6 +53,7 @@ export default command({
       await checkCoordinatorPort(context, defaultCoordinatorPort),
       ...(await checkCoordinators(context)),
       ...(await checkHosts(context, io)),
+      ...checkOutboxes(context),
       ...checkDeliveries(context, io),
       ...(await Promise.all(tools)),
     ];

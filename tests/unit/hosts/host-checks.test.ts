@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { judgeHosts } from "../../../src/cli/checks/hosts.ts";
+import { checkOutboxes, judgeHosts } from "../../../src/cli/checks/hosts.ts";
+import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import type { CarrierState, HostList, HostState } from "../../../src/protocol/host-states.ts";
 import { createPublishedHosts } from "../../../src/services/hosts/host-directory.ts";
 import { timestampNow } from "../../../src/system/clock.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
+import { createMailRootFixture } from "../../support/mail-root.ts";
 
 const bus: CarrierState = {
   ...{ via: "nats", host: null, address: "tls://10.0.0.5:4222", connected: true, server_version: "2.15.1" },
@@ -71,6 +73,19 @@ describe("what doctor says of a host", () => {
       ...{ detail: "900 ms round trip", remedy: "look at the network" },
     },
     {
+      id: "mail waits",
+      given: list({
+        hosts: [
+          {
+            ...live,
+            mail: { waiting: 3, oldest_age_ms: 3 * 3_600_000, delivered: 0, refused: 0, given_up: 0 },
+          },
+        ],
+      }),
+      ...{ name: "mail of host build-1", detail: "3 messages to other hosts wait there, one for 3 h" },
+      remedy: "on build-1: svc-mgr doctor",
+    },
+    {
       ...{ id: "no server", given: list({ carriers: [{ ...bus, connected: false }] }), name: "NATS server" },
       ...{ detail: "tls://10.0.0.5:4222 does not answer", remedy: "svc-coord nats" },
     },
@@ -122,4 +137,35 @@ test("a directory counts heartbeats, returns and the difference of clocks", asyn
   expect(state()?.returns).toBe(1);
   directory.record("build-1", record({ epoch: 2, instance: "bb".repeat(8) }), { fresh: true });
   expect(state()?.returns).toBe(2);
+});
+
+test("doctor names mail that waits for another host for an hour, and whom it waits for", async () => {
+  using fixture = createMailRootFixture();
+  const { files } = fixture.deps;
+  const outbox = openHostOutbox(fixture.root.catalog);
+  const clock = createFakeClock();
+  const roots = { mailboxRoot: fixture.path };
+  const context = {
+    files,
+    clock,
+    roots,
+    registry: { list: () => ({ records: [] }) },
+    overlays: { list: () => [] },
+  };
+  const check = () => checkOutboxes(context as never);
+  expect(check()).toEqual([]);
+  const acceptedAtUtc = timestampNow(clock);
+  outbox.restore({ messageId: "msg-1", host: "build-2", acceptedAtUtc });
+  outbox.restore({ messageId: "msg-2", host: "no host\u001b", acceptedAtUtc: "2000-01-01T00:00:00Z" });
+  await clock.advance(3_599_999);
+  expect(check()).toEqual([]);
+  await clock.advance(1);
+  outbox.restore({ messageId: "msg-3", host: "build-3", acceptedAtUtc: timestampNow(clock) });
+  expect(check()).toEqual([
+    {
+      ...{ name: "mail to other hosts", verdict: "warning" },
+      detail: `${fixture.path}: 2 messages wait, one for build-2 since ${acceptedAtUtc}`,
+      remedy: "see that svc-coord join runs here and on build-2",
+    },
+  ]);
 });

@@ -4,7 +4,6 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { chromiumPath, installChromium } from "../support/chromium.ts";
-import { until } from "../support/until.ts";
 import { type Bench, durationRows, percentile, type Row, wallMs } from "./bench.ts";
 import { effort } from "./effort.ts";
 import {
@@ -24,6 +23,9 @@ const settleMs = effort(20_000, 1_000);
 const watchMs = effort(30_000, 2_000);
 /** Its turn before a question is work of the agent, not of ours. */
 const fast = ["--speed", "100"];
+const frameMs = 1000 / 60;
+/** Its multiples spread evenly over a frame. */
+const goldenRatio = 0.618;
 const viewport = { width: 1440, height: 900 };
 
 /** Chromium in front of the coordination server with agents that have a gateway each (`--quick`: few). */
@@ -174,7 +176,10 @@ async function measureQuestions(
   ];
 }
 
-/** A key pressed in the live terminal until the page shows what the agent painted for it. */
+/**
+ * A key pressed in the live terminal until the page shows what the agent painted for it. A person presses at any moment of
+ * a frame: each key waits another part of one, or all would come right after the frame that showed the key before.
+ */
 async function measureKeys(browser: Browser, server: Coordinator): Promise<Row[]> {
   const list = (await server.ask("/svc/agents")) as { agents: { agent_id: string }[] };
   await using page = await openPage(browser, `${server.baseUrl}/#/agents/${list.agents[0]?.agent_id}`);
@@ -183,7 +188,8 @@ async function measureKeys(browser: Browser, server: Coordinator): Promise<Row[]
   await whenShown(page, ".lease", "You type.");
   await page.evaluate(() => {
     const times: number[] = [];
-    (window as unknown as { echoes: number[] }).echoes = times;
+    const shared = window as unknown as { echoes: number[]; onEcho: () => void };
+    Object.assign(shared, { echoes: times, onEcho: () => {} });
     let pressedAt: number | null = null;
     let before = "";
     const rows = document.querySelector(".xterm-rows");
@@ -200,12 +206,21 @@ async function measureKeys(browser: Browser, server: Coordinator): Promise<Row[]
       if (pressedAt === null || text() === before) return;
       times.push(performance.now() - pressedAt);
       pressedAt = null;
+      shared.onEcho();
     }).observe(rows as Node, { childList: true, subtree: true, characterData: true });
   });
-  const echoes = () => page.evaluate(() => (window as unknown as { echoes: number[] }).echoes);
   for (let count = 1; count <= keys; count++) {
+    // Set before the key is pressed: asking again and again would keep the page busy.
+    const echoed = page.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          (window as unknown as { onEcho: () => void }).onEcho = resolve;
+        }),
+    );
+    await Bun.sleep(((count * goldenRatio) % 1) * frameMs);
     await page.keyboard.press(count % 2 === 1 ? "x" : "Backspace");
-    await until("the key is echoed", async () => (await echoes()).length >= count);
+    await echoed;
   }
-  return durationRows("key_echo", await echoes());
+  const echoes = await page.evaluate(() => (window as unknown as { echoes: number[] }).echoes);
+  return durationRows("key_echo", echoes);
 }

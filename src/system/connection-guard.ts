@@ -5,7 +5,9 @@ import { type ConnectionActivity, connectionsAt, endConnection } from "./linux-s
 const reserved = 64;
 /** While more than half of the descriptors are in use; each look wakes the process. */
 const crowdedIntervalMs = 250;
-const quietIntervalMs = 3000;
+/** A small table of descriptors is full after a moment. */
+const quietIntervalMs = { small: 3000, large: 10_000 };
+const smallLimit = 4096;
 /** Beyond it the descriptors are not looked through. */
 const maxLimit = 65_536;
 /** A caller writes its request as soon as it is connected. */
@@ -38,13 +40,14 @@ export function guardConnections(port: number, busy: { has(port: number): boolea
   if (limit > maxLimit || limit < 4 * reserved) return () => {};
   // The lowest free number is given first: numbers above the half are in use when more than half are.
   const isUsed = (from: number, count: number) => connectionsAt(port, from, from + count).length > 0;
-  let timer = setTimeout(look, quietIntervalMs).unref();
+  const quietMs = limit <= smallLimit ? quietIntervalMs.small : quietIntervalMs.large;
+  let timer = setTimeout(look, quietMs).unref();
   function look(): void {
     const crowded = isUsed(limit >> 1, 8);
     if (crowded && isUsed(limit - reserved, reserved)) {
       for (const { descriptor } of chooseIdle(connectionsAt(port, 3, limit), busy)) endConnection(descriptor);
     }
-    timer = setTimeout(look, crowded ? crowdedIntervalMs : quietIntervalMs).unref();
+    timer = setTimeout(look, crowded ? crowdedIntervalMs : quietMs).unref();
   }
   return () => clearTimeout(timer);
 }

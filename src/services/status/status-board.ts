@@ -215,7 +215,7 @@ interface StorageWatch extends Lifecycle {
 }
 
 /** For who reads events or state.json only: answers look for themselves. Each look wakes an idle process. */
-const pollIntervalMs = 10_000;
+const pollIntervalMs = { fine: 30_000, faulty: 10_000 };
 const freshMs = 100;
 
 /** `fault`: what keeps the next write from the file, as it would be thrown; null for nothing. */
@@ -249,7 +249,7 @@ export function createStorageWatch(deps: {
         changed = false;
         deps.onChange();
       }
-      return pollIntervalMs;
+      return problem === null ? pollIntervalMs.fine : pollIntervalMs.faulty;
     },
     onError: deps.onError,
   });
@@ -257,6 +257,7 @@ export function createStorageWatch(deps: {
   return {
     problem() {
       if (clock.monotonicMs() - lookedAtMs >= freshMs) look();
+      if (changed) loop.wake();
       return problem;
     },
     start: loop.start,

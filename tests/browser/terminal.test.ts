@@ -41,15 +41,21 @@ test("a person types into the live terminal while the queue waits, and hands it 
   expect([...view.errors, ...other.errors]).toEqual([]);
 }, 120_000);
 
-test("text that no key makes is typed too: of an emoji picker, a dictation, a keyboard on glass", async () => {
+test("text that no key makes is typed too, and a screen reader finds all that was typed in the field", async () => {
   await using view = await at.open(`agents/${edith}/terminal`, "laptop");
   await view.shows("Read only.");
   await view.page.getByRole("button", { name: "Type" }).click();
   await view.shows("You type.");
-  await view.page.keyboard.type("a");
+  const field = view.page.locator(".xterm-helper-textarea");
+  await view.page.keyboard.type("ab");
+  await view.page.keyboard.press("Backspace");
+  await until("the field has what keys typed", async () => (await field.inputValue()) === "a");
+  await view.page.keyboard.type("A");
+  // Of an emoji picker, a dictation, a keyboard on glass.
   await view.page.keyboard.insertText("ü 日本 😀");
   await view.page.keyboard.type("z");
-  await until("the pane has all of it, once", async () => (await screen()).includes("aü 日本 😀z"));
+  await until("the pane has all of it, once", async () => (await screen()).includes("aAü 日本 😀z"));
+  await until("the field has it too", async () => (await field.inputValue()) === "aAü 日本 😀z");
   await view.page.keyboard.press("Control+u");
   await view.page.getByRole("button", { name: "Stop typing" }).click();
   await view.shows("Read only.");

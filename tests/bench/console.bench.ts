@@ -6,16 +6,9 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { chromiumPath, installChromium } from "../support/chromium.ts";
 import { type Bench, durationRows, percentile, type Row, wallMs } from "./bench.ts";
 import { effort } from "./effort.ts";
-import {
-  type BenchFixture,
-  type Coordinator,
-  cpuNanoseconds,
-  createBenchFixture,
-  type ServedGateway,
-} from "./fixture.ts";
+import { type Coordinator, cpuNanoseconds, createBenchFixture, type ServedGateway } from "./fixture.ts";
 
 const agents = effort(100, 4);
-const launchedAtOnce = 4;
 const loads = effort(15, 3);
 const questions = effort(60, 5);
 const keys = effort(200, 20);
@@ -36,7 +29,8 @@ const bench: Bench = {
     if (!existsSync(join(import.meta.dir, "../../dist/svc-coord")))
       throw new Error("build first: bun run build");
     await using fixture = await createBenchFixture();
-    const gateways = await launchMany(fixture);
+    const names = Array.from({ length: agents }, (_, number) => `agent-${String(number).padStart(3, "0")}`);
+    const gateways = await fixture.launchMany(names, fast);
     await using server = await fixture.coordinate();
     const browser = await chromium.launch({
       executablePath: chromiumPath,
@@ -57,21 +51,6 @@ const bench: Bench = {
 };
 
 export default bench;
-
-/** Some at a time: each start is work for the machine that the others would wait for. */
-async function launchMany(fixture: BenchFixture): Promise<ServedGateway[]> {
-  const gateways: ServedGateway[] = [];
-  const numbers = Array.from({ length: agents }, (_, index) => index).values();
-  async function work(): Promise<void> {
-    for (const number of numbers) {
-      const agent = await fixture.launch(`agent-${String(number).padStart(3, "0")}`, fast);
-      gateways[number] = await agent.serve();
-    }
-  }
-  await Promise.all(Array.from({ length: launchedAtOnce }, work));
-  for (const gateway of gateways) await gateway.whenReady();
-  return gateways;
-}
 
 /** A browser that has not been here before. */
 async function openPage(browser: Browser, address: string): Promise<Page & AsyncDisposable> {

@@ -1,14 +1,20 @@
 import { dlopen, ptr } from "bun:ffi";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
+import { renderJson } from "../../src/protocol/json.ts";
 import { runtimeSettings } from "../../src/services/sessions/environment.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
+import { buildRecord } from "../../src/services/sessions/record.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { sampleManifest } from "../support/session-samples.ts";
+import { someAtOnce } from "../support/some-at-once.ts";
 import { createTmux, type TmuxFixture } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
+
+const launchedAtOnce = 4;
 
 const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
 
@@ -28,8 +34,20 @@ export interface BenchFixture extends AsyncDisposable {
   world: CliContext;
   /** `args`: of the scripted agent. */
   launch(name: string, args?: readonly string[]): Promise<BenchAgent>;
+  /** Agents with gateways that serve and are ready, in the order of their names; some are launched at a time. */
+  launchMany(names: readonly string[], args?: readonly string[]): Promise<ServedGateway[]>;
+  /** An agent of which only the registry and its manifest know. */
+  register(name: string): Promise<void>;
   /** A coordination server over all of them. */
   coordinate(): Promise<Coordinator>;
+  /** A process of `svc-coord`, by the words of its command line, that has said that it is ready. */
+  startCoord(words: readonly string[]): Promise<CoordProcess>;
+}
+
+export interface CoordProcess extends AsyncDisposable {
+  pid: number;
+  /** What it said once it was ready. */
+  ready: Record<string, string>;
 }
 
 export interface Coordinator extends AsyncDisposable {
@@ -107,7 +125,7 @@ export async function createBenchFixture(): Promise<BenchFixture> {
     return gateway;
   }
 
-  return {
+  const fixture: BenchFixture = {
     tmux,
     world,
     async launch(name, args = []) {
@@ -132,30 +150,69 @@ export async function createBenchFixture(): Promise<BenchFixture> {
         },
       };
     },
-    coordinate: () => startCoordinator(world.env, folder),
+    async launchMany(names, args) {
+      const gateways: ServedGateway[] = [];
+      await someAtOnce(names.entries(), launchedAtOnce, async ([number, name]) => {
+        gateways[number] = await (await fixture.launch(name, args)).serve();
+      });
+      for (const gateway of gateways) await gateway.whenReady();
+      return gateways;
+    },
+    register: (name) => register(world, folder, tmux.socket, name),
+    async coordinate() {
+      const { pid, ready, ...ending } = await fixture.startCoord(["serve", "--port", "0"]);
+      const baseUrl = ready["api_base_url"] ?? "";
+      return { pid, baseUrl, ask: (path) => ask(`${baseUrl}${path}`), ...ending };
+    },
+    startCoord: (words) => startCoord(world.env, folder, words),
     async [Symbol.asyncDispose]() {
       await Promise.all([...gateways].map((gateway) => gateway.stop()));
       await tmux[Symbol.asyncDispose]();
     },
   };
+  return fixture;
 }
 
-async function startCoordinator(env: CliContext["env"], cwd: string): Promise<Coordinator> {
+async function register(
+  { files, registry, clock }: CliContext,
+  folder: string,
+  socket: string,
+  agentName: string,
+): Promise<void> {
+  const manifest = sampleManifest({
+    ...{ agentName, agentId: `id-${agentName}`, generationId: `generation-${agentName}` },
+    sessionId: `local_interactive-20261121-044700Z-${Bun.hash.crc32(agentName).toString(16).padStart(8, "0")}`,
+    tmux: {
+      sessionName: `SVC-${agentName}`,
+      ...{ windowName: "agent", windowId: "@0", paneId: "%0", socket },
+    },
+  });
+  const sessionRoot = join(folder, "others", agentName);
+  const manifestPath = join(sessionRoot, "manifest.json");
+  files.ensureDirectory("bench", sessionRoot);
+  files.write("bench", manifestPath, renderJson(manifest), { durable: false });
+  await registry.publish(buildRecord({ manifest, manifestPath, sessionRoot, nowMs: clock.nowMs() }));
+}
+
+async function startCoord(
+  env: CliContext["env"],
+  cwd: string,
+  words: readonly string[],
+): Promise<CoordProcess> {
+  mkdirSync(env["HOME"] ?? "", { recursive: true });
   const program = join(repositoryRoot, "dist", "svc-coord");
   const command = existsSync(program)
     ? [program]
     : [process.execPath, join(repositoryRoot, "src/cli/svc-coord.ts")];
-  const child = Bun.spawn([...command, "serve", "--port", "0", "--json"], {
+  const child = Bun.spawn([...command, ...words, "--json"], {
     ...{ env: { ...env }, cwd },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const { value } = await child.stdout.getReader().read();
-  const answer = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
-  const baseUrl = answer["api_base_url"] ?? "";
+  if (value === undefined) throw new Error(`svc-coord ${words[0]} did not start`);
   return {
     pid: child.pid,
-    baseUrl,
-    ask: (path) => ask(`${baseUrl}${path}`),
+    ready: JSON.parse(new TextDecoder().decode(value)) as Record<string, string>,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.exited;
@@ -198,6 +255,18 @@ export function cpuNanoseconds(pid: number): number {
   if (libc.symbols.clock_gettime(clockOfProcess, ptr(time)) !== 0) throw new Error(`no process ${pid}`);
   const [seconds = 0n, nanoseconds = 0n] = time;
   return Number(seconds * 1_000_000_000n + nanoseconds);
+}
+
+/** Of one core, of all these processes together, over `watchMs` after `settleMs` in which nobody asks them anything. */
+export async function idleCpuPercent(
+  pids: readonly number[],
+  { settleMs, watchMs }: { settleMs: number; watchMs: number },
+): Promise<number> {
+  const spentMs = () => pids.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0) / 1e6;
+  await Bun.sleep(settleMs);
+  const [startedMs, before] = [performance.now(), spentMs()];
+  await Bun.sleep(watchMs);
+  return ((spentMs() - before) / (performance.now() - startedMs)) * 100;
 }
 
 /**

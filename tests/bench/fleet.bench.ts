@@ -1,22 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { renderJson } from "../../src/protocol/json.ts";
-import { buildRecord } from "../../src/services/sessions/record.ts";
-import { sampleManifest } from "../support/session-samples.ts";
 import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import {
-  ask,
-  type BenchFixture,
-  cpuNanoseconds,
-  createBenchFixture,
-  memoryMegabytes,
-  type ServedGateway,
-} from "./fixture.ts";
+import { ask, type BenchFixture, createBenchFixture, idleCpuPercent, memoryMegabytes } from "./fixture.ts";
 
 const registered = effort(300, 60);
 const live = effort(40, 4);
-const launchedAtOnce = 4;
 const rounds = effort(400, 60);
 const commandLines = effort(5, 2);
 const settleMs = effort(10_000, 500);
@@ -34,10 +23,9 @@ const bench: Bench = {
   async run() {
     await using fixture = await createBenchFixture();
     const startedMs = performance.now();
-    const gateways = await launchMany(fixture);
-    for (const gateway of gateways) await gateway.whenReady();
+    const gateways = await fixture.launchMany(Array.from({ length: live }, (_, number) => `live-${number}`));
     const launchSeconds = (performance.now() - startedMs) / 1000;
-    await registerOthers(fixture);
+    for (let number = live; number < registered; number++) await fixture.register(`other-${number}`);
     await using server = await fixture.coordinate();
     const listed = (await server.ask("/svc/agents")) as { agents: unknown[] };
     if (listed.agents.length !== registered) throw new Error(`${listed.agents.length} agents are listed`);
@@ -73,49 +61,16 @@ const bench: Bench = {
       { metric: "agents_list_p50_ms", value: percentile(lists, 0.5), unit: "ms" },
       { metric: "pss_mb", value: memory.pss, unit: "MB" },
       { metric: "anonymous_mb", value: memory.anonymous, unit: "MB" },
-      await idleRow(server.pid),
+      {
+        metric: "idle_cpu_percent",
+        value: await idleCpuPercent([server.pid], { settleMs, watchMs }),
+        unit: "%",
+      },
     ] satisfies Row[];
   },
 };
 
 export default bench;
-
-/** Some at a time: each start is work for the machine that the others would wait for. */
-async function launchMany(fixture: BenchFixture): Promise<ServedGateway[]> {
-  const gateways: ServedGateway[] = [];
-  const numbers = Array.from({ length: live }, (_, index) => index).values();
-  async function work(): Promise<void> {
-    for (const number of numbers) gateways[number] = await (await fixture.launch(`live-${number}`)).serve();
-  }
-  await Promise.all(Array.from({ length: launchedAtOnce }, work));
-  return gateways;
-}
-
-/** Agents of which only the registry and their manifests know. */
-async function registerOthers({ world, tmux }: BenchFixture): Promise<void> {
-  for (let number = live; number < registered; number++) {
-    const manifest = sampleManifest({
-      agentName: `other-${number}`,
-      agentId: `id-other-${number}`,
-      sessionId: `local_interactive-20261121-044700Z-${number.toString(16).padStart(8, "0")}`,
-      generationId: `generation-${number}`,
-      tmux: {
-        sessionName: `SVC-other-${number}`,
-        windowName: "agent",
-        windowId: "@0",
-        paneId: "%0",
-        socket: tmux.socket,
-      },
-    });
-    const sessionRoot = join(tmux.folder, "others", String(number));
-    const manifestPath = join(sessionRoot, "manifest.json");
-    world.files.ensureDirectory("bench", sessionRoot);
-    world.files.write("bench", manifestPath, renderJson(manifest), { durable: false });
-    await world.registry.publish(
-      buildRecord({ manifest, manifestPath, sessionRoot, nowMs: world.clock.nowMs() }),
-    );
-  }
-}
 
 /** `svc-mgr agents list` from its start to its end, ms. */
 async function timeCommandLine({ world, tmux }: BenchFixture): Promise<number> {
@@ -131,13 +86,4 @@ async function timeCommandLine({ world, tmux }: BenchFixture): Promise<number> {
   const silent = agents.filter(({ answered }) => !answered).length;
   if (agents.length !== registered || silent > 0) throw new Error(`${agents.length} listed, ${silent} as ?`);
   return performance.now() - startedMs;
-}
-
-/** Of one core, while nobody asks. */
-async function idleRow(pid: number): Promise<Row> {
-  await Bun.sleep(settleMs);
-  const [beforeMs, before] = [performance.now(), cpuNanoseconds(pid)];
-  await Bun.sleep(watchMs);
-  const spentMs = (cpuNanoseconds(pid) - before) / 1e6;
-  return { metric: "idle_cpu_percent", value: (spentMs / (performance.now() - beforeMs)) * 100, unit: "%" };
 }

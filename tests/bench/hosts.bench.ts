@@ -1,14 +1,11 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { renderJson } from "../../src/protocol/json.ts";
-import { buildRecord } from "../../src/services/sessions/record.ts";
 import { type Bus, startBus } from "../support/bus.ts";
 import { openFaultyLine } from "../support/faulty-line.ts";
-import { sampleManifest } from "../support/session-samples.ts";
-import { until } from "../support/until.ts";
+import { someAtOnce } from "../support/some-at-once.ts";
+import { timeUntil, until } from "../support/until.ts";
 import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { type BenchFixture, cpuNanoseconds, createBenchFixture, memoryMegabytes } from "./fixture.ts";
+import { ask, type BenchFixture, createBenchFixture, idleCpuPercent, memoryMegabytes } from "./fixture.ts";
 
 const hostCount = effort(20, 3);
 const registered = effort(50, 20);
@@ -19,9 +16,6 @@ const changes = effort(20, 4);
 const heartbeatMs = 1000;
 const settleMs = effort(5000, 500);
 const watchMs = effort(10_000, 1500);
-
-const repositoryRoot = join(import.meta.dir, "..", "..");
-const program = join(repositoryRoot, "dist", "svc-coord");
 
 /**
  * An operator over many hosts and a real NATS server (`--quick`: fewer), each host a process with a home and agents of
@@ -37,35 +31,24 @@ const bench: Bench = {
     // The first host by a way that can be interrupted.
     const line = stack.use(await openFaultyLine(Number(new URL(bus.url).port)));
     const hosts: BenchHost[] = [];
-    const left = names.entries();
     const startedMs = performance.now();
-    await Promise.all(
-      Array.from({ length: launchedAtOnce }, async () => {
-        for (const [index, name] of left) {
-          const url = index === 0 ? `nats://127.0.0.1:${line.port}` : bus.url;
-          hosts[index] = stack.use(await startHost(name, url, bus));
-        }
-      }),
-    );
+    await someAtOnce(names.entries(), launchedAtOnce, async ([index, name]) => {
+      const url = index === 0 ? `nats://127.0.0.1:${line.port}` : bus.url;
+      hosts[index] = stack.use(await startHost(name, url, bus));
+    });
     const launchSeconds = (performance.now() - startedMs) / 1000;
-    const server = stack.use(
-      await startProgram(operator, [
-        "serve",
-        "--port",
-        "0",
-        "--host-name",
-        "desk",
-        ...credentials(bus, "operator"),
-      ]),
-    );
+    const words = ["serve", "--port", "0", "--host-name", "desk", ...credentials(bus, "operator")];
+    const server = stack.use(await operator.startCoord(words));
     const baseUrl = server.ready["api_base_url"] ?? "";
     const listed = async () => ((await ask(`${baseUrl}/svc/agents`)) as { agents: Agent[] }).agents;
     await until("every agent to be listed", async () => (await listed()).length === hostCount * registered);
-    const idlePercent = await idleCpuPercent(hosts.map(({ pid }) => pid));
+    const idlePercent = await idleCpuPercent(
+      hosts.map(({ pid }) => pid),
+      { settleMs, watchMs },
+    );
     const [first, second] = hosts;
     if (!first || !second) throw new Error("too few hosts were started");
-    const local = stack.use(await startProgram(second.fixture, ["serve", "--port", "0"]));
-    const localUrl = local.ready["api_base_url"] ?? "";
+    const local = stack.use(await second.fixture.coordinate());
 
     let turn = 0;
     const agent = () => `live-${turn % live}`;
@@ -75,7 +58,7 @@ const bench: Bench = {
       [
         { name: "bare", run: () => ask(`${baseUrl}/health`) },
         { name: "list", run: listed },
-        { name: "local", run: () => state(localUrl, agent()) },
+        { name: "local", run: () => state(local.baseUrl, agent()) },
         { name: "remote", run: () => state(baseUrl, `${agent()}@${second.name}`) },
         { name: "any", run: () => state(baseUrl, onAnyHost()) },
       ],
@@ -90,11 +73,13 @@ const bench: Bench = {
       );
       return all.every(({ status }) => status === "fulfilled");
     };
-    const restartMs = await timeUntil(() => bus.restart(), everyHostAnswers);
-    const shownMs = await timeUntil(
-      async () => line.hold(true),
-      async () =>
-        (await listed()).some(({ host, liveness }) => host === first.name && liveness === "unknown"),
+    const killedMs = performance.now();
+    await bus.restart();
+    await until("every host to answer", everyHostAnswers);
+    const restartMs = performance.now() - killedMs;
+    line.hold(true);
+    const shownMs = await timeUntil("the partition to be shown", async () =>
+      (await listed()).some(({ host, liveness }) => host === first.name && liveness === "unknown"),
     );
     line.hold(false);
     return [
@@ -111,7 +96,7 @@ const bench: Bench = {
         unit: "ms",
       },
       ...durationRows("change_visible", visible),
-      { metric: "idle_cpu_percent_each_host", value: idlePercent, unit: "%" },
+      { metric: "idle_cpu_percent_each_host", value: idlePercent / hostCount, unit: "%" },
       { metric: "pss_mb", value: memory.pss, unit: "MB" },
       { metric: "anonymous_mb", value: memory.anonymous, unit: "MB" },
       { metric: "broker_restart_s", value: restartMs / 1000, unit: "s" },
@@ -143,34 +128,15 @@ async function startHost(name: string, url: string, bus: Bus): Promise<BenchHost
     const gateway = await (await fixture.launch(`live-${number}`)).serve();
     await gateway.whenReady();
   }
-  for (let number = live; number < registered; number++) await register(fixture, `other-${number}`);
+  for (let number = live; number < registered; number++) await fixture.register(`other-${number}`);
   const words = ["join", "--host", name, ...credentials({ ...bus, url }, name)];
-  const { pid } = stack.use(await startProgram(fixture, words));
+  const { pid } = stack.use(await fixture.startCoord(words));
   const kept = stack.move();
   return { name, pid, fixture, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 function credentials(bus: Pick<Bus, "url" | "operatorKey" | "keyOf">, name: string): string[] {
   return ["--nats", bus.url, "--creds", name === "operator" ? bus.operatorKey : bus.keyOf(name)];
-}
-
-/** An agent of which only the registry and its manifest know. */
-async function register({ world, tmux }: BenchFixture, agentName: string): Promise<void> {
-  const manifest = sampleManifest({
-    ...{ agentName, agentId: `id-${agentName}`, generationId: `generation-${agentName}` },
-    sessionId: `local_interactive-20261121-044700Z-${Bun.hash.crc32(agentName).toString(16).padStart(8, "0")}`,
-    tmux: {
-      sessionName: `SVC-${agentName}`,
-      ...{ windowName: "agent", windowId: "@0", paneId: "%0", socket: tmux.socket },
-    },
-  });
-  const sessionRoot = join(tmux.folder, "others", agentName);
-  const manifestPath = join(sessionRoot, "manifest.json");
-  world.files.ensureDirectory("bench", sessionRoot);
-  world.files.write("bench", manifestPath, renderJson(manifest), { durable: false });
-  await world.registry.publish(
-    buildRecord({ manifest, manifestPath, sessionRoot, nowMs: world.clock.nowMs() }),
-  );
 }
 
 /** From the record of a new agent on its host to the operator's answer. */
@@ -183,57 +149,12 @@ async function changesVisible(
     const host = hosts[number % hosts.length];
     if (!host) continue;
     const name = `late-${number}`;
-    await register(host.fixture, name);
+    await host.fixture.register(name);
     durations.push(
-      await timeUntil(
-        async () => {},
-        () => look(`${name}@${host.name}`).then(Boolean, () => false),
+      await timeUntil("the agent to be listed", () =>
+        look(`${name}@${host.name}`).then(Boolean, () => false),
       ),
     );
   }
   return durations;
-}
-
-/** Of one core, of each process, while nobody asks. */
-async function idleCpuPercent(pids: readonly number[]): Promise<number> {
-  await Bun.sleep(settleMs);
-  const spent = () => pids.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0) / 1e6;
-  const [startedMs, before] = [performance.now(), spent()];
-  await Bun.sleep(watchMs);
-  return ((spent() - before) / (performance.now() - startedMs) / pids.length) * 100;
-}
-
-async function timeUntil(begin: () => Promise<void>, isSo: () => Promise<boolean>): Promise<number> {
-  const startedMs = performance.now();
-  await begin();
-  await until("the change", isSo);
-  return performance.now() - startedMs;
-}
-
-interface Program extends AsyncDisposable {
-  pid: number;
-  ready: Record<string, string>;
-}
-
-async function startProgram({ world, tmux }: BenchFixture, words: readonly string[]): Promise<Program> {
-  mkdirSync(world.env["HOME"] ?? "", { recursive: true });
-  const child = Bun.spawn([program, ...words, "--json"], {
-    ...{ env: { ...world.env }, cwd: tmux.folder, stdio: ["ignore", "pipe", "inherit"] as const },
-  });
-  const { value } = await child.stdout.getReader().read();
-  if (value === undefined) throw new Error(`svc-coord ${words[0]} did not start`);
-  return {
-    pid: child.pid,
-    ready: JSON.parse(new TextDecoder().decode(value)) as Record<string, string>,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
-async function ask(url: string): Promise<unknown> {
-  const reply = await fetch(url, { proxy: false } as RequestInit);
-  if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
-  return reply.json();
 }

@@ -4,7 +4,6 @@ import { createBenchFixture, type ServedGateway } from "./fixture.ts";
 import { watchIdle } from "./idle-watch.ts";
 
 const sizes = effort([1, 10, 100], [1, 4]);
-const launchedAtOnce = 4;
 
 /**
  * What each agent costs while nothing happens, for 1, 10 and 100 of them (`--quick`: 1 and 4): gateways with their
@@ -17,19 +16,10 @@ const bench: Bench = {
     const gateways: ServedGateway[] = [];
     const rows: Row[] = [];
     for (const size of sizes) {
-      // Some at a time: each start is work for the machine that the others would wait for.
-      const numbers = Array.from({ length: size - gateways.length }, (_, index) => gateways.length + index);
-      const left = numbers.values();
+      const more = Array.from({ length: size - gateways.length }, (_, at) => `idle-${gateways.length + at}`);
       const startedMs = performance.now();
-      await Promise.all(
-        Array.from({ length: launchedAtOnce }, async () => {
-          for (const number of left) {
-            gateways[number] = await (await fixture.launch(`idle-${number}`)).serve();
-          }
-        }),
-      );
-      for (const gateway of gateways) await gateway.whenReady();
-      const launchMs = (performance.now() - startedMs) / numbers.length;
+      gateways.push(...(await fixture.launchMany(more)));
+      const launchMs = (performance.now() - startedMs) / more.length;
       const { cpuPercent, memory } = await watchIdle(fixture, gateways);
       rows.push(
         { metric: `launch_each_${size}_ms`, value: launchMs, unit: "ms" },

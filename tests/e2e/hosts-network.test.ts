@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
-import { type HostFleet, someAtOnce, startHostFleet, timeUntil } from "../support/host-fleet.ts";
+import { type HostFleet, startHostFleet } from "../support/host-fleet.ts";
+import { someAtOnce } from "../support/some-at-once.ts";
+import { timeUntil } from "../support/until.ts";
 
 const hostNames = [1, 2, 3, 4, 5].map((number) => `build-${number}`);
 const agentsOfHost = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `agent-${number}`);

@@ -17,11 +17,12 @@ import {
   recoveryProblems,
   type SentMail,
 } from "./host-chaos-findings.ts";
-import { type FleetHost, type HostFleet, operatorHost, someAtOnce, startHostFleet } from "./host-fleet.ts";
+import { type FleetHost, type HostFleet, operatorHost, startHostFleet } from "./host-fleet.ts";
 import { json } from "./http-surface.ts";
 import { driveLoad, type LoadResponse, randomFrom } from "./load.ts";
 import { type LostTime, measureLostTime } from "./lost-time.ts";
 import { createScratch } from "./scratch.ts";
+import { someAtOnce } from "./some-at-once.ts";
 import { createSteppedClocks } from "./stepped-clock.ts";
 import { until } from "./until.ts";
 

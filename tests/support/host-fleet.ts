@@ -4,7 +4,6 @@ import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { type DelayedLine, openDelayedLine } from "./delayed-line.ts";
 import { createNetworkFixture, type NetworkHost } from "./netns.ts";
-import { until } from "./until.ts";
 
 /** A host of the fleet: a network namespace, with a home and a tmux server of its own. */
 export interface FleetHost {
@@ -115,24 +114,4 @@ export async function startHostFleet(options: {
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-}
-
-/** `work` for each of `items`, some at a time: each start is work for the machine that the others would wait for. */
-export async function someAtOnce<T>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const left = items.values();
-  const worker = async () => {
-    for (const item of left) await work(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-}
-
-/** So many milliseconds until `look` is true. */
-export async function timeUntil(what: string, look: () => Promise<boolean>): Promise<number> {
-  const startMs = performance.now();
-  await until(what, look);
-  return performance.now() - startMs;
 }

@@ -20,3 +20,10 @@ export async function until<T>(
     await pause(10);
   }
 }
+
+/** So many milliseconds until `look` is true. */
+export async function timeUntil(what: string, look: () => Promise<boolean>): Promise<number> {
+  const startMs = performance.now();
+  await until(what, look);
+  return performance.now() - startMs;
+}

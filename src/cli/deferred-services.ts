@@ -14,6 +14,7 @@ import { followScreens } from "../services/console/screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { GatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
+import type { Ledger } from "../services/ledger/ledger.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, observeMail } from "../services/mail/facade.ts";
 import { createContextMaintenance } from "../services/notifier/config.ts";
@@ -55,6 +56,7 @@ export interface GatewayCore {
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
+  ledger: Ledger;
   /** What its app was made with; the whole app is made with the same. */
   app: GatewayAppOptions<CoreServices>;
   /** Mail is served here at all: on loopback only (contract 4.1 mail rule 2). */
@@ -160,7 +162,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript, screen, leases },
+        ...{ notifier, reminders, stream, agui, transcript, screen, leases, ledger: core.ledger },
         terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
         sockets: core.sockets,
         ownAgent() {

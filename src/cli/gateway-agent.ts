@@ -1,6 +1,5 @@
 import type { Manifest } from "../protocol/files.ts";
 import type { TrackingTimings } from "../protocol/terminal.ts";
-import type { TokenSum } from "../protocol/usage.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
@@ -49,8 +48,8 @@ export interface GatewayAgentOptions {
   /** What the turns of a headless agent are started with. */
   env: Environment;
   bridgeCommand: readonly string[];
-  /** `tokens` changed. Absent: they are not counted. */
-  onTokens?: () => void;
+  /** A turn has ended, or may have. Absent: nobody counts. */
+  onTurnEnd?: () => void;
 }
 
 /** The agent of a gateway with everything that watches it. */
@@ -58,8 +57,8 @@ export interface GatewayAgent {
   agent: Agent;
   /** Where the text of its turns is read, the oldest first. */
   turnSources(): readonly TurnSource[];
-  /** Of all its turns so far; null until one was counted. */
-  tokens(): TokenSum | null;
+  /** Where its tokens are counted: the same, or the newest turns of an agent that has many. */
+  countedSources(): readonly TurnSource[];
   /** What is read of its terminal; null for an agent without one. */
   reads: PaneReads | null;
   /** Its terminal, live; null for an agent without one. */
@@ -111,7 +110,6 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
   });
   const transcript = createSessionTranscript({
     ...{ files: system.files, clock, log, manifest, sessionRoot, profile, env: options.env },
-    counting: options.onTokens ? { events, onChange: options.onTokens } : null,
     async capture() {
       const paneId = tracker.paneId();
       return paneId === null ? null : captureWithScrollback(control, paneId, maxCapturedRows);
@@ -141,7 +139,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       manifestWatch,
     ),
     turnSources: transcript.sources,
-    tokens: () => transcript.tokens?.sum() ?? null,
+    countedSources: transcript.sources,
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
     pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
     start() {
@@ -150,13 +148,11 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       manifestWatch.start();
       // After the tracker, which knows by then whose report it is.
       reports.subscribe((report) => transcript.reported(report, tracker.conversation()));
-      followTurns(tracker, transcript);
-      transcript.tokens?.countSoon();
+      followTurns(tracker, transcript, options.onTurnEnd);
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
       await transcript.recorder.stop();
-      await transcript.tokens?.stop();
       await manifestWatch.stop();
       await tracker.stop();
       await control.stop();
@@ -165,7 +161,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
 }
 
 /** A turn runs from the first state that says so to the first that calls the agent ready. */
-function followTurns(tracker: Tracker, { recorder, tokens }: SessionTranscript): void {
+function followTurns(tracker: Tracker, { recorder }: SessionTranscript, onTurnEnd = () => {}): void {
   let runs = false;
   tracker.subscribe(({ turn: { phase } }) => {
     if (phase === "unknown" || runs === (phase === "active")) return;
@@ -173,10 +169,13 @@ function followTurns(tracker: Tracker, { recorder, tokens }: SessionTranscript):
     if (runs) recorder.turnBegan();
     else {
       recorder.turnEnded();
-      tokens?.countSoon();
+      onTurnEnd();
     }
   });
 }
+
+/** Of a headless agent: more that no gateway saw end are not counted. */
+const countedTurns = 200;
 
 function headless(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, log, events } = options;
@@ -213,10 +212,16 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   return {
     agent,
     turnSources: headlessSources(files, sessionRoot),
-    tokens: () => null,
+    countedSources: headlessSources(files, sessionRoot, countedTurns),
     ...{ reads: null, pane: null },
     start() {
-      ends = [control.onEvent(connectivity.wake), watch.watchFolder(sessionRoot, connectivity.wake)];
+      ends = [
+        control.onEvent(connectivity.wake),
+        watch.watchFolder(sessionRoot, connectivity.wake),
+        events.subscribe(({ kind }) => {
+          if (kind === "turn_finished") options.onTurnEnd?.();
+        }),
+      ];
       control.start();
       agent.start();
     },

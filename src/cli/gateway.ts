@@ -20,7 +20,7 @@ import { createReminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
 import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
-import { createLiveFiles, toCurrentInstance } from "../services/sessions/live-files.ts";
+import { createLiveFiles, listenAgain, toCurrentInstance } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { createOwnershipWatch } from "../services/sessions/ownership-watch.ts";
 import type { Registry } from "../services/sessions/registry.ts";
@@ -32,7 +32,7 @@ import { type CompiledProfile, type ProfileSet, profileFor } from "../services/t
 import { endStrayClients } from "../services/terminal/tmux-command.ts";
 import { removeLeftScripts } from "../services/terminal/tmux-launch.ts";
 import { afterThisTurn } from "../system/clock.ts";
-import { messageOf, ServiceError } from "../system/errors.ts";
+import { ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
@@ -41,6 +41,7 @@ import type { System } from "../system/system.ts";
 import type { DeferredServices } from "./deferred-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./gateway-flags.ts";
+import { openLedger } from "./gateway-ledger.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 import { selfCommand } from "./version.ts";
 
@@ -136,9 +137,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
     env: options.env,
     bridgeCommand: [...selfCommand(), "turn-bridge"],
-    onTokens: () => board.refresh(),
+    onTurnEnd: () => ledger.countSoon(),
   });
-  const { agent } = driven;
+  const ledger = openLedger({
+    ...{ system, sessionRoot, manifest, records, database, requests: store, driven },
+    onChange: () => board.refresh(),
+  });
+  const agent = ledger.noting(driven.agent);
 
   // Services: those that compete for the agent join its execution slot
   const slot = createExecutionSlot();
@@ -152,7 +157,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
-    tokens: driven.tokens,
+    tokens: ledger.sum,
   });
   const { admission, block, epoch } = board;
   slot.join("status", { wake: board.refresh });
@@ -259,8 +264,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function createDeferred(): Promise<DeferredServices> {
     const { createDeferredServices } = await import("./deferred-services.ts");
     deferred = createDeferredServices({
-      ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board, reminders },
-      ...{ turnSources: driven.turnSources, reads: driven.reads, pane: driven.pane, sockets, slot },
+      ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board },
+      ...{ reminders, ledger, turnSources: driven.turnSources, sockets, slot },
+      ...{ reads: driven.reads, pane: driven.pane },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),
@@ -275,20 +281,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     });
     await deferred.app.fetch(healthRequest());
     return deferred;
-  }
-
-  /** On any port means on the last one while it is free: followers of this gateway come back there. */
-  function bind(fetch: Fetch): HttpServer {
-    const listener = { fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
-    const at = (port: number) => system.network.listen({ ...listener, port });
-    const last = options.port === 0 ? live.lastPort() : 0;
-    try {
-      return at(last || options.port);
-    } catch (error) {
-      if (last === 0) throw error;
-      log.line("its last port is not free", { port: last, error: messageOf(error) });
-      return at(0);
-    }
   }
 
   /** The app of the core, warm; it becomes the whole app once the deferred services are open. */
@@ -329,11 +321,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function start() {
     await clearUpAfterDeath();
     driven.start();
+    ledger.countSoon();
     const app = await openApp();
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
-    server = bind(app.fetch);
+    const listener = { fetch: app.fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
+    server = listenAgain(system.network, { ...listener, port: options.port }, { last: live.lastPort, log });
     const { host, port } = server;
     reminders.start();
     await publish(server);
@@ -358,6 +352,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     await reminders.stop();
     deferred?.endStreams();
     await server?.stop(stopGraceMs);
+    await ledger.stop();
     await driven.stop();
     // What says otherwise by now is another gateway's.
     if (announced && !place.gone()) await announcement.withdraw();

@@ -5,6 +5,7 @@ import { consoleEndpoints, ownAgentEndpoints, terminalFrames, typingEndpoints } 
 import { coreEndpoints } from "./core-endpoints.ts";
 import { type Endpoint, type ErrorResponses, endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
+import { ledgerEndpoints } from "./ledger.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
 import { notifierEndpoints } from "./notifier.ts";
 import { reminderEndpoints } from "./reminders.ts";
@@ -17,6 +18,7 @@ export const gatewayEndpoints = {
   ...coreEndpoints,
   ...turnEndpoints,
   ...transcriptEndpoints,
+  ...ledgerEndpoints,
   ...notifierEndpoints,
   ...reminderEndpoints,
   ...mailEndpoints,
@@ -138,6 +140,8 @@ export const forwardedEndpoints = {
     gatewayEndpoints.transcriptTurn,
     transcriptTimeoutMs,
   ),
+  agentLedger: forward("/gateway/ledger", gatewayEndpoints.ledger),
+  agentLedgerSummary: forward("/gateway/ledger/summary", gatewayEndpoints.ledgerSummary),
   agentSubmitGatewayRequest: forward("/gateway/requests", gatewayEndpoints.submitRequest),
   agentListGatewayRequests: forward("/gateway/requests", gatewayEndpoints.listRequests),
   agentReadGatewayRequest: forward("/gateway/requests/:request_id", gatewayEndpoints.readRequest),

@@ -6,7 +6,7 @@ import { Nullable, Strict, Timestamp } from "./wire.ts";
 const Count = (description: string) =>
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
-const counts = {
+export const counts = {
   input_tokens: Count("all that the model read, from its cache too"),
   cached_input_tokens: Count("of these, read from the cache"),
   cache_write_tokens: Count("of these, written to the cache"),

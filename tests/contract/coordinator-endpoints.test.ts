@@ -129,6 +129,8 @@ const calls: Record<Name, Call> = {
     body: { lease_id: "0".repeat(32), text: "x" },
   },
   agentTranscript: { url: `${worker}/gateway/transcript?limit=5` },
+  agentLedger: { url: `${worker}/gateway/ledger?limit=5` },
+  agentLedgerSummary: { url: `${worker}/gateway/ledger/summary` },
   agentTranscriptTurn: { url: `${worker}/gateway/transcript/turn-one` },
   agentSubmitGatewayRequest: {
     body: { kind: "submit_prompt", payload: { prompt: "hello", delivery: "immediate" } },

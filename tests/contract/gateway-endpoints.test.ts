@@ -89,6 +89,8 @@ const calls: Record<Name, Call> = {
   readTurn: { url: async () => "/v1/turns/turn-1" },
   turnEvents: { url: async () => "/v1/turns/turn-1/events?after=0" },
   transcript: { url: async () => "/v1/transcript?limit=5&q=Hello%20world&max_bytes=100" },
+  ledger: { url: async () => "/v1/ledger?limit=5&since=2026-01-01T00:00:00Z" },
+  ledgerSummary: { url: async () => "/v1/ledger/summary?until=2026-12-01T00:00:00Z" },
   transcriptTurn: { url: async () => "/v1/transcript/turn-one?offset=2&max_bytes=4" },
   mailStatus: {},
   mailList: { body: { box: "inbox", include_body: true } },

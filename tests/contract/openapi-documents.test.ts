@@ -9,8 +9,8 @@ import { componentTexts, fieldTexts } from "../../src/routes/openapi/texts/types
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 130, wholeKilobytes: 237 },
-  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 169, wholeKilobytes: 284 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 136, wholeKilobytes: 246 },
+  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 175, wholeKilobytes: 294 },
 ];
 
 /** The bodies of each operation, by media type. A shared response is looked up. */

@@ -9,7 +9,10 @@ const startingServices = new Set([
   ...["agent", "diagnostics", "headless", "prompt", "queue", "reminders", "sessions", "signals", "status"],
   ...["terminal", "transcript"],
 ]);
-const startingFiles = new Set(["src/services/fleet/listener-proof.ts", "src/services/fleet/liveness.ts"]);
+const startingFiles = new Set([
+  ...["src/services/fleet/listener-proof.ts", "src/services/fleet/liveness.ts"],
+  ...["src/services/ledger/ledger.ts", "src/services/ledger/wake-reason.ts"],
+]);
 const startingRoutes = new Set(["gateway", "http"]);
 const startingTables = new Set(["gateway", "tools"]);
 const startingPackages = new Set([

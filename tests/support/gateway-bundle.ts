@@ -1,3 +1,4 @@
+import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
 import { reminderStoreOn } from "../../src/db/gateway/reminder-store.ts";
 import {
@@ -13,6 +14,7 @@ import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
 import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
 import { createOwnAgent } from "../../src/services/console/own-agent.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
+import { createLedger } from "../../src/services/ledger/ledger.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
@@ -184,6 +186,14 @@ export function createGatewayBundle(
     sources: () => [options.turnSource ?? fakeTurns([fakeTurn("turn-one")])],
     request: (requestId) => toAskedRequest(store.get(requestId)),
   });
+  const ledger = createLedger({
+    ...{ clock, events: eventLog, requests: store, tool: "demo" },
+    store: ledgerStoreOn(database),
+    sources: () => [fakeTurns([])],
+    countedSinceMs: () => null,
+    onChange: () => board.refresh(),
+    onProblem: () => {},
+  });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
   const leases = createTypingLeases({
     ...{ agent, board, clock, events: eventLog },
@@ -229,6 +239,7 @@ export function createGatewayBundle(
       agent,
       stream,
       transcript,
+      ledger,
     },
     gate: {
       allowsHost: hostRule("127.0.0.1"),

@@ -18,6 +18,7 @@ import leanerAccept from "./migrations/0002_leaner_accept.sql" with { type: "tex
 import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" };
 import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
 import idempotencyKeys from "./migrations/0005_idempotency_keys.sql" with { type: "text" };
+import ledger from "./migrations/0006_ledger.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -28,10 +29,11 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0002_leaner_accept", sql: leanerAccept },
   { tag: "0003_turns_found", sql: turnsFound },
   { tag: "0004_reminders", sql: reminders },
+  { tag: "0005_idempotency_keys", sql: idempotencyKeys },
   {
-    tag: "0005_idempotency_keys",
-    sql: idempotencyKeys,
-    digest: "ed13137f18ca97505e665b9413641ca85a844f0534bb486670e234336d6c3775",
+    tag: "0006_ledger",
+    sql: ledger,
+    digest: "e063b76045c3294fb757e79c1f2d637316565314dae3392f53de1aa5188de4f7",
   },
 ];
 

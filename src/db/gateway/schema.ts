@@ -8,6 +8,7 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
+import { ledgerSources, wakeReasons } from "../../protocol/ledger.ts";
 
 /**
  * queue.sqlite. `seq` gives the order of acceptance; times are RFC 3339 text. Source: contract 2.2, 3.1;
@@ -122,6 +123,46 @@ export const reminderFirings = sqliteTable("gateway_reminder_firings", {
   firingId: integer("firing_id").primaryKey({ autoIncrement: true }),
   firingJson: text("firing_json").notNull(),
 });
+
+/**
+ * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one row. Times are
+ * those of the tool. Source: issue 29.
+ */
+export const ledger = sqliteTable(
+  "gateway_ledger",
+  {
+    seq: integer().primaryKey(),
+    turnId: text("turn_id").notNull(),
+    part: integer().notNull(),
+    requestId: text("request_id"),
+    wakeReason: text("wake_reason", { enum: wakeReasons }).notNull(),
+    tool: text().notNull(),
+    source: text({ enum: ledgerSources }).notNull(),
+    status: text().notNull(),
+    /** The tool counted it. */
+    covered: integer({ mode: "boolean" }).notNull(),
+    model: text(),
+    inputTokens: integer("input_tokens").notNull(),
+    cachedInputTokens: integer("cached_input_tokens").notNull(),
+    cacheWriteTokens: integer("cache_write_tokens").notNull(),
+    outputTokens: integer("output_tokens").notNull(),
+    reasoningTokens: integer("reasoning_tokens").notNull(),
+    startedAtUtc: text("started_at_utc").notNull(),
+    endedAtUtc: text("ended_at_utc"),
+  },
+  (table) => [
+    uniqueIndex("ledger_turn").on(table.turnId, table.part),
+    index("ledger_time").on(table.startedAtUtc),
+    index("ledger_request").on(table.requestId).where(sql`request_id IS NOT NULL`),
+  ],
+);
+
+/** One row: turns from before it are no work of this agent. */
+export const ledgerStart = sqliteTable(
+  "gateway_ledger_start",
+  { singleton: integer().primaryKey(), sinceUtc: text("since_utc").notNull() },
+  (table) => [check("only_one_ledger", sql`${table.singleton} = 1`)],
+);
 
 /** One of the column's words. Compared one by one: for `IN` SQLite builds a table for every row written. */
 function oneOf(column: SQLiteColumn): SQL {

@@ -2,6 +2,7 @@ import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
 import { gatewaySocketPath } from "../../protocol/console.ts";
 import { ownAgentEndpoints, typingEndpoints } from "../../protocol/console-endpoints.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
+import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
@@ -60,6 +61,7 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
         handlers: transcriptHandlers(services),
       }),
     )
+    .use(mount({ name: "gateway-ledger", endpoints: ledgerEndpoints, handlers: ledgerHandlers(services) }))
     .use(eventRoutes(services))
     .use(aguiRoutes(services))
     .use(aguiStreamRoutes(services))
@@ -157,6 +159,12 @@ const transcriptHandlers = ({
 }: Pick<GatewayServices, "transcript">): Handlers<typeof transcriptEndpoints> => ({
   transcript: ({ query }) => transcript.page(query),
   transcriptTurn: ({ params, query }) => transcript.turn(params.turn_id, query),
+});
+
+/** What its turns used (additional; issue 29). */
+const ledgerHandlers = ({ ledger }: Pick<GatewayServices, "ledger">): Handlers<typeof ledgerEndpoints> => ({
+  ledger: ({ query }) => ledger.page(query),
+  ledgerSummary: ({ query }) => ledger.summary(query),
 });
 
 function artifactHandlers({

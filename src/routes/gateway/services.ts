@@ -4,6 +4,7 @@ import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import type { OwnAgent } from "../../services/console/own-agent.ts";
 import type { ScreenItem } from "../../services/console/screens.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
+import type { Ledger } from "../../services/ledger/ledger.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
 import type { Notifier } from "../../services/notifier/notifier.ts";
 import type { HeadlessControl, KeyControl, PromptControl } from "../../services/prompt/prompt-control.ts";
@@ -38,6 +39,7 @@ export interface CoreServices {
 export interface GatewayServices extends CoreServices {
   headless: HeadlessControl;
   transcript: Transcript;
+  ledger: Pick<Ledger, "page" | "summary">;
   mail: MailFacade;
   notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;

@@ -4,6 +4,7 @@ import * as endpointSchemas from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
 import * as eventSchemas from "../../protocol/events.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
+import * as ledgerSchemas from "../../protocol/ledger.ts";
 import * as mailSchemas from "../../protocol/mail.ts";
 import * as notifierSchemas from "../../protocol/notifier.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
@@ -80,6 +81,7 @@ const sharedModules = [
   gatewaySchemas,
   terminalSchemas,
   transcriptSchemas,
+  ledgerSchemas,
   turnSchemas,
   mailSchemas,
   reminderSchemas,

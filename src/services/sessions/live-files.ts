@@ -2,9 +2,13 @@ import type { CurrentInstance } from "../../protocol/files.ts";
 import { type GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import type { HttpServer } from "../../system/http-server.ts";
 import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
+import type { System } from "../../system/system.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
 import type { GatewayIdentity } from "../status/project.ts";
 import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
 import type { OwnershipWatch } from "./ownership-watch.ts";
@@ -205,4 +209,20 @@ export function createLiveFiles(deps: {
       }
     },
   };
+}
+
+/** On any port means on the last one while it is free: followers of a gateway come back there. */
+export function listenAgain(
+  network: System["network"],
+  listener: Parameters<System["network"]["listen"]>[0],
+  former: { last: () => number; log: Pick<Log, "line"> },
+): HttpServer {
+  const last = listener.port === 0 ? former.last() : 0;
+  try {
+    return network.listen({ ...listener, port: last || listener.port });
+  } catch (error) {
+    if (last === 0) throw error;
+    former.log.line("its last port is not free", { port: last, error: messageOf(error) });
+    return network.listen(listener);
+  }
 }

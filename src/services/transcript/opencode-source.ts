@@ -2,10 +2,10 @@ import { type OpencodeRow, openOpencodeStore } from "../../db/tools/opencode-sto
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../headless/json-fields.ts";
+import { opencodeTokens } from "../headless/turn-usage.ts";
 import { keyOfText } from "../terminal/keys.ts";
 import type { TurnHead, TurnSource } from "./turn-source.ts";
 import { createTurnFold, type TurnItem } from "./turn-source.ts";
-import { opencodeTokens } from "./turn-usage.ts";
 
 const maxHeads = 5000;
 

@@ -8,8 +8,8 @@ import {
   renderValue,
   textOf,
 } from "../headless/json-fields.ts";
+import { claudeTokens, codexTokens, geminiTokens } from "../headless/turn-usage.ts";
 import type { TurnItem } from "./turn-source.ts";
-import { claudeTokens, codexTokens, geminiTokens } from "./turn-usage.ts";
 
 /** What one parsed line of a tool's record says; nothing for a line of another purpose. Never throws. Pure. */
 export type LineReader = (record: Fields) => TurnItem[];

@@ -3,7 +3,6 @@ import type { ToolReport } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
@@ -11,9 +10,9 @@ import type { Environment } from "../sessions/roots.ts";
 import { keyOfText } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { createConversations, transcriptPaths } from "./conversations.ts";
+import { createHeadlessSource } from "./headless-source.ts";
 import { readScreenTurn, type ScreenCapture, type ScreenTurnLine } from "./screen-turn.ts";
-import { createHeadlessSource, createSessionSources, type SessionSources } from "./session-sources.ts";
-import { createTokenCount, type TokenCount } from "./token-count.ts";
+import { createSessionSources, type SessionSources } from "./session-sources.ts";
 import { cutText } from "./transcript.ts";
 import type { TurnSource } from "./turn-source.ts";
 
@@ -145,8 +144,6 @@ export interface SessionTranscript {
   /** `bound`: the conversation that the tracker takes for the agent's own. */
   reported(report: ToolReport, bound: string | null): void;
   recorder: TurnRecorder;
-  /** Null where nobody counts. */
-  tokens: TokenCount | null;
 }
 
 /** The transcript of an agent in a terminal. */
@@ -159,8 +156,6 @@ export function createSessionTranscript(deps: {
   env: Environment;
   profile: CompiledProfile | null;
   capture: () => Promise<ScreenCapture | null>;
-  /** Null for one that shows no sum: two that count would overwrite each other's. */
-  counting: { events: Pick<EventLog, "append">; onChange: () => void } | null;
 }): SessionTranscript {
   const { files, clock, log, manifest, sessionRoot } = deps;
   const { tool } = manifest;
@@ -185,19 +180,13 @@ export function createSessionTranscript(deps: {
       } else conversations.note(id, path);
     },
     recorder: createTurnRecorder({ ...deps, sources, onProblem }),
-    tokens:
-      deps.counting &&
-      createTokenCount({
-        ...{ files, clock, sessionRoot, onProblem },
-        ...{ ...deps.counting, sources: sources.ofTool },
-      }),
   };
 }
 
-/** The sources of a headless agent. */
-export function headlessSources(files: Files, sessionRoot: string): () => TurnSource[] {
+/** The sources of a headless agent. `newest`: only so many of its turns; default: all. */
+export function headlessSources(files: Files, sessionRoot: string, newest?: number): () => TurnSource[] {
   const directories = createTurnDirectories({ files, sessionRoot });
   const reader = createTurnReader({ files, turns: directories });
-  const source = createHeadlessSource({ directories, reader });
+  const source = createHeadlessSource({ directories, reader, ...(newest === undefined ? {} : { newest }) });
   return () => [source];
 }

@@ -1,7 +1,7 @@
 import type { TranscriptSource, TranscriptStatus, TranscriptToolCall } from "../../protocol/transcript.ts";
 import type { TokenUsage } from "../../protocol/usage.ts";
+import { createUsageFold, type UsageCount } from "../headless/turn-usage.ts";
 import type { PromptKey } from "../terminal/keys.ts";
-import { createUsageFold, type UsageCount } from "./turn-usage.ts";
 
 /** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
 export type TurnItem =
@@ -156,6 +156,8 @@ export interface ReadTurn extends WholeTurn {
   conversationId: string | null;
   /** Not all of the answer could be read. */
   cut: boolean;
+  /** Of a turn that was a process or a turn of an ACP agent. */
+  headless?: { requestId: string | null; acp: boolean };
 }
 
 /** One conversation, or all headless turns of a session: whatever keeps its turns in one order. */

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { CanonicalEvent, TurnEvent, toTurnEvent } from "../../../src/protocol/turns.ts";
+import { TokenUsage } from "../../../src/protocol/usage.ts";
 import { decideVerdict } from "../../../src/services/headless/settle-turn.ts";
+import { sumOf } from "../../../src/services/headless/turn-usage.ts";
 import { kindsOf, readRecording, recordedStreams } from "./recorded-streams.ts";
 
 const harbor =
@@ -241,6 +243,19 @@ const golden: Record<string, Golden> = {
   },
 };
 
+/** Where a stream names them. */
+const [opus, router, flash] = ["claude-opus-4-8[1m]", "gemini-3.5-flash-lite", "gemini-3.8-flash"];
+const modelsOf: Record<string, string[]> = {
+  ...Object.fromEntries(
+    ["ok", "partial", "resume", "tool-ok"].map((one) => [`claude/2.1.197/${one}`, [opus]]),
+  ),
+  ...Object.fromEntries(
+    ["long", "ok", "resume", "tool", "sigint"].map((one) => [`gemini/0.61.0/${one}`, [router, flash]]),
+  ),
+  "claude/2.1.197/resume": ["claude-opus-4-8"],
+  "gemini/0.61.0/error": [router],
+};
+
 test("every recorded stream has a golden expectation and none is without a recording", () => {
   expect(Object.keys(golden).sort()).toEqual(recordedStreams());
 });
@@ -260,6 +275,15 @@ describe.each(Object.entries(golden))("%s", (name, want) => {
       errorText: want.error,
     });
     expect(usage && [usage.input_tokens, usage.output_tokens]).toEqual(want.usage);
+  });
+
+  test("its last report of tokens by model adds up to its usage", () => {
+    const reports = events.flatMap(({ data }) => (data?.["tokens"] === undefined ? [] : [data["tokens"]]));
+    const tokens = (reports.at(-1) ?? []) as TokenUsage[];
+    for (const one of tokens) expect([...Value.Errors(TokenUsage, one)]).toEqual([]);
+    const { input_tokens, output_tokens } = sumOf(tokens);
+    expect([input_tokens, output_tokens]).toEqual(want.usage ?? [0, 0]);
+    expect(tokens.map(({ model }) => model)).toEqual(want.usage?.[0] ? (modelsOf[name] ?? [null]) : []);
   });
 
   test("its process's end gives this verdict", () => {

@@ -25,7 +25,6 @@ async function recordOne(screen: string, typed: string | null): Promise<string[]
     env: { HOME: scratch.folder },
     profile: profileFor("demo"),
     capture: async () => ({ text: screen, height: 36 }),
-    counting: null,
   });
   if (typed !== null) recorder.promptTyped(typed);
   recorder.turnBegan();

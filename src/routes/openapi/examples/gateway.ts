@@ -47,6 +47,25 @@ const request = {
   ],
 };
 
+const ledgerTokens = {
+  ...{ input_tokens: 18_240, cached_input_tokens: 16_000, cache_write_tokens: 1_200 },
+  ...{ output_tokens: 640, reasoning_tokens: 0 },
+};
+
+const ledgerEntry = {
+  seq: 42,
+  turn_id: "c0ffee1234-7ps",
+  request_id: requestId,
+  wake_reason: "mail",
+  tool: "claude",
+  source: "tool",
+  status: "completed",
+  covered: true,
+  usage: [{ model: "claude-opus-4-8", ...ledgerTokens }],
+  started_at_utc: at("04:47:01"),
+  ended_at_utc: at("04:49:30"),
+};
+
 const transcriptTurn = {
   turn_id: "c0ffee1234-7ps",
   source: "tool",
@@ -258,6 +277,24 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   NotifierUpdate: [
     { schema_version: 1, enabled: true, interval_seconds: 60, mode: "unread_only" },
     { quiet_hours: { start: "22:00", end: "07:00", time_zone: "Europe/Berlin" } },
+  ],
+  LedgerPage: [{ schema_version: 1, entries: [ledgerEntry], next: 41 }],
+  LedgerSummary: [
+    {
+      ...{ schema_version: 1, since_utc: at("04:47:00") },
+      groups: [
+        {
+          ...{
+            day: "2026-11-21",
+            model: "claude-opus-4-8",
+            wake_reason: "mail",
+            tool: "claude",
+            source: "tool",
+          },
+          ...{ turns: 12, turns_not_covered: 1, ...ledgerTokens },
+        },
+      ],
+    },
   ],
   OpenApiDocumentAnswer: [{ openapi: "3.1.1" }],
   PromptControlRequest: [{ schema_version: 2, prompt: "Run the tests.", admission_policy: "ready_only" }],

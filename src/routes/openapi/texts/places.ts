@@ -135,6 +135,11 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "InterruptRequest.payload": "an empty object",
   "LastTurn.source":
     "explicit_input: a prompt that is known began the turn; surface_inference: only the screen shows it",
+  "LedgerEntry.ended_at_utc": "when the turn ended; null where nothing says so",
+  "LedgerEntry.source": "where the counts come from",
+  "LedgerEntry.wake_reason": "what woke the agent",
+  "LedgerGroup.source": "where the counts come from",
+  "LedgerGroup.wake_reason": "what woke the agent",
   "MailAttachment.kind":
     "path_ref: a path outside the mailbox; managed_copy: a copy in it; transport_owned: kept by the server",
   "MailAttachment.sha256": "hex digest of the content; null when it is not known",

@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf, isFields, itemsOf, renderValue, textOf } from "../json-fields.ts";
+import type { TokenUsage } from "../../../protocol/usage.ts";
+import { type Fields, fieldsOf, isFields, itemsOf, numberOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider, ProviderTurn } from "../provider.ts";
 import { modelFlags, presetOf, programOf, sessionFlags } from "../provider.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
+import { addTokens, claudeTokens, hasTokens, noTokens } from "../turn-usage.ts";
 
 /** Claude Code in print mode. Recordings: tests/streams/claude. Source: reference/real-clis.md 3. */
 export const claude: HeadlessProvider = {
@@ -43,10 +45,12 @@ function roleFlags({ rolePrompt }: ProviderTurn): string[] {
 }
 
 function createReader(): StreamReader {
+  let model: string | null = null;
   return {
     read(record, turn) {
       switch (record["type"]) {
         case "system":
+          if (record["subtype"] === "init") model = textOf(record["model"]);
           return readSystem(record, turn);
         case "assistant":
           return readBlocks(record, turn, readAssistantBlock);
@@ -55,7 +59,7 @@ function createReader(): StreamReader {
         case "stream_event":
           return readPartial(record, turn);
         case "result":
-          return readResult(record, turn);
+          return readResult(record, turn, model);
         default:
           return passThrough(record, turn);
       }
@@ -139,7 +143,7 @@ function readPartial(record: Fields, turn: TurnWriter): void {
   else passThrough(record, turn);
 }
 
-function readResult(record: Fields, turn: TurnWriter): void {
+function readResult(record: Fields, turn: TurnWriter, model: string | null): void {
   const subtype = textOf(record["subtype"]) ?? "result";
   const resultText = textOf(record["result"]);
   const usage = usageOf(record["usage"], {
@@ -154,6 +158,7 @@ function readResult(record: Fields, turn: TurnWriter): void {
     duration_ms: record["duration_ms"] ?? null,
     total_cost_usd: record["total_cost_usd"] ?? null,
     num_turns: record["num_turns"] ?? null,
+    tokens: tokensOfResult(record, model),
   };
   const type = `result.${subtype}`;
   if (record["is_error"] !== true && subtype === "success") {
@@ -165,6 +170,35 @@ function readResult(record: Fields, turn: TurnWriter): void {
     { status: "error", errorText: resultText || describeError(subtype, record), usage },
     details,
   );
+}
+
+/**
+ * By model where `modelUsage` adds up to `usage`, which is of this turn; else of the model that the stream named. Measured
+ * with 2.1.197.
+ */
+function tokensOfResult(record: Fields, model: string | null): TokenUsage[] {
+  const whole = claudeTokens(record["usage"]);
+  const byModel = Object.entries(fieldsOf(record["modelUsage"])).map(([name, counts]) =>
+    tokensOfModel(name, fieldsOf(counts)),
+  );
+  const sum = byModel.reduce((all, one) => addTokens(all, one), noTokens);
+  const addsUp = sum.input_tokens === whole.input_tokens && sum.output_tokens === whole.output_tokens;
+  const counted = byModel.length > 0 && addsUp ? byModel : [{ model, ...whole }];
+  return counted.filter(hasTokens);
+}
+
+function tokensOfModel(model: string, counts: Fields): TokenUsage {
+  const count = (name: string) => Math.max(0, Math.trunc(numberOf(counts[name]) ?? 0));
+  const cached = count("cacheReadInputTokens");
+  const written = count("cacheCreationInputTokens");
+  return {
+    model,
+    input_tokens: count("inputTokens") + cached + written,
+    cached_input_tokens: cached,
+    cache_write_tokens: written,
+    output_tokens: count("outputTokens"),
+    reasoning_tokens: 0,
+  };
 }
 
 function describeError(subtype: string, record: Fields): string {

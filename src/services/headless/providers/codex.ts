@@ -16,6 +16,7 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
+import { codexTokens } from "../turn-usage.ts";
 
 /** Codex `exec`. Recordings: tests/streams/codex. Source: reference/real-clis.md 4. */
 export const codex: HeadlessProvider = {
@@ -129,12 +130,16 @@ function createReader(): StreamReader {
           if (!readItem(type, fieldsOf(record["item"]), turn)) passThrough(record, turn);
           return;
         case "turn.completed":
-          turn.complete(type, { status: "success", resultText: null, usage: usageOfTurn(record) });
+          turn.complete(
+            type,
+            { status: "success", resultText: null, usage: usageOfTurn(record) },
+            tokensIn(record),
+          );
           return;
         case "turn.failed": {
           const reason = textOf(fieldsOf(record["error"])["message"]);
           const errorText = reason === null ? null : readableError(reason);
-          turn.complete(type, { status: "error", errorText, usage: usageOfTurn(record) });
+          turn.complete(type, { status: "error", errorText, usage: usageOfTurn(record) }, tokensIn(record));
           return;
         }
         case "error": {
@@ -158,6 +163,11 @@ function usageOfTurn(record: Fields) {
     output_tokens: "output_tokens",
     reasoning_tokens: "reasoning_output_tokens",
   });
+}
+
+function tokensIn(record: Fields): Record<string, unknown> {
+  if (record["usage"] === undefined) return {};
+  return { tokens: [{ model: null, ...codexTokens(record["usage"]) }], tokens_of: "conversation" };
 }
 
 /** In the words that all tools share: success, error, or the tool's own for anything else. */

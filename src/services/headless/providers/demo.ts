@@ -8,6 +8,7 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
+import { hasTokens, noTokens } from "../turn-usage.ts";
 
 /** The scripted agent without a terminal; its stream is described in services/demo/headless-turn.ts. */
 export const demo: HeadlessProvider = {
@@ -33,13 +34,15 @@ export const demo: HeadlessProvider = {
 };
 
 function createReader(): StreamReader {
+  let model: string | null = null;
   return {
     read(record, turn) {
       const type = textOf(record["type"]) ?? "";
       const text = textOf(record["text"]) ?? "";
       switch (type) {
         case "session":
-          turn.introduce(type, { model: textOf(record["model"]) });
+          model = textOf(record["model"]);
+          turn.introduce(type, { model });
           return;
         case "piece":
           turn.piece(type, text);
@@ -54,7 +57,7 @@ function createReader(): StreamReader {
         case "action_done":
           return readAction(type, record, turn);
         case "end":
-          return readEnd(record, turn);
+          return readEnd(record, turn, model);
         default:
           passThrough(record, turn);
       }
@@ -73,11 +76,14 @@ function readAction(type: string, record: Fields, turn: TurnWriter): void {
   turn.result(type, { id, kind: "tool", status, output: textOf(record["output"]) ?? "" });
 }
 
-function readEnd(record: Fields, turn: TurnWriter): void {
+function readEnd(record: Fields, turn: TurnWriter, model: string | null): void {
   const usage = usageOf(record["usage"], { input_tokens: "input_tokens", output_tokens: "output_tokens" });
+  const [input, output] = [usage?.input_tokens ?? 0, usage?.output_tokens ?? 0];
+  const counted = { ...noTokens, input_tokens: input, output_tokens: output };
+  const details = hasTokens(counted) ? { tokens: [{ model, ...counted }] } : {};
   if (record["status"] === "success") {
-    turn.complete("end", { status: "success", resultText: null, usage });
+    turn.complete("end", { status: "success", resultText: null, usage }, details);
     return;
   }
-  turn.complete("end", { status: "error", errorText: textOf(record["error"]), usage });
+  turn.complete("end", { status: "error", errorText: textOf(record["error"]), usage }, details);
 }

@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf, readableError, renderValue, textOf } from "../json-fields.ts";
+import type { TokenUsage } from "../../../protocol/usage.ts";
+import { type Fields, fieldsOf, numberOf, readableError, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider } from "../provider.ts";
 import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
+import { hasTokens } from "../turn-usage.ts";
 
 /** Gemini CLI. Recordings: tests/streams/gemini. Source: reference/real-clis.md 5. */
 export const gemini: HeadlessProvider = {
@@ -111,7 +113,13 @@ function readResult(record: Fields, turn: TurnWriter): void {
     output_tokens: "output_tokens",
     total_tokens: "total_tokens",
   });
-  const details = { duration_ms: stats["duration_ms"] ?? null, tool_calls: stats["tool_calls"] ?? null };
+  const details = {
+    duration_ms: stats["duration_ms"] ?? null,
+    tool_calls: stats["tool_calls"] ?? null,
+    tokens: Object.entries(fieldsOf(stats["models"]))
+      .map(([model, counts]) => tokensOfModel(model, fieldsOf(counts)))
+      .filter(hasTokens),
+  };
   if (record["status"] === "success") {
     turn.complete("result.success", { status: "success", resultText: null, usage }, details);
     return;
@@ -119,4 +127,19 @@ function readResult(record: Fields, turn: TurnWriter): void {
   const reason = textOf(fieldsOf(record["error"])["message"]);
   const errorText = reason === null ? null : readableError(reason);
   turn.complete("result.error", { status: "error", errorText, usage }, details);
+}
+
+/** What the total has beyond input and output are thoughts. Calls of its router are counted under their own model. */
+function tokensOfModel(model: string, counts: Fields): TokenUsage {
+  const count = (name: string) => Math.max(0, Math.trunc(numberOf(counts[name]) ?? 0));
+  const [input, output] = [count("input_tokens"), count("output_tokens")];
+  const thoughts = Math.max(0, count("total_tokens") - input - output);
+  return {
+    model,
+    input_tokens: input,
+    cached_input_tokens: count("cached"),
+    cache_write_tokens: 0,
+    output_tokens: output + thoughts,
+    reasoning_tokens: thoughts,
+  };
 }

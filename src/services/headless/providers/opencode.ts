@@ -1,3 +1,4 @@
+import type { Tokens } from "../../../protocol/usage.ts";
 import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider, TurnUsage } from "../provider.ts";
 import { modelFlags, promptWithRole, sessionFlags } from "../provider.ts";
@@ -8,6 +9,7 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
+import { addTokens, hasTokens, noTokens, opencodeTokens } from "../turn-usage.ts";
 
 /** opencode `run`. Recordings: tests/streams/opencode. Source: reference/real-clis.md 6. */
 export const opencode: HeadlessProvider = {
@@ -34,17 +36,22 @@ export const opencode: HeadlessProvider = {
 function createReader(): StreamReader {
   let introduced = false;
   let total: TurnUsage | null = null;
+  let tokens: Tokens = noTokens;
 
   function readFinish(part: Fields, turn: TurnWriter): void {
     const reason = textOf(part["reason"]) ?? "unknown";
     total = add(total, usageOfStep(part["tokens"]));
     turn.count(total);
-    turn.emit("progress", "step_finish", `step finished: ${reason}`, { summary: `step finished: ${reason}` });
+    tokens = addTokens(tokens, opencodeTokens(part["tokens"]));
+    // With each step: a turn that is interrupted has no last one.
+    const counted = hasTokens(tokens) ? { tokens: [{ model: null, ...tokens }] } : {};
+    const summary = `step finished: ${reason}`;
+    turn.emit("progress", "step_finish", summary, { summary, ...counted });
     if (reason !== "stop") return;
     turn.complete(
       "step_finish",
       { status: "success", resultText: null, usage: total },
-      { stop_reason: reason },
+      { stop_reason: reason, ...counted },
     );
   }
 

@@ -1,5 +1,5 @@
 import { maxTurnModels, type Tokens, type TokenUsage } from "../../protocol/usage.ts";
-import { type Fields, fieldsOf, numberOf } from "../headless/json-fields.ts";
+import { type Fields, fieldsOf, numberOf } from "./json-fields.ts";
 
 /**
  * Tokens of one call of a model. `key`: a later count of the same key takes this one's place, since tools write a message
@@ -33,7 +33,7 @@ export function createUsageFold(model: string | null): UsageFold {
     list() {
       const sums = new Map<string | null, TokenUsage>();
       for (const { model: of, tokens } of counts.values()) {
-        if (isNothing(tokens)) continue;
+        if (!hasTokens(tokens)) continue;
         const sum = sums.get(of);
         if (sum) Object.assign(sum, addTokens(sum, tokens));
         else if (sums.size < maxTurnModels) sums.set(of, { model: of, ...tokens });
@@ -62,9 +62,26 @@ export function addTokens(left: Tokens, right: Tokens): Tokens {
   };
 }
 
-/** A call that failed, or has not ended, counts nothing. */
-function isNothing({ input_tokens, output_tokens }: Tokens): boolean {
-  return input_tokens === 0 && output_tokens === 0;
+/** A call that failed, or has not ended, counts nothing. Pure. */
+export function hasTokens({ input_tokens, output_tokens }: Tokens): boolean {
+  return input_tokens > 0 || output_tokens > 0;
+}
+
+/** What `whole` has beyond `part`, never less than nothing: for tools that count from the start of a conversation. Pure. */
+export function tokensBeyond(whole: Tokens, part: Tokens): Tokens {
+  const beyond = (key: keyof Tokens) => Math.max(0, whole[key] - part[key]);
+  return {
+    input_tokens: beyond("input_tokens"),
+    cached_input_tokens: beyond("cached_input_tokens"),
+    cache_write_tokens: beyond("cache_write_tokens"),
+    output_tokens: beyond("output_tokens"),
+    reasoning_tokens: beyond("reasoning_tokens"),
+  };
+}
+
+/** Of all models together. Pure. */
+export function sumOf(usage: readonly TokenUsage[]): Tokens {
+  return usage.reduce<Tokens>((sum, one) => addTokens(sum, one), noTokens);
 }
 
 const count = (fields: Fields, name: string) => Math.max(0, Math.trunc(numberOf(fields[name]) ?? 0));

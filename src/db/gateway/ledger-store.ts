@@ -1,0 +1,277 @@
+import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
+import type { LedgerEntry, LedgerGroup } from "../../protocol/ledger.ts";
+import type { Tokens, TokenUsage } from "../../protocol/usage.ts";
+import { namingFile } from "../open.ts";
+import { once } from "./request-statements.ts";
+import type { GatewayDatabase } from "./request-store.ts";
+import { ledger, ledgerStart } from "./schema.ts";
+
+export type LedgerTurn = Omit<LedgerEntry, "seq">;
+
+/** RFC 3339 with the offset +00:00 and milliseconds, as we write times: they compare as text. */
+export interface LedgerPeriod {
+  since?: string;
+  until?: string;
+}
+
+/** The ledger's part of queue.sqlite: the turns of the agent and what they used. */
+export interface LedgerStore {
+  /** Since when turns count; null before `begin`. */
+  since(): string | null;
+  /** Once. Returns its argument. */
+  begin(sinceUtc: string): string;
+  has(turnId: string): boolean;
+  hasRequest(requestId: string): boolean;
+  /** A turn with these times and counts under another id: tools copy a conversation that is continued. */
+  hasCopy(turn: LedgerTurn): boolean;
+  read(turnId: string): LedgerTurn | null;
+  /**
+   * All or none. A turn that is known takes on its new counts. Not synced: what a loss of power undoes is
+   * read again from where it came.
+   */
+  record(turns: readonly LedgerTurn[]): void;
+  /** Newest first; `more`: older ones follow. */
+  page(options: LedgerPeriod & { limit: number; before?: number }): { entries: LedgerEntry[]; more: boolean };
+  /** The newest day first. */
+  groups(period: LedgerPeriod): LedgerGroup[];
+  /** Of the turns that have tokens. */
+  total(): Tokens & { turns: number };
+}
+
+const columns = {
+  turnId: sql.placeholder("turnId"),
+  part: sql.placeholder("part"),
+  requestId: sql.placeholder("requestId"),
+  wakeReason: sql.placeholder("wakeReason"),
+  tool: sql.placeholder("tool"),
+  source: sql.placeholder("source"),
+  status: sql.placeholder("status"),
+  covered: sql.placeholder("covered"),
+  model: sql.placeholder("model"),
+  inputTokens: sql.placeholder("inputTokens"),
+  cachedInputTokens: sql.placeholder("cachedInputTokens"),
+  cacheWriteTokens: sql.placeholder("cacheWriteTokens"),
+  outputTokens: sql.placeholder("outputTokens"),
+  reasoningTokens: sql.placeholder("reasoningTokens"),
+  startedAtUtc: sql.placeholder("startedAtUtc"),
+  endedAtUtc: sql.placeholder("endedAtUtc"),
+};
+
+/** What a later look at a turn changes. */
+const grown = {
+  status: sql`excluded.status`,
+  covered: sql`excluded.covered`,
+  model: sql`excluded.model`,
+  inputTokens: sql`excluded.input_tokens`,
+  cachedInputTokens: sql`excluded.cached_input_tokens`,
+  cacheWriteTokens: sql`excluded.cache_write_tokens`,
+  outputTokens: sql`excluded.output_tokens`,
+  reasoningTokens: sql`excluded.reasoning_tokens`,
+  endedAtUtc: sql`excluded.ended_at_utc`,
+};
+
+const sums = {
+  input_tokens: sql<number>`coalesce(sum(${ledger.inputTokens}), 0)`,
+  cached_input_tokens: sql<number>`coalesce(sum(${ledger.cachedInputTokens}), 0)`,
+  cache_write_tokens: sql<number>`coalesce(sum(${ledger.cacheWriteTokens}), 0)`,
+  output_tokens: sql<number>`coalesce(sum(${ledger.outputTokens}), 0)`,
+  reasoning_tokens: sql<number>`coalesce(sum(${ledger.reasoningTokens}), 0)`,
+};
+
+export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
+  const { db } = store;
+  const upsert = once(() =>
+    db
+      .insert(ledger)
+      .values(columns)
+      .onConflictDoUpdate({ target: [ledger.turnId, ledger.part], set: grown })
+      .prepare(),
+  );
+  const dropParts = once(() =>
+    db
+      .delete(ledger)
+      .where(and(eq(ledger.turnId, sql.placeholder("turnId")), gte(ledger.part, sql.placeholder("parts"))))
+      .prepare(),
+  );
+  const partsOf = once(() =>
+    db
+      .select()
+      .from(ledger)
+      .where(eq(ledger.turnId, sql.placeholder("turnId")))
+      .orderBy(asc(ledger.part))
+      .prepare(),
+  );
+  const ofRequest = once(() =>
+    db
+      .select({ seq: ledger.seq })
+      .from(ledger)
+      .where(eq(ledger.requestId, sql.placeholder("requestId")))
+      .limit(1)
+      .prepare(),
+  );
+
+  const read = (turnId: string): LedgerTurn | null => {
+    const [entry] = toEntries(partsOf().all({ turnId }));
+    if (!entry) return null;
+    const { seq: _, ...turn } = entry;
+    return turn;
+  };
+
+  return namingFile(store, {
+    since: () => db.select().from(ledgerStart).get()?.sinceUtc ?? null,
+    begin(sinceUtc) {
+      const insert = () => void db.insert(ledgerStart).values({ singleton: 1, sinceUtc }).run();
+      store.write("sql:ledger-start", insert, { durable: false });
+      return sinceUtc;
+    },
+    has: (turnId) => partsOf().all({ turnId }).length > 0,
+    hasRequest: (requestId) => ofRequest().get({ requestId }) !== undefined,
+    hasCopy(turn) {
+      const same = db.select().from(ledger).where(eq(ledger.startedAtUtc, turn.started_at_utc)).all();
+      return toEntries(same).some(
+        (one) =>
+          one.turn_id !== turn.turn_id &&
+          one.source === turn.source &&
+          JSON.stringify(one.usage) === JSON.stringify(turn.usage),
+      );
+    },
+    read,
+    record(turns) {
+      const change = () => {
+        for (const turn of turns) {
+          for (const row of toRows(turn)) upsert().run(row);
+          dropParts().run({ turnId: turn.turn_id, parts: Math.max(1, turn.usage.length) });
+        }
+      };
+      store.write("sql:ledger", change, { durable: false });
+    },
+    page({ limit, before, ...period }) {
+      const first = db
+        .select({ turnId: ledger.turnId })
+        .from(ledger)
+        .where(
+          and(
+            eq(ledger.part, 0),
+            before === undefined ? undefined : lt(ledger.seq, before),
+            ...within(period),
+          ),
+        )
+        .orderBy(desc(ledger.seq))
+        .limit(limit + 1)
+        .all();
+      const wanted = first.slice(0, limit).map(({ turnId }) => turnId);
+      const rows = db
+        .select()
+        .from(ledger)
+        .where(inArray(ledger.turnId, wanted))
+        .orderBy(asc(ledger.part))
+        .all();
+      const entries = toEntries(rows).sort((left, right) => right.seq - left.seq);
+      return { entries, more: first.length > limit };
+    },
+    groups(period) {
+      const day = sql<string>`substr(${ledger.startedAtUtc}, 1, 10)`;
+      return db
+        .select({
+          ...{
+            day,
+            model: ledger.model,
+            wake_reason: ledger.wakeReason,
+            tool: ledger.tool,
+            source: ledger.source,
+          },
+          turns: sql<number>`sum(${ledger.part} = 0)`,
+          turns_not_covered: sql<number>`sum(${ledger.part} = 0 AND ${ledger.covered} = 0)`,
+          ...sums,
+        })
+        .from(ledger)
+        .where(and(...within(period)))
+        .groupBy(day, ledger.model, ledger.wakeReason, ledger.tool, ledger.source)
+        .orderBy(desc(day), asc(ledger.model), asc(ledger.wakeReason))
+        .all();
+    },
+    total() {
+      const row = db
+        .select({ turns: sql<number>`coalesce(sum(${ledger.part} = 0), 0)`, ...sums })
+        .from(ledger)
+        .where(gt(sql`${ledger.inputTokens} + ${ledger.outputTokens}`, 0))
+        .get();
+      return (
+        row ?? {
+          turns: 0,
+          input_tokens: 0,
+          cached_input_tokens: 0,
+          cache_write_tokens: 0,
+          output_tokens: 0,
+          reasoning_tokens: 0,
+        }
+      );
+    },
+  });
+}
+
+function within({ since, until }: LedgerPeriod): SQL[] {
+  return [
+    ...(since === undefined ? [] : [gte(ledger.startedAtUtc, since)]),
+    ...(until === undefined ? [] : [lt(ledger.startedAtUtc, until)]),
+  ];
+}
+
+const nothing: TokenUsage = {
+  ...{ model: null, input_tokens: 0, cached_input_tokens: 0, cache_write_tokens: 0 },
+  ...{ output_tokens: 0, reasoning_tokens: 0 },
+};
+
+function toRows(turn: LedgerTurn) {
+  const usage = turn.usage.length > 0 ? turn.usage : [nothing];
+  return usage.map((one, part) => ({
+    turnId: turn.turn_id,
+    part,
+    requestId: turn.request_id,
+    wakeReason: turn.wake_reason,
+    tool: turn.tool,
+    source: turn.source,
+    status: turn.status,
+    covered: turn.covered,
+    model: one.model,
+    inputTokens: one.input_tokens,
+    cachedInputTokens: one.cached_input_tokens,
+    cacheWriteTokens: one.cache_write_tokens,
+    outputTokens: one.output_tokens,
+    reasoningTokens: one.reasoning_tokens,
+    startedAtUtc: turn.started_at_utc,
+    endedAtUtc: turn.ended_at_utc,
+  }));
+}
+
+/** `rows`: the parts of a turn in their order. */
+function toEntries(rows: readonly (typeof ledger.$inferSelect)[]): LedgerEntry[] {
+  const entries = new Map<string, LedgerEntry>();
+  for (const row of rows) {
+    const entry = entries.get(row.turnId) ?? toEntry(row);
+    entries.set(row.turnId, entry);
+    const tokens = {
+      ...{ model: row.model, input_tokens: row.inputTokens, cached_input_tokens: row.cachedInputTokens },
+      ...{ cache_write_tokens: row.cacheWriteTokens, output_tokens: row.outputTokens },
+      reasoning_tokens: row.reasoningTokens,
+    };
+    if (tokens.input_tokens > 0 || tokens.output_tokens > 0) entry.usage.push(tokens);
+  }
+  return [...entries.values()];
+}
+
+function toEntry(row: typeof ledger.$inferSelect): LedgerEntry {
+  return {
+    seq: row.seq,
+    turn_id: row.turnId,
+    request_id: row.requestId,
+    wake_reason: row.wakeReason,
+    tool: row.tool,
+    source: row.source,
+    status: row.status as LedgerEntry["status"],
+    covered: row.covered,
+    usage: [],
+    started_at_utc: row.startedAtUtc,
+    ended_at_utc: row.endedAtUtc,
+  };
+}

@@ -1,0 +1,122 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { TranscriptStatus } from "./transcript.ts";
+import { counts, maxTurnModels, TokenUsage } from "./usage.ts";
+import { maxListed, maxPage, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+
+/** What each turn of an agent used, and the sums (additional; issue 29). */
+
+export const wakeReasons = ["prompt", "mail", "reminder", "by_hand", "unknown"] as const;
+export const WakeReason = StringEnum(wakeReasons, {
+  description:
+    "prompt: a request or a direct prompt; mail: the mail notifier; by_hand: typed into the terminal by somebody else; unknown: no gateway ran",
+});
+export type WakeReason = Static<typeof WakeReason>;
+
+export const ledgerSources = ["tool", "screen", "headless", "acp"] as const;
+export const LedgerSource = StringEnum(ledgerSources, {
+  description:
+    "tool: its own record of the conversation; screen: the terminal alone, which counts nothing; headless: its stream; acp: what the agent reported",
+});
+export type LedgerSource = Static<typeof LedgerSource>;
+
+export const LedgerEntry = Strict(
+  {
+    seq: Type.Integer({ minimum: 1, description: "the order in which turns were counted first" }),
+    turn_id: Type.String(),
+    request_id: Nullable(Type.String({ description: "request or reminder that the turn was for" })),
+    wake_reason: WakeReason,
+    tool: Type.String(),
+    source: LedgerSource,
+    status: TranscriptStatus,
+    covered: Type.Boolean({
+      description: "false: the tool reports no tokens of this turn, so it counts none",
+    }),
+    usage: Type.Array(TokenUsage, { maxItems: maxTurnModels, description: "by model" }),
+    started_at_utc: Timestamp,
+    ended_at_utc: Nullable(Timestamp),
+  },
+  { description: "one turn of an agent and what it used" },
+);
+export type LedgerEntry = Static<typeof LedgerEntry>;
+
+export const LedgerPage = Strict({
+  schema_version: SchemaVersion1,
+  entries: Type.Array(LedgerEntry, { maxItems: maxPage, description: "newest first" }),
+  next: Nullable(
+    Type.Integer({ description: "`before` of the page that follows; null where nothing follows" }),
+  ),
+});
+export type LedgerPage = Static<typeof LedgerPage>;
+
+const groupCounts = {
+  turns: Type.Integer({ minimum: 0, description: "a turn of several models counts with its first one" }),
+  turns_not_covered: Type.Integer({ minimum: 0, description: "of these, without a count" }),
+  ...counts,
+};
+
+/** Turns of one day, model and wake reason. */
+export const LedgerGroup = Strict({
+  day: Type.String({ description: "of the beginning of the turns, in UTC", examples: ["2026-11-25"] }),
+  model: Nullable(Type.String({ description: "null where the tool names none" })),
+  wake_reason: WakeReason,
+  tool: Type.String(),
+  source: LedgerSource,
+  ...groupCounts,
+});
+export type LedgerGroup = Static<typeof LedgerGroup>;
+
+export const LedgerSummary = Strict({
+  schema_version: SchemaVersion1,
+  since_utc: Nullable(Timestamp),
+  groups: Type.Array(LedgerGroup, { maxItems: maxListed, description: "the newest day first" }),
+});
+export type LedgerSummary = Static<typeof LedgerSummary>;
+
+const period = {
+  since: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 40,
+      description: "only turns that began at or after this time, RFC 3339",
+    }),
+  ),
+  until: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 40, description: "only turns that began before this time" }),
+  ),
+};
+
+/** The ledger of one agent, at its gateway. */
+export const ledgerEndpoints = {
+  ledger: endpoint({
+    method: "GET",
+    path: "/v1/ledger",
+    summary: "What each turn of the agent used, newest first",
+    description:
+      "From the tool's own counts; the same turn counts once, however often it is read. Calls beside turns, such as titles of conversations, are in no entry unless the tool counts them with the turn.",
+    query: Strict({
+      limit: Type.Integer({
+        minimum: 1,
+        maximum: maxPage,
+        default: 100,
+        description: "at most this many turns",
+      }),
+      before: Type.Optional(
+        Type.Integer({ minimum: 1, description: "only entries before the one with this `seq`" }),
+      ),
+      ...period,
+    }),
+    status: 200,
+    response: LedgerPage,
+    errors: { 422: RefusedOrInvalid },
+  }),
+  ledgerSummary: endpoint({
+    method: "GET",
+    path: "/v1/ledger/summary",
+    summary: "What the turns of the agent used, by day, model and wake reason",
+    query: Strict(period),
+    status: 200,
+    response: LedgerSummary,
+    errors: { 422: RefusedOrInvalid },
+  }),
+} as const;

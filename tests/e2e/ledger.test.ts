@@ -1,0 +1,169 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RequestRecord } from "../../src/protocol/gateway.ts";
+import type { LedgerEntry, LedgerPage, LedgerSummary } from "../../src/protocol/ledger.ts";
+import { launched } from "../support/cli-agent.ts";
+import { launchHeadless } from "../support/headless-fixture.ts";
+import { json } from "../support/http-surface.ts";
+import { until } from "../support/until.ts";
+
+/** The sum of a ledger beside what the scripted agents themselves counted, over turns with retries and interrupts. */
+
+const turnsEach = 70;
+
+/** A gateway over HTTP; `url` is asked for each call, since a new gateway has another one. */
+function gatewayAt(url: () => string) {
+  const call = async <T>(path: string, init: RequestInit = {}): Promise<T> => {
+    const response = await fetch(`${url()}${path}`, { ...init, proxy: false } as RequestInit);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  const post = <T>(path: string, body: object, headers: Record<string, string> = {}) => {
+    const init = json(body);
+    return call<T>(path, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } });
+  };
+  const record = (id: string) => call<RequestRecord>(`/v1/requests/${id}`);
+  return {
+    call,
+    /** Twice with the same key where it is a retry: it is accepted once. */
+    async submit(turn: number, prompt: string): Promise<string> {
+      const headers = { "idempotency-key": `turn-${turn}` };
+      const body = { kind: "submit_prompt", payload: { prompt } };
+      const { request_id } = await post<{ request_id: string }>("/v1/requests", body, headers);
+      if (turn % 5 === 0) {
+        const again = await post<{ request_id: string }>("/v1/requests", body, headers);
+        expect(again.request_id).toBe(request_id);
+      }
+      return request_id;
+    },
+    interrupt: () => post("/v1/requests", { kind: "interrupt", payload: {} }),
+    begun: (id: string) =>
+      until(`the turn of ${id}`, async () =>
+        (await record(id)).evidence.some(({ step }) => step === "turn_started"),
+      ),
+    settled: (id: string) =>
+      until(`the end of ${id}`, async () => {
+        const { state } = await record(id);
+        return state === "accepted" || state === "running" ? null : state;
+      }),
+  };
+}
+
+type Gateway = ReturnType<typeof gatewayAt>;
+
+/** Turns one after the other; each tenth is interrupted. `revive`: kills the gateway and starts another one half-way. */
+async function runTurns(
+  gateway: Gateway,
+  options: { prompt: (turn: number) => string; interrupted: string; revive: () => Promise<void> },
+): Promise<void> {
+  for (let turn = 1; turn <= turnsEach; turn++) {
+    if (turn === turnsEach / 2) await options.revive();
+    if (turn % 10 !== 0) {
+      await gateway.settled(await gateway.submit(turn, options.prompt(turn)));
+      continue;
+    }
+    const id = await gateway.submit(turn, options.interrupted);
+    await gateway.begun(id);
+    await gateway.interrupt();
+    await gateway.settled(id);
+  }
+}
+
+/** All entries once they are `count`. */
+async function entriesOf(gateway: Gateway, count: number): Promise<LedgerEntry[]> {
+  return await until(`${count} turns in the ledger`, async () => {
+    const { entries } = await gateway.call<LedgerPage>("/v1/ledger?limit=1000");
+    return entries.length >= count && entries;
+  });
+}
+
+interface Counted {
+  input_tokens: number;
+  output_tokens: number;
+}
+
+function inAndOut(list: readonly Counted[]): [number, number] {
+  const sum = (key: keyof Counted) => list.reduce((all, one) => all + one[key], 0);
+  return [sum("input_tokens"), sum("output_tokens")];
+}
+
+async function sumsOf(gateway: Gateway): Promise<Record<string, number[]>> {
+  const { entries } = await gateway.call<LedgerPage>("/v1/ledger?limit=1000");
+  const { groups } = await gateway.call<LedgerSummary>("/v1/ledger/summary");
+  const { tokens } = await gateway.call<{ tokens: { input_tokens: number; output_tokens: number } }>(
+    "/v1/status",
+  );
+  return {
+    entries: inAndOut(entries.flatMap(({ usage }) => usage)),
+    groups: inAndOut(groups),
+    status: inAndOut([tokens]),
+  };
+}
+
+describe.each(["demo", "demo-acp"] as const)("the ledger of a headless agent: %s", (tool) => {
+  test("its sum is the scripted model's over 70 turns with retries, interrupts and a new gateway", async () => {
+    await using agent = await launchHeadless({ tool });
+    const gateway = gatewayAt(agent.baseUrl);
+    let [input, output] = [0, 0];
+    await runTurns(gateway, {
+      prompt(turn) {
+        input += turn * 3;
+        output += turn;
+        return `turn ${turn}\nUSAGE ${turn * 3} ${turn}`;
+      },
+      interrupted: "wait\nSILENT 600000",
+      async revive() {
+        agent.fixture.kill(agent.gatewayPid());
+        await agent.revive();
+      },
+    });
+    const entries = await entriesOf(gateway, turnsEach);
+    expect(await sumsOf(gateway)).toEqual({
+      ...{ entries: [input, output], groups: [input, output], status: [input, output] },
+    });
+    expect(entries).toHaveLength(turnsEach);
+    const source = tool === "demo" ? "headless" : "acp";
+    expect(
+      entries.every((one) => one.source === source && one.wake_reason === "prompt" && one.request_id),
+    ).toBe(true);
+    const uncovered = entries.filter(({ covered }) => !covered);
+    expect(uncovered.map(({ status }) => status)).toEqual(Array(turnsEach / 10).fill("interrupted"));
+  }, 180_000);
+});
+
+test("the ledger of a terminal agent: its sum is that of the record, over 70 turns with retries and interrupts", async () => {
+  await using agent = await launched("--", "--signals");
+  const instance = () => agent.file("gateway", "run", "current-instance.json")["port"];
+  const gateway = gatewayAt(() => `http://127.0.0.1:${instance()}`);
+  await runTurns(gateway, {
+    prompt: (turn) => `turn ${turn}: say what you find\nFAST`,
+    interrupted: "Work for long.\nSILENT 600000",
+    async revive() {
+      agent.fixture.kill(agent.gatewayPid());
+      const attach = await agent.type("agents single --agent-name worker gateway attach --background");
+      expect(attach.exitCode).toBe(0);
+    },
+  });
+  const records = join(agent.fixture.env["HOME"] ?? "", ".local/state/svc/demo-agent");
+  const counted = (): Counted[] =>
+    readdirSync(records)
+      .filter((name) => name.endsWith(".jsonl"))
+      .flatMap((name) => readFileSync(join(records, name), "utf8").trimEnd().split("\n"))
+      .flatMap((line) => {
+        const { usage } =
+          (JSON.parse(line) as { message?: { usage?: Record<string, number> } }).message ?? {};
+        if (usage === undefined) return [];
+        const { input_tokens = 0, cache_read_input_tokens: cached = 0, output_tokens = 0 } = usage;
+        return [{ input_tokens: input_tokens + cached, output_tokens }];
+      });
+  const entries = await entriesOf(gateway, turnsEach);
+  const want = inAndOut(counted());
+  expect(want[1]).toBeGreaterThan(turnsEach);
+  expect(await sumsOf(gateway)).toEqual({ entries: want, groups: want, status: want });
+  expect(entries).toHaveLength(turnsEach);
+  expect(entries.every((one) => one.wake_reason === "prompt" && one.request_id !== null && one.covered)).toBe(
+    true,
+  );
+  expect(new Set(entries.map(({ request_id }) => request_id)).size).toBe(turnsEach);
+}, 180_000);

@@ -42,6 +42,7 @@ import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { consoleAssets } from "./console-archive.ts";
+import type { RemoteAgents } from "./fleet-ledger.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { openPeopleMail } from "./mailbox-openers.ts";
 
@@ -198,6 +199,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         }),
       }
     : view;
+  const remote: RemoteAgents | null =
+    options.hosts && merged ? { list: () => merged.list([], {}), ask: options.hosts.relay(merged) } : null;
   const hostsNow = async (probe: boolean) =>
     (await merged?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] };
   let metrics: Promise<FleetMetrics> | null = options.hosts ? Promise.resolve(options.hosts.metrics) : null;
@@ -219,6 +222,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
           ...{ schema_version: 1, version: manifest.version },
           ...(await hostsNow(probe === "true")),
         }),
+      },
+      ledger: {
+        async sum(query) {
+          const { sumFleetLedger } = await import("./fleet-ledger.ts");
+          return sumFleetLedger(context, io, { query, remote });
+        },
       },
       metrics: {
         async scrape() {
@@ -270,7 +279,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     },
-    ...(options.hosts && merged ? { relay: options.hosts.relay(merged) } : {}),
+    ...(remote ? { relay: remote.ask } : {}),
     faults: {
       report(error) {
         const id = ids.hex(8);

@@ -130,6 +130,7 @@ export const managerCommands = group({
     attention,
     backup,
     console: () => import("./commands/console.ts").then((module) => module.default),
+    ledger: () => import("./commands/ledger.ts").then((module) => module.default),
     mail,
     mailbox,
     mcp,

@@ -354,6 +354,23 @@ export const shortCommands = group({
       examples: ["svc watch"],
       words: () => ["agents", "watch"],
     }),
+    cost: shorthand({
+      name: "cost",
+      description: "show what the agents used and cost",
+      examples: ["svc cost", "svc cost worker --since 24h --by model"],
+      args: {
+        name: { ...agentName, required: false },
+        by: {
+          type: "string",
+          valueHint: "KEYS",
+          description: "a row for each agent, team, host, day, model or wake_reason, or for several",
+        },
+        since: { type: "string", valueHint: "TIME", description: "24h, 7d, today or an RFC 3339 time" },
+      },
+      words: ({ name, by, since }) => [
+        ...["ledger", ...flagged("agent", name), ...flagged("by", by), ...flagged("since", since)],
+      ],
+    }),
     console: shorthand({
       name: "console",
       description: "print where the console is in a browser; starts its server when none runs",

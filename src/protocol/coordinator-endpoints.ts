@@ -39,6 +39,7 @@ import { DeliveryList, DeliveryQuery } from "./delivery.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { forwardedEndpoints, forwardedStreams } from "./endpoints.ts";
 import { eventKinds, eventNames, eventStream, maxFollowers } from "./events.ts";
+import { FleetLedger, FleetLedgerQuery } from "./fleet-ledger.ts";
 import { GatewayStatus } from "./gateway.ts";
 import { HostList, HostListQuery } from "./host-states.ts";
 import { MailResolveLive } from "./mail.ts";
@@ -108,6 +109,17 @@ export const coordinatorEndpoints = {
       "Asks for the token like every other route; no label holds a prompt, a text of mail, a path or a secret. Counters begin with the process that keeps them. A host that is away keeps its last known mail counters.",
     status: 200,
     response: Type.String({ contentMediaType: "text/plain" }),
+  }),
+  fleetLedger: endpoint({
+    method: "GET",
+    path: "/svc/ledger",
+    summary: "What the turns of all agents used and cost",
+    description:
+      "Sums of the agents' ledgers, also of agents without a gateway and of stopped ones; agents of other hosts are asked through their gateways. Prices are those of the user's prices.json, else the shipped ones; a model without a price counts tokens and no money.",
+    query: FleetLedgerQuery,
+    status: 200,
+    response: FleetLedger,
+    errors: { 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   listAttention: endpoint({
     method: "GET",

@@ -79,6 +79,7 @@ const calls: Record<Name, Call> = {
   shutdown: {},
   listAgents: {},
   listHosts: { url: "/svc/hosts?probe=true" },
+  fleetLedger: { url: "/svc/ledger?by=day,model&since=2026-01-01T00:00:00Z" },
   metrics: {},
   listDeliveries: { url: "/svc/attention/deliveries?limit=2&state=pending" },
   listAttention: { url: "/svc/attention?agent=worker&kind=question" },

@@ -10,7 +10,7 @@ import { componentTexts, fieldTexts } from "../../src/routes/openapi/texts/types
 
 const documents = [
   { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 136, wholeKilobytes: 246 },
-  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 175, wholeKilobytes: 294 },
+  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 179, wholeKilobytes: 300 },
 ];
 
 /** The bodies of each operation, by media type. A shared response is looked up. */

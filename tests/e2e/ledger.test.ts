@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { FleetLedger } from "../../src/protocol/fleet-ledger.ts";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import type { LedgerEntry, LedgerPage, LedgerSummary } from "../../src/protocol/ledger.ts";
 import { launched } from "../support/cli-agent.ts";
+import { startCoordinator } from "../support/coord-server.ts";
 import { launchHeadless } from "../support/headless-fixture.ts";
 import { json } from "../support/http-surface.ts";
+import { samplePrices } from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
 
 /** The sum of a ledger beside what the scripted agents themselves counted, over turns with retries and interrupts. */
@@ -167,3 +170,35 @@ test("the ledger of a terminal agent: its sum is that of the record, over 70 tur
   );
   expect(new Set(entries.map(({ request_id }) => request_id)).size).toBe(turnsEach);
 }, 180_000);
+
+test("svc-mgr ledger and svc cost sum the agents, with a coordination server and without, also of a stopped agent", async () => {
+  await using agent = await launchHeadless({ name: "batch", flags: ["--model", "m-1"] });
+  const { fixture } = agent;
+  const config = join(fixture.env["HOME"] ?? "", ".config/svc");
+  mkdirSync(config, { recursive: true });
+  writeFileSync(join(config, "prices.json"), JSON.stringify(samplePrices), { mode: 0o600 });
+  const gateway = gatewayAt(agent.baseUrl);
+  for (let turn = 1; turn <= 3; turn++)
+    await gateway.settled(await gateway.submit(turn, "hello\nUSAGE 100 10"));
+  await entriesOf(gateway, 3);
+  const sum = async (...words: string[]) =>
+    (await fixture.mgr("ledger", ...words, "--json")).json() as unknown as FleetLedger;
+  const alone = await sum("--by", "agent,model,wake_reason", "--since", "1h");
+  expect(alone.rows).toMatchObject([
+    { agent: "batch", model: "m-1", wake_reason: "prompt", turns: 3, input_tokens: 300, cost_micro_usd: 360 },
+  ]);
+  {
+    await using server = await startCoordinator(fixture);
+    const { body } = await server.ask("/svc/ledger?by=agent,model,wake_reason");
+    expect(body["rows"]).toEqual(alone.rows);
+    expect((await sum("--by", "agent,model,wake_reason", "--since", "1h")).rows).toEqual(alone.rows);
+  }
+  const text = (await fixture.run("svc", ["cost", "batch"])).stdout;
+  expect(text).toContain("AGENT  TURNS  INPUT");
+  expect(text).toContain("$0.0004");
+  expect(text).toContain(`Prices of ${samplePrices.dated}`);
+  expect((await agent.mgr("stop")).exitCode).toBe(0);
+  expect((await sum()).total).toMatchObject({ turns: 3, input_tokens: 300, output_tokens: 30 });
+  const wrong = await fixture.mgr("ledger", "--by", "colour");
+  expect([wrong.exitCode, wrong.stderr.includes("wake_reason")]).toEqual([2, true]);
+}, 60_000);

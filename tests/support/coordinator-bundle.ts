@@ -17,6 +17,7 @@ import { createForward } from "../../src/services/fleet/forward.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Links } from "../../src/services/fleet/links.ts";
 import { toAgentState } from "../../src/services/fleet/projection.ts";
+import { keysIn, sumLedgers } from "../../src/services/ledger/fleet-ledger.ts";
 import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 import { consoleServices } from "./console-services.ts";
@@ -24,6 +25,7 @@ import { giveTerminal } from "./fake-terminal.ts";
 import { giveTurns } from "./fake-turns.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown, sampleMailbox } from "./fleet-fakes.ts";
 import { createGatewayBundle, type GatewayBundle } from "./gateway-bundle.ts";
+import { samplePrices } from "./ledger-fixture.ts";
 
 /** A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is headless. */
 export interface CoordinatorBundle extends AsyncDisposable {
@@ -158,6 +160,7 @@ export function createCoordinatorBundle(
     console,
     terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
     sockets: { upgrade: () => false },
+    ledger: { sum: async ({ by }) => sumLedgers([], { by: keysIn(by), prices: samplePrices }) },
     screens: {
       async *follow() {
         yield { item: "heartbeat" };

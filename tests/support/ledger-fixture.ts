@@ -1,5 +1,6 @@
 import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../../src/db/gateway/request-store.ts";
+import type { PriceList } from "../../src/protocol/fleet-ledger.ts";
 import type { TokenUsage } from "../../src/protocol/usage.ts";
 import { noTokens } from "../../src/services/headless/turn-usage.ts";
 import { createLedger } from "../../src/services/ledger/ledger.ts";
@@ -7,6 +8,16 @@ import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-so
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeClock, settle } from "./fake-clock.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
+
+/** A dollar for a million tokens read, two for a million written; `free` costs nothing. */
+export const samplePrices: PriceList = {
+  schema_version: 1,
+  dated: "2026-11-25",
+  prices: [
+    { model: "m*", input: 1_000_000, cached_input: 100_000, cache_write: 1_250_000, output: 2_000_000 },
+    { model: "free", input: 0, cached_input: 0, cache_write: 0, output: 0 },
+  ],
+};
 
 /** Tokens of one model. */
 export function tokensOf(input: number, output: number, more: Partial<TokenUsage> = {}): TokenUsage {

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { LedgerEntry, LedgerGroup } from "../../protocol/ledger.ts";
 import type { Tokens, TokenUsage } from "../../protocol/usage.ts";
-import { namingFile } from "../open.ts";
+import { namingFile, openStoreForReading } from "../open.ts";
 import { once } from "./request-statements.ts";
-import type { GatewayDatabase } from "./request-store.ts";
+import { type GatewayDatabase, gatewayMigrations } from "./request-store.ts";
 import { ledger, ledgerStart } from "./schema.ts";
 
 export type LedgerTurn = Omit<LedgerEntry, "seq">;
@@ -208,6 +208,15 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
       );
     },
   });
+}
+
+/** What readers can ask beside a gateway, or while none runs. */
+export type LedgerReader = Pick<LedgerStore, "groups" | "total"> & { close(): void };
+
+/** Throws for a file that is absent, damaged or of another version. */
+export function openLedgerForReading(path: string): LedgerReader {
+  const store = openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes: 0 });
+  return { ...ledgerStoreOn(store), close: store.close };
 }
 
 function within({ since, until }: LedgerPeriod): SQL[] {

@@ -4,6 +4,7 @@ import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
 import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
+import type { FleetLedger, FleetLedgerQuery } from "../../protocol/fleet-ledger.ts";
 import type { HostList, HostListQuery } from "../../protocol/host-states.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetScreens } from "../../services/console/fleet-screens.ts";
@@ -32,6 +33,7 @@ export interface CoordinatorServices {
   attention: Omit<Attention, "stop">;
   deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
   hosts: { list(query: HostListQuery): HostList | Promise<HostList> };
+  ledger: { sum(query: FleetLedgerQuery): Promise<FleetLedger> };
   /** A scrape in the Prometheus text format. */
   metrics: { scrape(): Promise<{ text: string; contentType: string }> };
   work: FleetWork;
@@ -105,6 +107,7 @@ const coordinatorHandlers = ({
   view,
   hosts,
   metrics,
+  ledger,
   attention,
   deliveries,
   work,
@@ -123,6 +126,7 @@ const coordinatorHandlers = ({
     const { text, contentType } = await metrics.scrape();
     return new Response(text, { headers: { "content-type": contentType } });
   },
+  fleetLedger: ({ query }) => ledger.sum(query),
   listAttention: ({ query }) => attention.list(query),
   answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
   listDeliveries: ({ query }) => deliveries.list(query),

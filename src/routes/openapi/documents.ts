@@ -8,6 +8,7 @@ import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import * as deliverySchemas from "../../protocol/delivery.ts";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import * as fleetLedgerSchemas from "../../protocol/fleet-ledger.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import { maxBodyBytes, openPaths } from "../http/gate.ts";
@@ -44,7 +45,14 @@ export function coordinatorOpenApi(): OpenApiDocument {
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
       schemas: namedSchemas([
-        ...[agentSchemas, attentionSchemas, consoleSchemas, coordinatorSchemas, deliverySchemas],
+        ...[
+          agentSchemas,
+          attentionSchemas,
+          consoleSchemas,
+          coordinatorSchemas,
+          deliverySchemas,
+          fleetLedgerSchemas,
+        ],
       ]),
       refusals: gateRefusals(),
     }),

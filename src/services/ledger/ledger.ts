@@ -279,7 +279,7 @@ function isCovered({ source, status, usage }: ReadTurn): boolean {
 }
 
 /** Times as they are stored, so that they compare as text. */
-function toPeriod({ since, until }: LedgerQuery): LedgerQuery {
+export function toPeriod({ since, until }: LedgerQuery): LedgerQuery {
   const stored = (name: string, text: string) => {
     const atMs = parseTimestamp(text);
     if (atMs !== null) return toTimestamp(atMs);

@@ -78,8 +78,13 @@ export function stateRootOf(env: Environment, home: string): string {
  * relative XDG_CONFIG_HOME.
  */
 export function defaultRulesFile(env: Environment, home: string): string {
+  return join(configRootOf(env, home), "deliveries.yaml");
+}
+
+/** The user's configuration folder of ours. Throws for a relative XDG_CONFIG_HOME. */
+export function configRootOf(env: Environment, home: string): string {
   const config = fromEnvironment(env, "XDG_CONFIG_HOME") ?? join(absolute(home, "home folder"), ".config");
-  return join(config, "svc", "deliveries.yaml");
+  return join(config, "svc");
 }
 
 /**

@@ -16,10 +16,14 @@ export interface TeamStore {
 
 /** The folder of one team below `folder`, which is of all teams. Pure. */
 export function teamFolder(folder: string, teamFile: string): string {
-  const name = basename(dirname(teamFile))
+  return `${folder}/${teamNameOf(teamFile)}-${sha256(teamFile).slice(0, 16)}`;
+}
+
+/** How people call a team: the folder that its file is in. Pure. */
+export function teamNameOf(teamFile: string): string {
+  return basename(dirname(teamFile))
     .replace(/[^\w-]/g, "_")
     .slice(0, 40);
-  return `${folder}/${name}-${sha256(teamFile).slice(0, 16)}`;
 }
 
 /** `folder`: of this team. Throws `precondition_failed` when the record is there and cannot be read. */

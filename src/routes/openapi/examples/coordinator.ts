@@ -6,6 +6,12 @@ import { diagnostics, stability, surface } from "./terminal.ts";
 const agent = "local_interactive-20261121-044700Z-1a2b3c4d";
 const { tracked_agent_id, turn_id, turn_index } = turnRecord;
 
+const ledgerSums = {
+  ...{ turns: 12, turns_not_covered: 1, input_tokens: 18_240, cached_input_tokens: 16_000 },
+  ...{ cache_write_tokens: 1_200, output_tokens: 640, reasoning_tokens: 0 },
+  ...{ cost_micro_usd: 36_700, unpriced_tokens: 0 },
+};
+
 const identity = {
   tracked_agent_id: "5f4dcc3b5aa765d61d8327deb882cf99",
   transport: "tui",
@@ -215,6 +221,17 @@ export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> =
       agent_id: identity.agent_id,
       agent_name: "worker",
       tracked_agent_id: identity.tracked_agent_id,
+    },
+  ],
+  FleetLedger: [
+    {
+      schema_version: 1,
+      rows: [{ agent: "worker", day: "2026-11-21", ...ledgerSums }],
+      total: ledgerSums,
+      prices_dated: "2026-11-20",
+      unpriced_models: ["gpt-next"],
+      not_covered: ["claude: titles of conversations are not counted"],
+      not_read: [{ agent: "reviewer", why: "queue.sqlite is damaged" }],
     },
   ],
   HeadlessLaunch: [

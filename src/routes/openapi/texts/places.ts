@@ -135,6 +135,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "InterruptRequest.payload": "an empty object",
   "LastTurn.source":
     "explicit_input: a prompt that is known began the turn; surface_inference: only the screen shows it",
+  "FleetLedgerRow.wake_reason": "what woke the agents",
   "LedgerEntry.ended_at_utc": "when the turn ended; null where nothing says so",
   "LedgerEntry.source": "where the counts come from",
   "LedgerEntry.wake_reason": "what woke the agent",

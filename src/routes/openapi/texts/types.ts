@@ -81,6 +81,8 @@ export const componentTexts: Readonly<Record<string, string>> = {
   InputMode: "how the tool takes input",
   InterruptRequest: "stop the turn that runs; overtakes what waits",
   LastTurn: "how the newest turn ended, and how that is known",
+  FleetLedger: "what the turns of all agents used and cost",
+  FleetLedgerRow: "one sum; it has the keys that were asked for",
   LedgerGroup: "turns of one day, model and wake reason",
   LedgerPage: "turns of an agent and what they used, newest first",
   LedgerSummary: "what the turns of an agent used",

@@ -1,0 +1,141 @@
+import {
+  FleetLedger,
+  type FleetLedgerQuery,
+  type FleetLedgerRow,
+  type LedgerKey,
+  ledgerKeys,
+} from "../../protocol/fleet-ledger.ts";
+import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
+import { askCoordinator } from "../ask-coordinator.ts";
+import { openCliContext } from "../cli-context.ts";
+import { command, UsageError } from "../command.ts";
+import { pricesFile, sumFleetLedger } from "../fleet-ledger.ts";
+import { renderTable } from "../format.ts";
+
+export default command({
+  name: "ledger",
+  description:
+    "show what the turns of the agents used and cost; asks the coordination server that runs, else reads the ledgers here",
+  examples: [
+    "svc-mgr ledger",
+    "svc-mgr ledger --by day,model --since 7d",
+    "svc-mgr ledger --by wake_reason --agent first --json",
+  ],
+  args: {
+    by: {
+      type: "string",
+      default: "agent",
+      valueHint: "KEYS",
+      description:
+        "a row for each agent, team, host, day, model or wake_reason, or for several, as in day,model",
+    },
+    agent: {
+      type: "string",
+      description: "only this agent, by name or id",
+      valueHint: "NAME_OR_ID",
+      offers: "agent-names",
+    },
+    since: {
+      type: "string",
+      valueHint: "TIME",
+      description: "only turns that began since then: 24h, 7d, today (UTC) or RFC 3339",
+    },
+    until: { type: "string", valueHint: "TIME", description: "only turns that began before then" },
+  },
+  async run({ args, inherited, io, path }) {
+    const context = openCliContext(io, inherited);
+    const keys = toKeys(args.by);
+    if (keys === null)
+      throw new UsageError(`--by ${args.by}: agent, team, host, day, model, wake_reason`, path);
+    const nowMs = context.clock.nowMs();
+    const time = (name: "since" | "until") => {
+      const given = args[name];
+      const atMs = given === undefined ? undefined : ledgerTime(given, nowMs);
+      if (atMs === null) throw new UsageError(`--${name} ${given}: 24h, 7d, today or an RFC 3339 time`, path);
+      return atMs === undefined ? {} : { [name]: toTimestamp(atMs) };
+    };
+    const query: FleetLedgerQuery = {
+      by: keys.join(","),
+      ...(args.agent === undefined ? {} : { agent: args.agent }),
+      ...time("since"),
+      ...time("until"),
+    };
+    const asked = `/svc/ledger?${new URLSearchParams(query as Record<string, string>)}`;
+    const ledger =
+      (await askCoordinator(context, io, { path: asked, schema: FleetLedger })) ??
+      (await sumFleetLedger(context, io, { query, remote: null }));
+    return { json: ledger, text: toText(ledger, keys, pricesFile(io)) };
+  },
+});
+
+const titles: Readonly<Record<LedgerKey, string>> = {
+  agent: "AGENT",
+  team: "TEAM",
+  host: "HOST",
+  day: "DAY",
+  model: "MODEL",
+  wake_reason: "WOKEN BY",
+};
+
+const countTitles = ["TURNS", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "REASONING", "COST"];
+
+function toText(ledger: FleetLedger, keys: readonly LedgerKey[], prices: string): string {
+  const { rows, total, not_read } = ledger;
+  const lost = not_read.map(({ agent, why }) => `The ledger of "${agent}" is not read: ${why}`);
+  if (rows.length === 0) return ["no turn was counted", ...lost].join("\n");
+  const cells = rows.map((row) => [...keys.map((key) => String(row[key] ?? "-")), ...countsOf(row)]);
+  const last = keys.map((_, at) => (at === 0 ? "total" : ""));
+  return [
+    renderTable(
+      [...keys.map((key) => titles[key]), ...countTitles],
+      [...cells, [...last, ...countsOf(total)]],
+    ),
+    "",
+    ...toNotes(ledger, prices),
+    ...lost,
+  ].join("\n");
+}
+
+function countsOf(row: Omit<FleetLedgerRow, LedgerKey>): string[] {
+  const { turns, turns_not_covered: missing, unpriced_tokens: unpriced } = row;
+  return [
+    missing === 0 ? String(turns) : `${turns} (${missing} not covered)`,
+    ...[row.input_tokens, row.cached_input_tokens, row.cache_write_tokens].map(String),
+    ...[row.output_tokens, row.reasoning_tokens].map(String),
+    unpriced === 0
+      ? dollars(row.cost_micro_usd)
+      : `${dollars(row.cost_micro_usd)} + ${unpriced} tokens without a price`,
+  ];
+}
+
+/** Four decimals: a turn may cost less than a cent. */
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1_000_000).toFixed(4)}`;
+}
+
+function toNotes(ledger: FleetLedger, prices: string): string[] {
+  const { unpriced_models: unpriced, not_covered: beside, total } = ledger;
+  return [
+    `Prices of ${ledger.prices_dated}; your prices go into ${prices}.`,
+    ...(unpriced.length === 0 ? [] : [`Without a price: ${unpriced.join(", ")}.`]),
+    ...(total.turns_not_covered === 0 ? [] : ["Not covered: turns of which the tool reports no tokens."]),
+    ...beside.map((what) => `${what}.`),
+  ];
+}
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `24h`, `7d`, `30m` before now, `today` in UTC, or a time; null for anything else. Pure. */
+function ledgerTime(given: string, nowMs: number): number | null {
+  const span = /^(\d{1,6})([mhd])$/.exec(given);
+  if (span) return nowMs - Number(span[1]) * units[span[2] as keyof typeof units];
+  if (given === "today") return parseTimestamp(`${toTimestamp(nowMs).slice(0, 10)}T00:00:00Z`);
+  return /^\d{4}-\d{2}-\d{2}/.test(given) ? parseTimestamp(given) : null;
+}
+
+/** The keys of `--by`, each once; null when one is unknown. Pure. */
+function toKeys(given: string): LedgerKey[] | null {
+  const words = [...new Set(given.split(",").map((word) => word.trim()))];
+  const known = words.filter((word): word is LedgerKey => (ledgerKeys as readonly string[]).includes(word));
+  return known.length === words.length ? known : null;
+}

@@ -1,0 +1,103 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { WakeReason } from "./ledger.ts";
+import { counts } from "./usage.ts";
+import { maxListed, Nullable, SchemaVersion1, Strict, shortList } from "./wire.ts";
+
+/** The ledgers of all agents, summed and priced (additional; issue 29). Money is in millionths of a US dollar. */
+
+export const ledgerKeys = ["agent", "team", "host", "day", "model", "wake_reason"] as const;
+export type LedgerKey = (typeof ledgerKeys)[number];
+
+const Price = (description: string) =>
+  Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000_000_000,
+    description: `millionths of a dollar for a million ${description}`,
+  });
+
+export const ModelPrice = Strict({
+  model: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      "its name as tools give it; with a `*` at the end, each name that begins so. The longest that fits counts",
+  }),
+  input: Price("tokens read, without those of the cache"),
+  cached_input: Price("tokens read from the cache"),
+  cache_write: Price("tokens written to the cache"),
+  output: Price("tokens written, reasoning included"),
+  source: Type.Optional(Type.String({ maxLength: 500, description: "where the price is from" })),
+});
+export type ModelPrice = Static<typeof ModelPrice>;
+
+/** prices.json */
+export const PriceList = Strict({
+  schema_version: SchemaVersion1,
+  dated: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "when the prices were looked up" }),
+  prices: Type.Array(ModelPrice, { maxItems: 1000 }),
+});
+export type PriceList = Static<typeof PriceList>;
+
+const sums = {
+  turns: Type.Integer({ minimum: 0, description: "a turn of several models counts with its first one" }),
+  turns_not_covered: Type.Integer({ minimum: 0, description: "of these, without a count" }),
+  ...counts,
+  cost_micro_usd: Type.Integer({ minimum: 0, description: "of the tokens whose model has a price" }),
+  unpriced_tokens: Type.Integer({ minimum: 0, description: "read and written by models without a price" }),
+};
+
+export const FleetLedgerRow = Strict({
+  agent: Type.Optional(Type.String({ description: "name, with its host where that is another one" })),
+  team: Type.Optional(Nullable(Type.String({ description: "folder of its svc.yaml; null without one" }))),
+  host: Type.Optional(Nullable(Type.String({ description: "null: this one" }))),
+  day: Type.Optional(Type.String({ description: "in UTC" })),
+  model: Type.Optional(Nullable(Type.String({ description: "null where the tool names none" }))),
+  wake_reason: Type.Optional(WakeReason),
+  ...sums,
+});
+export type FleetLedgerRow = Static<typeof FleetLedgerRow>;
+
+export const FleetLedger = Strict({
+  schema_version: SchemaVersion1,
+  rows: Type.Array(FleetLedgerRow, {
+    maxItems: maxListed,
+    description: "the newest day first, then the largest",
+  }),
+  total: Strict(sums, { description: "of all rows" }),
+  prices_dated: Type.String({ description: "when the prices were looked up" }),
+  unpriced_models: Type.Array(Type.String(), { ...shortList, description: "models without a price" }),
+  not_covered: Type.Array(Type.String(), {
+    ...shortList,
+    description: "what the tools of these agents do not count, one sentence each",
+  }),
+  not_read: Type.Array(
+    Strict({ agent: Type.String({ description: "name" }), why: Type.String({ description: "one clause" }) }),
+    { maxItems: maxListed, description: "agents whose ledger could not be read" },
+  ),
+});
+export type FleetLedger = Static<typeof FleetLedger>;
+
+const keyNames = ledgerKeys.join("|");
+
+export const FleetLedgerQuery = Strict({
+  by: Type.Optional(
+    Type.String({
+      pattern: `^(?:${keyNames})(?:,(?:${keyNames}))*$`,
+      description: `a row for each of these, separated by commas: ${ledgerKeys.join(", ")}; default: agent`,
+    }),
+  ),
+  agent: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: "only this agent: its name or id" }),
+  ),
+  since: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 40,
+      description: "only turns that began at or after this time, RFC 3339",
+    }),
+  ),
+  until: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 40, description: "only turns that began before this time" }),
+  ),
+});
+export type FleetLedgerQuery = Static<typeof FleetLedgerQuery>;

@@ -29,6 +29,26 @@ export const DiagnosticLogging = Strict({
   backup_count: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
 });
 
+/** Whether the agent is recorded, and how much of it is kept (additional; issue 29). */
+export const DesiredRecorder = Strict({
+  enabled: Type.Boolean(),
+  max_bytes: Type.Optional(
+    Type.Integer({
+      minimum: 2 ** 20,
+      maximum: 2 ** 40,
+      description: "bytes on disk; the oldest recordings are removed beyond it; default 256 MiB",
+    }),
+  ),
+  max_age_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 60,
+      maximum: 10 * 366 * 86_400,
+      description: "recordings that ended longer ago are removed; default 7 days",
+    }),
+  ),
+});
+export type DesiredRecorder = Static<typeof DesiredRecorder>;
+
 export const DesiredConfig = Strict({
   schema_version: SchemaVersion1,
   desired_host: Type.Optional(Type.String()),
@@ -47,6 +67,10 @@ export const DesiredConfig = Strict({
       description: "folders from which mail may take attachments, besides the agent's working directory",
     }),
   ),
+  desired_recorder: Type.Optional({
+    ...DesiredRecorder,
+    description: "additional: whether the agent is recorded, and how much is kept",
+  }),
   reconciled_instance_id: Type.Optional(
     Type.String({
       description: "additional: no request waited when this instance of the agent was launched",

@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  promises,
   readdirSync,
   readlinkSync,
   realpathSync,
@@ -21,6 +22,8 @@ import type { Ids } from "./ids.ts";
 import {
   type Appender,
   appendTo,
+  type BackgroundAppender,
+  createInBackground,
   freeBytes,
   isAbsent,
   openAppend,
@@ -115,6 +118,10 @@ export interface Files {
    * for a link.
    */
   openAppend(label: string, path: string): Appender;
+  /** As `openAppend`, of a new file that is written off the event loop. Rejects when something has its name. */
+  createInBackground(label: string, path: string): Promise<BackgroundAppender>;
+  /** As `removeFile`, off the event loop. */
+  removeInBackground(label: string, path: string): Promise<void>;
   /** Cuts the file off after `size` bytes. Throws for a link. */
   truncate(label: string, path: string, size: number): void;
   rename(label: string, from: ContainedPath, to: ContainedPath): void;
@@ -206,6 +213,24 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     },
     append: (label, path, text) => step(label, () => appendTo(path, text)),
     openAppend: (label, path) => step(label, () => openAppend(path)),
+    async createInBackground(label, path) {
+      steps.before(label);
+      const appender = await createInBackground(path);
+      steps.after(label);
+      return {
+        async write(bytes) {
+          steps.before(label);
+          await appender.write(bytes);
+          steps.after(label);
+        },
+        close: appender.close,
+      };
+    },
+    async removeInBackground(label, path) {
+      steps.before(label);
+      await promises.rm(path, { force: true });
+      steps.after(label);
+    },
     truncate: (label, path, size) => step(label, () => truncateWhole(path, size)),
     create: (label, path, text) => step(label, () => writeWhole(path, text, { durable: true, mode: 0o600 })),
     copy: (label, from, to, options) => step(label, () => copyRegular(from, to, options)),

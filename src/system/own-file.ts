@@ -7,6 +7,7 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
+  promises,
   readFileSync,
   readSync,
   rmSync,
@@ -80,6 +81,32 @@ export function openAppend(path: string): Appender {
     close() {
       if (open) closeSync(handle);
       open = false;
+    },
+  };
+}
+
+/** As `Appender`, off the event loop: a slow disk delays the returned promises and nothing else. */
+export interface BackgroundAppender {
+  /** All of `bytes`, after those before. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Closing twice is safe. */
+  close(): Promise<void>;
+}
+
+/** A new file for this user alone; rejects when something has its name. */
+export async function createInBackground(path: string): Promise<BackgroundAppender> {
+  const handle = await promises.open(path, flags.append | constants.O_EXCL, 0o600);
+  let closed = false;
+  return {
+    async write(bytes) {
+      for (let written = 0; written < bytes.length; ) {
+        written += (await handle.write(bytes, written)).bytesWritten;
+      }
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await handle.close();
     },
   };
 }

@@ -40,7 +40,7 @@ import {
   toSubmission,
   unknownOutcome,
 } from "./request.ts";
-import { decideNext, type ExecutionSlot } from "./slot.ts";
+import type { ExecutionSlot } from "./slot.ts";
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
  * until `stop`, which lets the request in the slot finish. A turn that is a separate process keeps running, and the
@@ -88,7 +88,7 @@ export interface QueueDeps {
   block: () => AdmissionBlock | null;
   epoch: () => number;
   /** The queue joins it. */
-  slot: Pick<ExecutionSlot, "join" | "changed" | "refusal" | "report">;
+  slot: Pick<ExecutionSlot, "join" | "changed" | "refusal" | "report" | "decide">;
 }
 
 /** Poll again after this time when a refusal contradicts the known state and no change is reported. */
@@ -264,7 +264,7 @@ export function createQueue(deps: QueueDeps): Queue {
     }
     const heads = store.heads();
     headed = new Set(heads.map((head) => head.lane));
-    const next = decideNext({
+    const next = deps.slot.decide({
       admission: deps.admission(),
       block: deps.block(),
       epoch: deps.epoch(),

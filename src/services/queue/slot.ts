@@ -104,12 +104,19 @@ export interface ExecutionSlot {
   report(): SlotReport;
   refusal(claimant: SlotClaimant): SlotRefusal;
   running(): boolean;
+  /** Called with each choice of the queue and what it was made by. Returns how to stop listening. */
+  onDecision(listener: DecisionListener): () => void;
+  /** `decideNext`, and who listens hears of it. */
+  decide(facts: NextFacts): NextDecision;
   /** `by` changed; without it, something outside of the slot did. Every member but `by` looks again. */
   changed(by?: MemberName): void;
   recount(): void;
 }
 
+export type DecisionListener = (facts: NextFacts, decision: NextDecision) => void;
+
 export function createExecutionSlot(): ExecutionSlot {
+  const deciding = new Set<DecisionListener>();
   const members = new Map<MemberName, SlotMember>();
   const reporting: Required<Pick<SlotMember, "report">>[] = [];
 
@@ -140,6 +147,15 @@ export function createExecutionSlot(): ExecutionSlot {
     report,
     refusal: (claimant) => refuseSlot(claimant, report()),
     running: () => report().running,
+    onDecision(listener) {
+      deciding.add(listener);
+      return () => deciding.delete(listener);
+    },
+    decide(facts) {
+      const decision = decideNext(facts);
+      for (const listener of deciding) listener(facts, decision);
+      return decision;
+    },
     changed(by) {
       for (const [name, member] of members) if (name !== by) member.wake?.();
     },

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { DesiredConfig, type Manifest } from "../../protocol/files.ts";
+import { DesiredConfig, type DesiredRecorder, type Manifest } from "../../protocol/files.ts";
 import type { ExecutionMode } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { TrackingTimings } from "../../protocol/terminal.ts";
@@ -21,6 +21,7 @@ export interface GatewayWish {
   /** Absolute; replaces those of before. */
   attachmentRoots?: readonly string[] | undefined;
   tokenRequired?: boolean | undefined;
+  recorder?: DesiredRecorder | undefined;
   /** It needs no reconciliation while no request waits (ruling 5): a relaunch without a gateway found none. */
   reconciledInstanceId?: string | undefined;
 }
@@ -78,6 +79,7 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
     ...(wish.attachmentRoots === undefined ? {} : { desired_attachment_roots: [...wish.attachmentRoots] }),
     desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
     ...(wish.tokenRequired === undefined ? {} : { desired_token_required: wish.tokenRequired }),
+    ...(wish.recorder === undefined ? {} : { desired_recorder: wish.recorder }),
     ...(wish.reconciledInstanceId === undefined ? {} : { reconciled_instance_id: wish.reconciledInstanceId }),
     ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
   };

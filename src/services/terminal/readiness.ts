@@ -20,8 +20,38 @@ export function failingFacts(state: Judged): string[] {
 
 /** Of those, what one look at the screen says. */
 export function failingOnScreen(state: Omit<Judged, "second_witness">): string[] {
+  return [
+    ...factsOnScreen(state)
+      .filter(({ value, wanted }) => value !== wanted)
+      .map(({ name, value }) => `${name}=${value}`),
+    ...(state.parked ? [describeParked(state.parked)] : []),
+  ];
+}
+
+interface PromptReadyFact {
+  name: string;
+  value: string;
+  /** The value with which it holds. */
+  wanted: string;
+}
+
+/** Every fact of the prompt-ready predicate in its order, also those that hold. Pure. */
+export function promptReadyFacts(state: Judged): PromptReadyFact[] {
+  const { parked, second_witness: witness } = state;
+  return [
+    ...factsOnScreen(state),
+    { name: "usage_limit", value: parked ? describeParked(parked) : "none", wanted: "none" },
+    {
+      name: "second_witness",
+      value: witness?.by === null ? `none (${witness.missing})` : "not missing",
+      wanted: "not missing",
+    },
+  ];
+}
+
+function factsOnScreen(state: Omit<Judged, "second_witness">): PromptReadyFact[] {
   const { turn, surface, stability, parsed_surface: parsed } = state;
-  const checks: [name: string, value: string, wanted: string][] = [
+  const facts: [name: string, value: string, wanted: string][] = [
     ["turn.phase", turn.phase, "ready"],
     ["accepting_input", surface.accepting_input, "yes"],
     ["editing_input", surface.editing_input, "no"],
@@ -34,10 +64,7 @@ export function failingOnScreen(state: Omit<Judged, "second_witness">): string[]
         ] satisfies [string, string, string][])
       : []),
   ];
-  return [
-    ...checks.filter(([, value, wanted]) => value !== wanted).map(([name, value]) => `${name}=${value}`),
-    ...(state.parked ? [describeParked(state.parked)] : []),
-  ];
+  return facts.map(([name, value, wanted]) => ({ name, value, wanted }));
 }
 
 /** The limit as a failing fact. Pure. */

@@ -29,8 +29,10 @@ export async function* followPane(options: {
   clock: Clock;
   paneId: () => string | null;
   signal: AbortSignal;
+  /** Whether the screen is painted over when the pane is quiet (default true): not for who keeps what it wrote. */
+  overpaint?: boolean;
 }): AsyncGenerator<PaneFrame> {
-  const { control, clock, signal } = options;
+  const { control, clock, signal, overpaint: painting = true } = options;
   let waiting: Uint8Array[] = [];
   let waitingBytes = 0;
   let due = "first" as Why | null;
@@ -52,7 +54,7 @@ export async function* followPane(options: {
     control.onBytes(target, (bytes) => {
       // A picture that is due shows it.
       if (due !== null) return;
-      quiet = false;
+      quiet = !painting;
       waitingBytes += bytes.length;
       if (waitingBytes > maxWaiting) ask("skipped");
       else waiting.push(bytes);

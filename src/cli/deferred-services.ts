@@ -24,6 +24,7 @@ import { createHeadlessControl } from "../services/prompt/prompt-control.ts";
 import { createTypingLeases } from "../services/prompt/typing-lease.ts";
 import type { Queue } from "../services/queue/queue.ts";
 import type { ExecutionSlot } from "../services/queue/slot.ts";
+import { createRecorderControl, type RecorderControl } from "../services/recorder/recorder-control.ts";
 import type { Reminders } from "../services/reminders/reminders.ts";
 import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
@@ -50,9 +51,10 @@ export interface GatewayCore {
   turnSources: GatewayAgent["turnSources"];
   reads: GatewayAgent["reads"];
   pane: GatewayAgent["pane"];
+  recorded: GatewayAgent["recorded"];
   sockets: SocketUpgrade;
-  /** The typing lease joins it, and what the notifier does changes it. */
-  slot: Pick<ExecutionSlot, "join" | "changed">;
+  /** The typing lease joins it, and what the notifier does changes it; the recorder hears of its choices. */
+  slot: Pick<ExecutionSlot, "join" | "changed" | "onDecision">;
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
@@ -73,6 +75,8 @@ export interface DeferredServices {
   app: ReturnType<typeof createGatewayApp>;
   /** Not started. */
   notifier: Notifier;
+  /** Not started. */
+  recorder: Pick<RecorderControl, "start" | "stop">;
   /** Ends every stream of events, so that a stopping server need not wait for its readers. */
   endStreams(): void;
   /** Closes the mailbox; after the server has stopped. */
@@ -134,6 +138,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       all.typing = leases.current();
     },
   });
+  const recorder = createRecorderControl({
+    ...{ files, clock, log, sessionRoot, events, queue, slot: core.slot, terminal: core.recorded },
+    agentName: manifest.agent_name,
+    tracked: core.profile !== null,
+  });
   const ended = new AbortController();
   const source = createPaneScreen({
     ...{ agentId: manifest.agent_id, reads: core.reads, epoch: board.epoch, nowMs: clock.nowMs },
@@ -162,7 +171,8 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript, screen, leases, ledger: core.ledger },
+        ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
+        ledger: core.ledger,
         terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
         sockets: core.sockets,
         ownAgent() {
@@ -184,7 +194,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         },
       },
     }),
-    notifier,
+    ...{ notifier, recorder },
     endStreams() {
       ended.abort();
       leases.stop();

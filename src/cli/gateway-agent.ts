@@ -11,6 +11,7 @@ import { createHeadlessAgent } from "../services/headless/headless-agent.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane, createTurnRunner } from "../services/headless/turn-runner.ts";
+import type { RecordedAgent } from "../services/recorder/open-recorder.ts";
 import { launchEnvironmentFault } from "../services/sessions/environment.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
@@ -63,6 +64,8 @@ export interface GatewayAgent {
   reads: PaneReads | null;
   /** Its terminal, live; null for an agent without one. */
   pane: ((signal: AbortSignal) => AsyncGenerator<PaneFrame>) | null;
+  /** What a recorder keeps of its terminal; null for an agent without one. */
+  recorded: RecordedAgent["terminal"];
   start(): void;
   /** Resolves when something is known of the agent, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -142,6 +145,10 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     countedSources: transcript.sources,
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
     pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
+    recorded: {
+      ...{ state: tracker.state, subscribe: tracker.subscribe },
+      pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal, overpaint: false }),
+    },
     start() {
       control.start();
       tracker.start();
@@ -213,7 +220,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     agent,
     turnSources: headlessSources(files, sessionRoot),
     countedSources: headlessSources(files, sessionRoot, countedTurns),
-    ...{ reads: null, pane: null },
+    ...{ reads: null, pane: null, recorded: null },
     start() {
       ends = [
         control.onEvent(connectivity.wake),

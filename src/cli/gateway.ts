@@ -266,7 +266,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board },
       ...{ reminders, ledger, turnSources: driven.turnSources, sockets, slot },
-      ...{ reads: driven.reads, pane: driven.pane },
+      ...{ reads: driven.reads, pane: driven.pane, recorded: driven.recorded },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),
@@ -333,7 +333,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     await publish(server);
     followChanges();
     await app.complete();
-    const { notifier } = await openDeferred();
+    const { notifier, recorder } = await openDeferred();
+    await recorder.start();
     queue.start();
     storage.start();
     notifier.start();
@@ -362,6 +363,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       events.append("gateway_stopped");
     }
     records.close();
+    await deferred?.recorder.stop();
     store.close();
     lock.release();
   };

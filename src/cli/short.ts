@@ -1,70 +1,23 @@
 import { ServiceError } from "../system/errors.ts";
-import {
-  type CliIo,
-  type Command,
-  type CommandDeclaration,
-  command,
-  type Flags,
-  group,
-  type Invocation,
-  lazyLeaves,
-  UsageError,
-} from "./command.ts";
+import { type Command, command, group, type Invocation, lazyLeaves, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
 import { findQuestions, renderQuestions } from "./questions.ts";
 import { rootFlags } from "./shared-flags.ts";
-import { withShortHints } from "./short-hints.ts";
+import {
+  agentName,
+  flagged,
+  inShortWords,
+  manage,
+  momentFlag,
+  nameOnly,
+  shorthand,
+  single,
+} from "./shorthand.ts";
 import { programVersion } from "./version.ts";
-
-const agentName = {
-  type: "positional",
-  description: "the agent's name",
-  offers: "agent-names",
-} as const;
-
-const nameOnly = { name: agentName };
 
 const textOf = (description: string) =>
   ({ type: "positional", many: true, required: false, description }) as const;
-
-/** A short command is a command line of `svc-mgr`, with the same answers, JSON and exit codes. */
-function shorthand<const A extends Flags>({
-  words,
-  ...declaration
-}: Omit<CommandDeclaration<A>, "run"> & {
-  words: (args: Invocation<A>["args"], invocation: Invocation<A>) => readonly string[];
-}): Command {
-  return command<A>({
-    ...declaration,
-    run: (invocation) => manage(invocation as unknown as Invocation, words(invocation.args, invocation)),
-  });
-}
-
-/** With these words a command prints what an agent said or shows: its output is left as it is. */
-const quoting = ["last", "log", "search", "screen", "--wait", "acp"];
-
-async function manage({ inherited, io, rest }: Invocation, words: readonly string[]): Promise<number> {
-  const { managerCommands } = await import("./mgr.ts");
-  const roots = Object.keys(rootFlags).flatMap((name) =>
-    typeof inherited[name] === "string" ? [`--${name}=${inherited[name]}`] : [],
-  );
-  const json = inherited["json"] === true ? ["--json"] : [];
-  const after = rest.length > 0 ? ["--", ...rest] : [];
-  const line = [...roots, ...words, ...json, ...after];
-  return runProgram(managerCommands, programVersion, line, inShortWords(io, line));
-}
-
-/** The terminal for a command line of `svc-mgr`. */
-function inShortWords(io: CliIo, line: readonly string[]): CliIo {
-  if (line.includes("--json")) return io;
-  return withShortHints(io, { stdout: !quoting.some((word) => line.includes(word)) });
-}
-
-const single = (name: string, ...words: string[]) => ["agents", "single", `--agent-name=${name}`, ...words];
-
-/** Without the text the command reads standard input. */
-const flagged = (flag: string, text: string | undefined) => (text === undefined ? [] : [`--${flag}=${text}`]);
 
 const ls = shorthand({
   name: "ls",
@@ -292,6 +245,46 @@ export const shortCommands = group({
         follow: { type: "boolean", alias: "f", description: "show it again when it changed" },
       },
       words: ({ name, follow }) => [...single(name, "screen"), ...(follow ? ["--follow"] : [])],
+    }),
+    why: shorthand({
+      name: "why",
+      description: "say what keeps the agent from taking a prompt, or kept it at a recorded moment",
+      examples: ["svc why worker", "svc why worker --at 03:12", 'svc why worker --at "10m ago"'],
+      args: { ...nameOnly, at: momentFlag },
+      words: ({ name, at }) => single(name, "why", ...flagged("at", at)),
+    }),
+    record: shorthand({
+      name: "record",
+      description: "record what the agent's terminal shows and why it waits: on, off or status",
+      examples: ["svc record worker on", "svc record worker on --max-size 1G", "svc record worker status"],
+      args: {
+        ...nameOnly,
+        action: { type: "positional", description: "on, off or status" },
+        "max-size": { type: "string", description: "bytes on disk (default 256M)", valueHint: "SIZE" },
+        "max-age": { type: "string", description: "how long it is kept (default 7d)", valueHint: "SPAN" },
+      },
+      words: ({ name, action, ...limits }) => [
+        ...single(name, "record", action),
+        ...flagged("max-size", limits["max-size"]),
+        ...flagged("max-age", limits["max-age"]),
+      ],
+    }),
+    replay: shorthand({
+      name: "replay",
+      description: "show what the agent's terminal showed, or write it as an asciicast file",
+      examples: ["svc replay worker --at 03:12 --speed 4", "svc replay worker --at 03:00 --cast night.cast"],
+      args: {
+        ...nameOnly,
+        at: momentFlag,
+        until: { ...momentFlag, description: "the last moment; default: now" },
+        speed: { type: "string", description: "how many times faster", valueHint: "N" },
+        cast: { type: "string", description: "write an asciicast v2 file instead", valueHint: "FILE" },
+      },
+      words: ({ name, at, until, speed, cast }) => [
+        ...single(name, "replay", ...flagged("at", at), ...flagged("until", until)),
+        ...flagged("speed", speed),
+        ...flagged("cast", cast),
+      ],
     }),
     attach: ofOne("attach", {
       description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",

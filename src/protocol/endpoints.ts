@@ -8,6 +8,7 @@ import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from 
 import { ledgerEndpoints } from "./ledger.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
 import { notifierEndpoints } from "./notifier.ts";
+import { recorderEndpoints } from "./recorder.ts";
 import { reminderEndpoints } from "./reminders.ts";
 import { transcriptEndpoints } from "./transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
@@ -26,6 +27,7 @@ export const gatewayEndpoints = {
   ...consoleEndpoints,
   ...ownAgentEndpoints,
   ...typingEndpoints,
+  ...recorderEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */
@@ -142,6 +144,10 @@ export const forwardedEndpoints = {
   ),
   agentLedger: forward("/gateway/ledger", gatewayEndpoints.ledger),
   agentLedgerSummary: forward("/gateway/ledger/summary", gatewayEndpoints.ledgerSummary),
+  agentReadRecorder: forward("/gateway/recorder", gatewayEndpoints.readRecorder),
+  agentUpdateRecorder: forward("/gateway/recorder", gatewayEndpoints.updateRecorder),
+  agentRecordedMoment: forward("/gateway/recorder/moment", gatewayEndpoints.recordedMoment),
+  agentRecordedCast: forward("/gateway/recorder/cast", gatewayEndpoints.recordedCast, transcriptTimeoutMs),
   agentSubmitGatewayRequest: forward("/gateway/requests", gatewayEndpoints.submitRequest),
   agentListGatewayRequests: forward("/gateway/requests", gatewayEndpoints.listRequests),
   agentReadGatewayRequest: forward("/gateway/requests/:request_id", gatewayEndpoints.readRequest),

@@ -21,7 +21,15 @@ const startingPackages = new Set([
   ...["croner", "drizzle-orm", "drizzle-orm/bun-sqlite", "drizzle-orm/sqlite-core", "elysia"],
 ]);
 /** Each takes a quarter of a millisecond or more, and nothing that starts asks for its schemas. */
-const laterProtocol = new Set(["agui", "console", "coordinator", "mail", "mailbox-admin", "notifier"]);
+const laterProtocol = new Set([
+  "agui",
+  "console",
+  "coordinator",
+  "mail",
+  "mailbox-admin",
+  "notifier",
+  "recorder",
+]);
 
 /** What a module evaluates with itself: its static imports without those of types. */
 function evaluatedWith({ path, source }: SourceFile): string[] {

@@ -41,6 +41,7 @@ import { consoleServices } from "./console-services.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
+import { fakeRecorder } from "./fake-recorder.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
 import { sampleManifest } from "./session-samples.ts";
 
@@ -217,6 +218,7 @@ export function createGatewayBundle(
       console,
       ownAgent: async () => ownAgent,
       leases,
+      recorder: fakeRecorder(),
       terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
       sockets: { upgrade: () => false },
       screen: {

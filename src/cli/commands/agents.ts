@@ -36,6 +36,9 @@ const ofOneAgent: Commands = {
   ...lazyLeaves(["log", "last", "search", "screen"], () =>
     import("./agent/transcript.ts").then((module) => module.transcriptCommands),
   ),
+  ...lazyLeaves(["record", "replay", "why"], () =>
+    import("./agent/recorder.ts").then((module) => module.recorderCommands),
+  ),
   relaunch: () => import("./agent/lifecycle.ts").then((module) => module.relaunchCommand),
   mail: group({
     name: "mail",

@@ -5,6 +5,7 @@ import { streamEndpoints } from "../../protocol/endpoints.ts";
 import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
+import { recorderEndpoints } from "../../protocol/recorder.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
 import { transcriptEndpoints } from "../../protocol/transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turns.ts";
@@ -66,6 +67,9 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(aguiRoutes(services))
     .use(aguiStreamRoutes(services))
     .use(mount({ name: "gateway-typing", endpoints: typingEndpoints, handlers: typingHandlers(services) }))
+    .use(
+      mount({ name: "gateway-recorder", endpoints: recorderEndpoints, handlers: recorderHandlers(services) }),
+    )
     .use(mount({ name: "gateway-own", endpoints: ownAgentEndpoints, handlers: ownHandlers(services) }))
     .use(
       terminalSocket({
@@ -126,6 +130,16 @@ const typingHandlers = ({ leases }: Pick<GatewayServices, "leases">): Handlers<t
     if (release) leases.end(lease_id);
     return { status: "ok", action: "type", lease: leases.current() };
   },
+});
+
+/** The flight recorder (additional; issue 29). */
+const recorderHandlers = ({
+  recorder,
+}: Pick<GatewayServices, "recorder">): Handlers<typeof recorderEndpoints> => ({
+  readRecorder: () => recorder.status(),
+  updateRecorder: ({ body }) => recorder.update(body),
+  recordedMoment: ({ query }) => recorder.moment(query),
+  recordedCast: ({ query }) => recorder.cast(query),
 });
 
 /** Reminders of the live gateway (contract 4.1, 4.3). */

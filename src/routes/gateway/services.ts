@@ -10,6 +10,7 @@ import type { Notifier } from "../../services/notifier/notifier.ts";
 import type { HeadlessControl, KeyControl, PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { TypingLeases } from "../../services/prompt/typing-lease.ts";
 import type { Queue } from "../../services/queue/queue.ts";
+import type { RecorderControl } from "../../services/recorder/recorder-control.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 import type { Transcript } from "../../services/transcript/transcript.ts";
@@ -48,6 +49,7 @@ export interface GatewayServices extends CoreServices {
   screen: { follow(options: { signal: AbortSignal }): AsyncGenerator<ScreenItem> };
   terminal: LiveTerminal;
   leases: Pick<TypingLeases, "current" | "take" | "end" | "type">;
+  recorder: Pick<RecorderControl, "status" | "update" | "moment" | "cast">;
   sockets: Pick<SocketUpgrade, "upgrade">;
   console: ConsoleServices;
   /** Opened when it is asked for the first time: only a console beside this gateway asks. */

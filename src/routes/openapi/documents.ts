@@ -10,11 +10,13 @@ import type { Endpoint } from "../../protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as fleetLedgerSchemas from "../../protocol/fleet-ledger.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
+import * as recorderSchemas from "../../protocol/recorder.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import { maxBodyBytes, openPaths } from "../http/gate.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument, type Refusal } from "./document.ts";
 import { coordinatorExamples } from "./examples/coordinator.ts";
 import { gatewayExamples } from "./examples/gateway.ts";
+import { recorderExamples } from "./examples/recorder.ts";
 import { mailExamples, terminalExamples } from "./examples/terminal.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { parameterTexts, placeTexts } from "./texts/places.ts";
@@ -29,7 +31,7 @@ export function gatewayOpenApi(): OpenApiDocument {
         "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
-      schemas: namedSchemas([aguiSchemas, agentSchemas, attentionSchemas, consoleSchemas]),
+      schemas: namedSchemas([aguiSchemas, agentSchemas, attentionSchemas, consoleSchemas, recorderSchemas]),
       refusals: gateRefusals(),
     }),
   );
@@ -52,6 +54,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
           coordinatorSchemas,
           deliverySchemas,
           fleetLedgerSchemas,
+          recorderSchemas,
         ],
       ]),
       refusals: gateRefusals(),
@@ -82,6 +85,7 @@ const examples = {
   ...terminalExamples,
   ...mailExamples,
   ...coordinatorExamples,
+  ...recorderExamples,
 };
 
 /**

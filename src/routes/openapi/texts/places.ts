@@ -235,6 +235,10 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "PromptRefusalBody.detail": "the refusal",
   "ReasoningPreset.level":
     "index of the model's reasoning presets; a number above the highest means the highest, 0 is off where the model can",
+  "RecordedMoment.decision": "what the queue chose last; null before its first choice",
+  "RecordedMoment.queue": "what was in the queue",
+  "RecordedMoment.terminal": "what the terminal showed; null where none was recorded yet",
+  "RecordedTerminal.availability": "whether the terminal could be looked at and read",
   "ReminderDefinition.mode": "repeat: due again and again; one_off: due once",
   "ReminderDeleted.deleted": "always true",
   "ReminderFiring.due_at_utc": "when it was due",

@@ -1,0 +1,206 @@
+import { resolve } from "node:path";
+import type { RecorderUpdate } from "../../../protocol/recorder.ts";
+import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
+import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { toTimestamp } from "../../../system/clock.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import { command, UsageError } from "../../command.ts";
+import { CommandFailure, exitCodes } from "../../dispatch.ts";
+import { toSeconds } from "../../flag-values.ts";
+import { renderPairs } from "../../format.ts";
+import { parseMoment, parseSize, parseSpan } from "../../moment.ts";
+import { renderMoment, renderRecorder } from "../../moment-text.ts";
+import { warn } from "../../narrate.ts";
+import { playCast } from "../../replay-screen.ts";
+import { bodyOf, openLiveTarget, openMaybeLive, openTarget } from "../../target.ts";
+import { renderExplanation } from "../../terminal-text.ts";
+
+const actions = ["on", "off", "status"] as const;
+
+const record = command({
+  name: "record",
+  description:
+    "switch the flight recorder of the agent on or off: what its terminal shows and why it waits, kept on this machine",
+  examples: [
+    "svc-mgr agents single --agent-name worker record on",
+    "svc-mgr agents single --agent-name worker record on --max-size 1G --max-age 30d",
+    "svc-mgr agents single --agent-name worker record status",
+  ],
+  args: {
+    action: { type: "positional", description: "on, off or status" },
+    "max-size": {
+      type: "string",
+      description: "bytes on disk; the oldest part goes beyond them (default 256M)",
+      valueHint: "SIZE",
+    },
+    "max-age": { type: "string", description: "how long it is kept (default 7d)", valueHint: "SPAN" },
+  },
+  async run(invocation) {
+    const { args, io, path } = invocation;
+    const action = actions.find((one) => one === args.action);
+    if (action === undefined) throw new UsageError(`say on, off or status, not "${args.action}"`, path);
+    const maxBytes = parseSize("max-size", args["max-size"]);
+    const maxAge = parseSpan("max-age", args["max-age"]);
+    if (action !== "on" && (maxBytes ?? maxAge) !== undefined) {
+      throw new UsageError("--max-size and --max-age go with on", path);
+    }
+    if (maxBytes !== undefined && maxBytes < 2 ** 20) throw new UsageError("--max-size is 1M at least", path);
+    if (maxAge !== undefined && maxAge < 60) throw new UsageError("--max-age is 60s at least", path);
+    const { target, link, why } = await openMaybeLive(invocation);
+    const { files } = target.context;
+    const { sessionRoot } = target.agent;
+    if (action !== "status") {
+      const wish: RecorderUpdate = {
+        enabled: action === "on",
+        ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
+        ...(maxAge === undefined ? {} : { max_age_seconds: maxAge }),
+      };
+      if (link === null) {
+        saveRecorderWish(files, sessionRoot, wish);
+        if (action === "on") await warn(io, `it begins with the next gateway: ${why}`);
+      } else {
+        const json = bodyOf(await link.client.call("updateRecorder", { body: wish }));
+        return { json, text: renderRecorder(json) };
+      }
+    }
+    const json = link
+      ? bodyOf(await link.client.call("readRecorder", {}))
+      : toRecorderStatus(files, sessionRoot, null);
+    return { json, text: renderRecorder(json) };
+  },
+});
+
+const timeFlag = {
+  type: "string",
+  description: 'a moment: 03:12, "10m ago", or a date with a time',
+  valueHint: "TIME",
+} as const;
+
+const replay = command({
+  name: "replay",
+  description: "show in this terminal what the agent's terminal showed, or write it as an asciicast v2 file",
+  examples: [
+    "svc-mgr agents single --agent-name worker replay --at 03:12",
+    'svc-mgr agents single --agent-name worker replay --at "10m ago" --speed 4',
+    "svc-mgr agents single --agent-name worker replay --at 03:00 --until 03:30 --cast night.cast",
+  ],
+  args: {
+    at: { ...timeFlag, description: `${timeFlag.description}; default: a minute ago` },
+    until: { ...timeFlag, description: "the last moment; default: now" },
+    speed: { type: "string", description: "how many times faster", valueHint: "N", default: "1" },
+    "max-pause": {
+      type: "string",
+      description: "a longer pause is shortened to so many seconds",
+      valueHint: "SECONDS",
+      default: "2",
+    },
+    cast: {
+      type: "string",
+      description: "write an asciicast v2 file instead; with --json its lines go to standard output",
+      valueHint: "FILE",
+    },
+  },
+  async run(invocation) {
+    const { args, io, inherited, path } = invocation;
+    const speed = toSeconds("speed", args.speed, 0.1, 1000);
+    const maxPauseMs = toSeconds("max-pause", args["max-pause"], 0, 3600) * 1000;
+    const json = inherited["json"] === true;
+    if (args.cast?.trim() === "") throw new UsageError("--cast is empty", path);
+    const { context, agent } = await openTarget(invocation);
+    const { files, clock } = context;
+    const nowMs = clock.nowMs();
+    const fromMs = parseMoment("at", args.at ?? "1m ago", nowMs);
+    const untilMs = args.until === undefined ? nowMs : parseMoment("until", args.until, nowMs);
+    if (untilMs < fromMs) throw new UsageError("--until is before --at", path);
+    const { gatewayRoot } = sessionPaths(agent.sessionRoot);
+    const cast = readCast(files, gatewayRoot, { fromMs, untilMs });
+    const title = agent.manifest.agent_name;
+    if (json) {
+      for (const { line } of renderCast(cast, title)) await io.writeOut(line);
+      return exitCodes.done;
+    }
+    if (args.cast !== undefined) {
+      const file = resolve(io.cwd, args.cast);
+      const lines = await writeCast(files, file, renderCast(cast, title));
+      return { json: { file, lines }, text: `wrote ${lines} lines to ${file}` };
+    }
+    if (!io.stdoutIsTty) {
+      const detail = "this is no terminal; give --cast FILE or --json";
+      throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
+    }
+    if (cast.width > io.columns || cast.height > io.rows) {
+      await warn(io, `recorded in ${cast.width}x${cast.height}, this terminal is ${io.columns}x${io.rows}`);
+    }
+    await playCast(io, cast, { clock, speed, maxPauseMs, signal: io.unheard() });
+    return exitCodes.done;
+  },
+});
+
+async function writeCast(files: Files, path: string, lines: Iterable<{ line: string }>): Promise<number> {
+  let count = 0;
+  const file = await files.createInBackground("file:cast", path).catch((error: unknown) => {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+    throw new ServiceError("conflict", `${path} is there already; name another file`);
+  });
+  try {
+    for (const { line } of lines) {
+      await file.write(Buffer.from(line));
+      count += 1;
+    }
+  } finally {
+    await file.close();
+  }
+  return count;
+}
+
+const why = command({
+  name: "why",
+  description:
+    "say what keeps the agent from taking a prompt, or kept it at a recorded moment: each fact, the queue, the events before",
+  examples: [
+    "svc-mgr agents single --agent-name worker why",
+    "svc-mgr agents single --agent-name worker why --at 03:12",
+    'svc-mgr agents single --agent-name worker why --at "10m ago" --json',
+  ],
+  args: {
+    at: { ...timeFlag, description: `${timeFlag.description}; it must be recorded. Default: now, live` },
+  },
+  async run(invocation) {
+    const { args } = invocation;
+    if (args.at === undefined) return whyNow(invocation);
+    const { context, agent } = await openTarget(invocation);
+    const nowMs = context.clock.nowMs();
+    const atMs = parseMoment("at", args.at, nowMs);
+    const { gatewayRoot } = sessionPaths(agent.sessionRoot);
+    const json = readMoment(context.files, gatewayRoot, { atMs, nowMs });
+    const line = `svc replay ${agent.manifest.agent_name} --at ${toTimestamp(atMs)}`;
+    return { json, text: renderMoment(json, line) };
+  },
+});
+
+async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
+  const { link, agent } = await openLiveTarget(invocation);
+  const status = bodyOf(await link.client.call("status", {}));
+  const headless = agent.manifest.headless !== undefined;
+  const explanation = headless ? null : bodyOf(await link.client.call("explain", {}));
+  const { waiting, admission_block: block, queue_depth: depth } = status;
+  const queue = renderPairs([
+    ["queue", depth === 0 ? "nothing" : String(depth)],
+    ["waits", waiting ? `${waiting.reason}: ${waiting.detail}, since ${waiting.since_utc}` : null],
+    ["admission", block ? `${block.reason}: ${block.detail}` : null],
+  ]);
+  return {
+    json: {
+      explanation,
+      queue_depth: depth,
+      waiting: waiting ?? null,
+      admission_block: block ?? null,
+      request_admission: status.request_admission,
+    },
+    text: [queue, ...(explanation ? ["", renderExplanation(explanation)] : [])].join("\n"),
+  };
+}
+
+export const recorderCommands = { record, replay, why };

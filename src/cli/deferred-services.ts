@@ -5,7 +5,10 @@ import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-stor
 import type { Manifest } from "../protocol/files.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import type { GatewayAppOptions } from "../routes/gateway/core.ts";
+import { meterGateway } from "../routes/gateway/meter.ts";
 import type { CoreServices, GatewayServices } from "../routes/gateway/services.ts";
+import type { Route } from "../routes/http/errors.ts";
+import type { Fetch } from "../routes/http/observe.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { createAgui } from "../services/agui/agui.ts";
 import { createLiveTerminal } from "../services/console/live-terminal.ts";
@@ -72,7 +75,7 @@ const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
 export interface DeferredServices {
-  app: ReturnType<typeof createGatewayApp>;
+  app: { fetch: Fetch; routes: readonly Route[] };
   /** Not started. */
   notifier: Notifier;
   /** Not started. */
@@ -92,7 +95,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { clock, ids, files } = system;
   const { log, events, diagnostics } = core.records;
   const paths = sessionPaths(sessionRoot);
-  const stream = createEventStream({ events, clock });
+  const metrics = meterGateway({
+    ...{ events, clock, status: board.status },
+    facts: { version: packageManifest.version, tool: manifest.tool },
+  });
+  const stream = createEventStream({ events, clock, onGiven: metrics.streamed });
   const agui = createAgui({ agent, board, queue, events, clock, ids });
   const mailBinding = createMailBinding({
     readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
@@ -163,37 +170,39 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       readManifest: () => readManifest(files, paths.manifest),
     });
   };
-  return {
-    app: createGatewayApp({
-      ...core.app,
-      gate: { ...core.app.gate, signedIn: signIn.accepts },
-      services: {
-        ...core.app.services,
-        mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
-        headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
-        ledger: core.ledger,
-        terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
-        sockets: core.sockets,
-        ownAgent() {
-          ownAgent ??= openOwnAgent();
-          return ownAgent;
-        },
-        console: {
-          ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
-          nonce: () => ids.hex(16),
-          identity: () => ({
-            surface: "gateway",
-            agent: {
-              agent_id: manifest.agent_id,
-              agent_name: manifest.agent_name,
-              tool: manifest.tool,
-            },
-            version: packageManifest.version,
-          }),
-        },
+  const app = createGatewayApp({
+    ...core.app,
+    gate: { ...core.app.gate, signedIn: signIn.accepts },
+    services: {
+      ...core.app.services,
+      mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
+      headless: createHeadlessControl({ agent, status: board.status }),
+      ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
+      ledger: core.ledger,
+      terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
+      sockets: core.sockets,
+      metrics,
+      ownAgent() {
+        ownAgent ??= openOwnAgent();
+        return ownAgent;
       },
-    }),
+      console: {
+        ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
+        nonce: () => ids.hex(16),
+        identity: () => ({
+          surface: "gateway",
+          agent: {
+            agent_id: manifest.agent_id,
+            agent_name: manifest.agent_name,
+            tool: manifest.tool,
+          },
+          version: packageManifest.version,
+        }),
+      },
+    },
+  });
+  return {
+    app: { fetch: metrics.around(app), routes: app.routes },
     ...{ notifier, recorder },
     endStreams() {
       ended.abort();
@@ -201,6 +210,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       core.sockets.close();
       stream.close();
       agui.close();
+      metrics.close();
     },
     close: mailBinding.close,
   };

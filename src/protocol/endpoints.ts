@@ -7,6 +7,7 @@ import { type Endpoint, type ErrorResponses, endpoint, RefusedOrInvalid } from "
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
 import { ledgerEndpoints } from "./ledger.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
+import { metricsEndpoints } from "./metrics-endpoints.ts";
 import { notifierEndpoints } from "./notifier.ts";
 import { recorderEndpoints } from "./recorder.ts";
 import { reminderEndpoints } from "./reminders.ts";
@@ -28,6 +29,7 @@ export const gatewayEndpoints = {
   ...ownAgentEndpoints,
   ...typingEndpoints,
   ...recorderEndpoints,
+  ...metricsEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */

@@ -125,6 +125,7 @@ const calls: Record<Name, Call> = {
   },
   openApiDocument: {},
   referencePage: {},
+  gatewayMetrics: {},
 };
 const names = Object.keys(calls) as Name[];
 

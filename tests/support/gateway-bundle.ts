@@ -8,6 +8,7 @@ import {
 } from "../../src/db/gateway/request-store.ts";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
+import { meterGateway } from "../../src/routes/gateway/meter.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
@@ -242,6 +243,10 @@ export function createGatewayBundle(
       stream,
       transcript,
       ledger,
+      metrics: meterGateway({
+        ...{ clock, events: eventLog, status: board.status },
+        facts: { version: "0.0.0", tool: "demo" },
+      }),
     },
     gate: {
       allowsHost: hostRule("127.0.0.1"),

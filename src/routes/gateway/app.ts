@@ -4,6 +4,7 @@ import { ownAgentEndpoints, typingEndpoints } from "../../protocol/console-endpo
 import { streamEndpoints } from "../../protocol/endpoints.ts";
 import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
+import { metricsEndpoints } from "../../protocol/metrics-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
 import { recorderEndpoints } from "../../protocol/recorder.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
@@ -70,6 +71,14 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(
       mount({ name: "gateway-recorder", endpoints: recorderEndpoints, handlers: recorderHandlers(services) }),
     )
+    .use(
+      mount({
+        name: "gateway-metrics",
+        endpoints: metricsEndpoints,
+        handlers: { gatewayMetrics: async () => textAnswer(await services.metrics.scrape()) },
+        unchecked: "all",
+      }),
+    )
     .use(mount({ name: "gateway-own", endpoints: ownAgentEndpoints, handlers: ownHandlers(services) }))
     .use(
       terminalSocket({
@@ -83,6 +92,9 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
 }
 
 export type GatewayApp = ReturnType<typeof createGatewayApp>;
+
+const textAnswer = ({ text, contentType }: { text: string; contentType: string }) =>
+  new Response(text, { headers: { "content-type": contentType } });
 
 /** The agent's mail (contract 4.1, mail rows). None of it waits for the execution slot. */
 const mailHandlers = ({ mail }: Pick<GatewayServices, "mail">): Handlers<typeof mailEndpoints> => ({

@@ -51,6 +51,7 @@ export interface GatewayServices extends CoreServices {
   leases: Pick<TypingLeases, "current" | "take" | "end" | "type">;
   recorder: Pick<RecorderControl, "status" | "update" | "moment" | "cast">;
   sockets: Pick<SocketUpgrade, "upgrade">;
+  metrics: { scrape(): Promise<{ text: string; contentType: string }> };
   console: ConsoleServices;
   /** Opened when it is asked for the first time: only a console beside this gateway asks. */
   ownAgent: () => Promise<OwnAgent>;

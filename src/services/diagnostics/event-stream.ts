@@ -21,8 +21,10 @@ export function createEventStream(deps: {
   events: Pick<StoredEventLog, "readEvents" | "subscribe">;
   clock: Clock;
   heartbeatMs?: number;
+  /** A reader is given this event. */
+  onGiven?: (event: GatewayEvent) => void;
 }): EventStream {
-  const { events, clock, heartbeatMs = 15_000 } = deps;
+  const { events, clock, heartbeatMs = 15_000, onGiven = () => {} } = deps;
   const closed = new AbortController();
 
   async function* follow(options: {
@@ -44,6 +46,7 @@ export function createEventStream(deps: {
         for (const event of page.events) {
           if (signal.aborted) return;
           at = event.seq;
+          onGiven(event);
           yield { item: "event", event };
         }
         if (page.events.length > 0 || missed) continue;

@@ -69,8 +69,13 @@ async function startPrometheus(of: CliFixture, targets: string[]) {
     }
     listening.reject(new Error(log));
   })();
+  const baseUrl = `http://${await listening.promise}`;
+  // It listens before it has opened its series.
+  await until("Prometheus is ready", async () => {
+    return (await fetch(`${baseUrl}/-/ready`, { proxy: false } as RequestInit)).ok;
+  });
   return {
-    baseUrl: `http://${await listening.promise}`,
+    baseUrl,
     async stop() {
       child.kill();
       await child.exited;

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import packageManifest from "../../package.json" with { type: "json" };
+import { ledgerStoreOn } from "../db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
 import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import type { Manifest } from "../protocol/files.ts";
@@ -17,6 +18,7 @@ import { followScreens } from "../services/console/screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { GatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
+import type { BudgetWatch } from "../services/ledger/budget-watch.ts";
 import type { Ledger } from "../services/ledger/ledger.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, observeMail } from "../services/mail/facade.ts";
@@ -31,6 +33,7 @@ import { createRecorderControl, type RecorderControl } from "../services/recorde
 import type { Reminders } from "../services/reminders/reminders.ts";
 import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
+import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { StatusBoard } from "../services/status/status-board.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
@@ -39,6 +42,7 @@ import type { SocketUpgrade } from "../system/sockets.ts";
 import type { System } from "../system/system.ts";
 import { consoleAssets } from "./console-archive.ts";
 import type { GatewayAgent } from "./gateway-agent.ts";
+import { openBudgets } from "./gateway-budget.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 
 /** What a gateway has when it begins to answer. */
@@ -62,6 +66,7 @@ export interface GatewayCore {
   board: StatusBoard;
   reminders: Reminders;
   ledger: Ledger;
+  registry: Pick<Registry, "read">;
   /** What its app was made with; the whole app is made with the same. */
   app: GatewayAppOptions<CoreServices>;
   /** Mail is served here at all: on loopback only (contract 4.1 mail rule 2). */
@@ -80,6 +85,7 @@ export interface DeferredServices {
   notifier: Notifier;
   /** Not started. */
   recorder: Pick<RecorderControl, "start" | "stop">;
+  budgets: BudgetWatch;
   /** Ends every stream of events, so that a stopping server need not wait for its readers. */
   endStreams(): void;
   /** Closes the mailbox; after the server has stopped. */
@@ -150,6 +156,19 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     agentName: manifest.agent_name,
     tracked: core.profile !== null,
   });
+  const budgets = openBudgets({
+    ...{
+      system,
+      sessionRoot,
+      manifest,
+      env,
+      log,
+      registry: core.registry,
+      ledger: core.ledger,
+      slot: core.slot,
+    },
+    groups: ledgerStoreOn(core.database).groups,
+  });
   const ended = new AbortController();
   const source = createPaneScreen({
     ...{ agentId: manifest.agent_id, reads: core.reads, epoch: board.epoch, nowMs: clock.nowMs },
@@ -203,7 +222,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   });
   return {
     app: { fetch: metrics.around(app), routes: app.routes },
-    ...{ notifier, recorder },
+    ...{ notifier, recorder, budgets },
     endStreams() {
       ended.abort();
       leases.stop();

@@ -181,6 +181,16 @@ function followTurns(tracker: Tracker, { recorder }: SessionTranscript, onTurnEn
   });
 }
 
+/** Reports the end of each turn before anybody can begin the next one. */
+function followEnds(agent: Agent, onTurnEnd = () => {}): () => void {
+  let ran = false;
+  return agent.onChange(() => {
+    const runs = agent.turns?.active() != null;
+    if (ran && !runs) onTurnEnd();
+    ran = runs;
+  });
+}
+
 /** Of a headless agent: more that no gateway saw end are not counted. */
 const countedTurns = 200;
 
@@ -225,9 +235,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
       ends = [
         control.onEvent(connectivity.wake),
         watch.watchFolder(sessionRoot, connectivity.wake),
-        events.subscribe(({ kind }) => {
-          if (kind === "turn_finished") options.onTurnEnd?.();
-        }),
+        followEnds(agent, options.onTurnEnd),
       ];
       control.start();
       agent.start();

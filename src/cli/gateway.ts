@@ -222,9 +222,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   // What others read of this gateway
   const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
+  const registry = options.registry ?? { read: () => null, setGateway: async () => false };
   const announcement = createAnnouncement({
     tmux,
-    registry: options.registry ?? { read: () => null, setGateway: async () => false },
+    registry,
     manifest,
     sessionRoot,
     onError: (what, error) => onError(what)(error),
@@ -266,7 +267,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board },
       ...{ reminders, ledger, turnSources: driven.turnSources, sockets, slot },
-      ...{ reads: driven.reads, pane: driven.pane, recorded: driven.recorded },
+      ...{ reads: driven.reads, pane: driven.pane, recorded: driven.recorded, registry },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),
@@ -333,8 +334,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     await publish(server);
     followChanges();
     await app.complete();
-    const { notifier, recorder } = await openDeferred();
+    const { notifier, recorder, budgets } = await openDeferred();
     await recorder.start();
+    budgets.start();
     queue.start();
     storage.start();
     notifier.start();
@@ -349,6 +351,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     idleMemory?.stop();
     await storage.stop();
     await deferred?.notifier.stop();
+    await deferred?.budgets.stop();
     await queue.stop();
     await reminders.stop();
     deferred?.endStreams();

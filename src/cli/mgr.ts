@@ -112,6 +112,15 @@ const backup = group({
   ),
 });
 
+const budget = group({
+  name: "budget",
+  description: "what agents and teams of this machine may use",
+  examples: ["svc-mgr budget set --agent first --hold 2M", "svc-mgr budget show"],
+  subCommands: lazyLeaves(["set", "show", "clear"], () =>
+    import("./commands/budget.ts").then((module) => module.budgetCommands),
+  ),
+});
+
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
   name: "svc-mgr",
@@ -129,6 +138,7 @@ export const managerCommands = group({
       import("./commands/agents.ts").then((module) => module.agentsCommand(async () => managerCommands)),
     attention,
     backup,
+    budget,
     console: () => import("./commands/console.ts").then((module) => module.default),
     ledger: () => import("./commands/ledger.ts").then((module) => module.default),
     mail,

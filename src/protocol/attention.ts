@@ -23,12 +23,13 @@ export const attentionKinds = [
   "unknown_request",
   "closed_queue",
   "held_wakes",
+  "budget",
   "mail",
 ] as const;
 
 export const AttentionKind = StringEnum(attentionKinds, {
   description:
-    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; mail: a person has not read it",
+    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; budget: it or its team reached one; mail: a person has not read it",
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 

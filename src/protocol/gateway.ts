@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { BudgetState } from "./budget.ts";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
 import { AwaitingDecision, TerminalState } from "./terminal.ts";
 import { TokenSum } from "./usage.ts";
@@ -33,7 +34,7 @@ export type ActiveExecution = Static<typeof ActiveExecution>;
 
 /** Why the oldest accepted request has not started, and since when (additional; ruling 7). */
 export const Waiting = Strict({
-  reason: Type.String({ description: "turn_boundary, pending_input, draft, awaiting_decision, ..." }),
+  reason: Type.String({ description: "turn_boundary, pending_input, draft, awaiting_decision, budget, ..." }),
   detail: Type.String(),
   since_utc: Timestamp,
 });
@@ -110,6 +111,7 @@ export const GatewayStatus = Strict(
     typing_lease: Type.Optional(TypingLease),
     reminders_lost: Type.Optional(RemindersLost),
     wakes_held: Type.Optional(WakesHeld),
+    budget: Type.Optional(BudgetState),
     awaiting_decision: Type.Optional(AwaitingDecision),
     tokens: Type.Optional(TokenSum),
   },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FleetLedger } from "../../src/protocol/fleet-ledger.ts";
-import type { RequestRecord } from "../../src/protocol/gateway.ts";
+import type { GatewayStatus, RequestRecord } from "../../src/protocol/gateway.ts";
 import type { LedgerEntry, LedgerPage, LedgerSummary } from "../../src/protocol/ledger.ts";
 import { launched } from "../support/cli-agent.ts";
 import { startCoordinator } from "../support/coord-server.ts";
@@ -201,4 +201,45 @@ test("svc-mgr ledger and svc cost sum the agents, with a coordination server and
   expect((await sum()).total).toMatchObject({ turns: 3, input_tokens: 300, output_tokens: 30 });
   const wrong = await fixture.mgr("ledger", "--by", "colour");
   expect([wrong.exitCode, wrong.stderr.includes("wake_reason")]).toEqual([2, true]);
+}, 60_000);
+
+test("a budget holds the queue at the end of the turn that reached it, is reported to a person, and raising it lets work go on", async () => {
+  await using agent = await launchHeadless();
+  const { fixture } = agent;
+  const gateway = gatewayAt(agent.baseUrl);
+  const set = await fixture.mgr("budget", "set", "--agent", "batch", "--warn", "150", "--hold", "250");
+  expect([set.exitCode, set.stdout.includes("150 tokens")]).toEqual([0, true]);
+  // Queued at once: each turn uses 110 tokens, so the third one reaches the budget.
+  const ids: string[] = [];
+  for (let turn = 1; turn <= 6; turn++) ids.push(await gateway.submit(turn, "hello\nUSAGE 100 10"));
+  const status = () => gateway.call<GatewayStatus>("/v1/status");
+  await until(
+    "the budget to hold",
+    async () => (await status()).waiting?.reason === "budget" && (await status()).budget?.level === "hold",
+  );
+  expect(await entriesOf(gateway, 3)).toHaveLength(3);
+  expect(await status()).toMatchObject({
+    queue_depth: 3,
+    waiting: { detail: expect.stringContaining("330 tokens of 250 tokens") },
+  });
+  const { items } = (await fixture.mgr("attention", "list", "--json")).json() as {
+    items: Record<string, unknown>[];
+  };
+  expect(items).toMatchObject([
+    {
+      kind: "budget",
+      agent_name: "batch",
+      command: "svc-mgr budget set --agent batch --per day --hold MORE",
+    },
+  ]);
+  expect((await fixture.mgr("budget", "show", "--json")).json()).toMatchObject({
+    budgets: [{ of: "agent", name: "batch", used: 330, hold: 250 }],
+  });
+  expect(
+    (await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "1k", "--warn", "2k")).exitCode,
+  ).toBe(0);
+  for (const id of ids) expect(await gateway.settled(id)).toBe("completed");
+  expect((await fixture.mgr("budget", "clear", "--agent", "batch")).stdout).toContain("no budget is set");
+  expect((await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "much")).exitCode).toBe(2);
+  expect((await fixture.mgr("budget", "set", "--team", "nobody", "--hold", "5usd")).exitCode).toBe(1);
 }, 60_000);

@@ -28,7 +28,7 @@ export function agentSnapshot(
       attachLine: `tmux attach -t '=SVC-${name}-1'`,
       ...{ unusable: null, session: "alive", programEnded: null, gateway: { state: "live", why: "" } },
       ...{ epoch: 3, block: null, unreconciled: false, queueDepth: 0, decision: null, screenRows: [] },
-      ...{ parked: null, stuck: null, failed: [], wakesHeld: null },
+      ...{ parked: null, stuck: null, failed: [], wakesHeld: null, budget: null },
       ...attention,
     },
     ...change,

@@ -1,4 +1,5 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
+import * as budgetSchemas from "../../protocol/budget.ts";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import * as endpointSchemas from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
@@ -82,6 +83,7 @@ const sharedModules = [
   terminalSchemas,
   transcriptSchemas,
   ledgerSchemas,
+  budgetSchemas,
   turnSchemas,
   mailSchemas,
   reminderSchemas,

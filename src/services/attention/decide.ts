@@ -78,7 +78,9 @@ function findingsOf(facts: AttentionFacts): Finding[] {
   const gateway = deadGateway(facts);
   const queue = gateway && facts.gateway.state !== "dead" ? null : closedQueue(facts);
   const surface = facts.decision ? decision(facts) : (usageLimit(facts) ?? stuckAgent(facts));
-  return [gateway, queue, surface, heldWakes(facts), ...failures].filter((finding) => finding !== null);
+  return [gateway, queue, surface, heldWakes(facts), reachedBudget(facts), ...failures].filter(
+    (finding) => finding !== null,
+  );
 }
 
 const commandPrefix = ({ agent }: AttentionFacts) => `svc-mgr agents single --agent-name ${agent.name}`;
@@ -223,6 +225,25 @@ function heldWakes(facts: AttentionFacts): Finding | null {
       ? "See who answers whom; a higher limit lets it go on"
       : "See why it is woken so often; a higher limit lets it go on",
     command: isLoop ? `${notifier} enable --max-hops N` : `${notifier} audit`,
+  };
+}
+
+function reachedBudget(facts: AttentionFacts): Finding | null {
+  const { agent, budget } = facts;
+  if (!budget) return null;
+  const { level, of, detail, since_utc: sinceUtc } = budget;
+  const [used, command = null] = detail.split("; raise it with: ");
+  const held = level === "hold";
+  return {
+    ...{ kind: "budget", key: [agent.generation, level, of], sinceUtc },
+    reason: sentence(
+      held ? `a budget holds "${agent.name}": ${used}` : `"${agent.name}" nears a budget: ${used}`,
+    ),
+    evidence: [level, of],
+    next: held
+      ? "It begins no turn until the budget is raised or its day is over"
+      : "See what it works at, or raise it",
+    command,
   };
 }
 

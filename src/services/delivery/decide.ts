@@ -48,7 +48,11 @@ const transient: ReadonlySet<AttentionItem["kind"]> = new Set([
 ]);
 const transientMs = 10_000;
 
-const recurring: ReadonlySet<AttentionItem["kind"]> = new Set([...transient, "usage_limit"] as const);
+const recurring: ReadonlySet<AttentionItem["kind"]> = new Set([
+  ...transient,
+  "usage_limit",
+  "budget",
+] as const);
 
 /** Whether a later condition of this kind has the same id; each question and each request has another one. Pure. */
 export const mayRecur = (kind: AttentionItem["kind"]): boolean => recurring.has(kind);
@@ -152,6 +156,7 @@ const summaries: Readonly<Record<AttentionItem["kind"], string>> = {
   unknown_request: "has a request with an unknown outcome",
   closed_queue: "has a closed queue",
   held_wakes: "has mail that does not wake it",
+  budget: "reached a budget",
   mail: "sent mail that nobody has read",
 };
 

@@ -1,4 +1,5 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
+import type { BudgetState } from "../../protocol/budget.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
@@ -51,6 +52,7 @@ export interface AttentionFacts {
   stuck: { facts: string[]; since: string } | null;
   failed: FailedRequest[];
   wakesHeld: WakesHeld | null;
+  budget: BudgetState | null;
 }
 
 /** Of an agent whose manifest cannot be read. Pure. */
@@ -111,6 +113,7 @@ export function toAttentionFacts(look: {
     stuck: terminal && stuckOn(terminal),
     failed: failuresOf(look.requests),
     wakesHeld: gateway.state === "live" ? (status?.wakes_held ?? null) : null,
+    budget: gateway.state === "live" ? (status?.budget ?? null) : null,
   };
 }
 

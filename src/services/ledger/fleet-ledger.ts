@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { openLedgerForReading } from "../../db/gateway/ledger-store.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type {
@@ -8,16 +7,13 @@ import type {
   LedgerKey,
   PriceList,
 } from "../../protocol/fleet-ledger.ts";
-import { parseJson } from "../../protocol/json.ts";
 import type { LedgerGroup, LedgerSummary } from "../../protocol/ledger.ts";
-import { TeamRecord } from "../../protocol/team-file.ts";
 import type { Tokens } from "../../protocol/usage.ts";
-import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { addTokens, noTokens } from "../headless/turn-usage.ts";
 import { sessionPaths } from "../sessions/roots.ts";
-import { teamNameOf } from "../team/team-store.ts";
+import { listTeams } from "./budget.ts";
 import { toPeriod } from "./ledger.ts";
 import { exactCost, priceOf, toMicroUsd } from "./prices.ts";
 
@@ -184,15 +180,29 @@ function readLocalLedgers(
   return { ledgers, notRead };
 }
 
+/** What these agents used, by agent id; those without a ledger used nothing. */
+export function readLedgersOf(
+  { files, records }: Pick<FleetLedgerDeps, "files" | "records">,
+  agentIds: readonly string[],
+  period: { since?: string },
+): LedgerGroup[] {
+  return records()
+    .filter(({ agent_id: id }) => agentIds.includes(id))
+    .flatMap(({ runtime: { session_root: root } }) => {
+      const path = root == null ? null : sessionPaths(root).queue;
+      if (path === null || !files.exists(path)) return [];
+      const store = openLedgerForReading(path);
+      try {
+        return store.groups(period);
+      } finally {
+        store.close();
+      }
+    });
+}
+
 /** The team of each agent that `up` launched, by agent id. */
 export function readTeams(files: Pick<Files, "list" | "readOwn">, folder: string): Map<string, string> {
-  const teams = new Map<string, string>();
-  for (const name of files.list(folder)) {
-    const record = parseJson(TeamRecord, files.readOwn(join(childPath(folder, name), "agents.json")));
-    for (const { agent_id } of Object.values(record?.agents ?? {}))
-      teams.set(agent_id, teamNameOf(record?.team_file ?? ""));
-  }
-  return teams;
+  return new Map(listTeams(files, folder).flatMap(({ name, members }) => members.map((id) => [id, name])));
 }
 
 /** What a host answered of one of its agents. */

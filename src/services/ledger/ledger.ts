@@ -28,6 +28,10 @@ export interface Ledger {
   noting(agent: Agent): Agent;
   /** Counts soon, when the tool has written its record, and once more for a tool that writes late. Nothing after `stop`. */
   countSoon(): void;
+  /** A turn has ended that no look came after. */
+  counting(): boolean;
+  /** Called after the first look that follows a turn. */
+  onLook(listener: () => void): void;
   page(query: LedgerQuery & { limit: number; before?: number }): LedgerPage;
   summary(query: LedgerQuery): LedgerSummary;
   stop(): Promise<void>;
@@ -66,7 +70,11 @@ export function createLedger(deps: {
   let since: string | null = null;
   let shown: TokenSum | null | undefined;
   let stopping: AbortController | null = null;
-  let counting: Promise<void> = Promise.resolve();
+  let looking: Promise<void> = Promise.resolve();
+  /** How often a look was asked for, and how many of these were followed by one. */
+  let asked = 0;
+  let answered = 0;
+  const listeners: (() => void)[] = [];
   let stopped = false;
 
   const sinceUtc = () => {
@@ -170,13 +178,15 @@ export function createLedger(deps: {
     return true;
   }
 
-  async function lookLater(signal: AbortSignal): Promise<void> {
+  async function lookLater(signal: AbortSignal, ask: number): Promise<void> {
     let waitedMs = 0;
     for (const atMs of looksMs) {
       await sleep(clock, atMs - waitedMs, signal);
       if (signal.aborted) return;
       waitedMs = atMs;
       await look().catch((error) => deps.onProblem(`tokens are not counted: ${messageOf(error)}`));
+      answered = ask;
+      for (const tell of listeners) tell();
     }
   }
 
@@ -221,8 +231,12 @@ export function createLedger(deps: {
       stopping?.abort();
       stopping = new AbortController();
       const { signal } = stopping;
-      counting = counting.then(() => lookLater(signal));
+      asked += 1;
+      const ask = asked;
+      looking = looking.then(() => lookLater(signal, ask));
     },
+    counting: () => answered < asked,
+    onLook: (listener) => void listeners.push(listener),
     page({ limit, before, ...period }) {
       const { entries, more } = store.page({
         ...{ limit, ...toPeriod(period) },
@@ -238,7 +252,7 @@ export function createLedger(deps: {
     async stop() {
       stopped = true;
       stopping?.abort();
-      await counting;
+      await looking;
     },
   };
 }

@@ -40,7 +40,9 @@ import {
   toSubmission,
   unknownOutcome,
 } from "./request.ts";
-import type { ExecutionSlot } from "./slot.ts";
+
+import type { ExecutionSlot, SlotReport } from "./slot.ts";
+
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
  * until `stop`, which lets the request in the slot finish. A turn that is a separate process keeps running, and the
@@ -95,6 +97,8 @@ export interface QueueDeps {
 const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
+
+const heldBy = ({ typing, budget }: SlotReport) => ({ typing: typing !== null, budget: budget !== null });
 
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, log } = deps;
@@ -270,7 +274,7 @@ export function createQueue(deps: QueueDeps): Queue {
       epoch: deps.epoch(),
       heads,
       slotRefusal: deps.slot.refusal("request"),
-      typing: deps.slot.report().typing !== null,
+      ...heldBy(deps.slot.report()),
       readiness: (policy) => agent.readiness(policy),
     });
     switch (next.do) {

@@ -1,4 +1,5 @@
 import type { StoredRequest } from "../../db/gateway/request-store.ts";
+import type { BudgetState } from "../../protocol/budget.ts";
 import type {
   AdmissionBlock,
   RemindersLost,
@@ -22,6 +23,8 @@ export interface SlotUse {
   turn: boolean;
   /** The person who types into the terminal, and until when. */
   typing: TypingLease | null;
+  /** Why no turn may begin: a budget was reached, as a clause for people. */
+  budget: string | null;
 }
 
 /** A claimant of the slot. An `interrupt` stops the running work, so it never waits (ruling 8). */
@@ -34,18 +37,18 @@ export type SlotRefusal = string | null;
  * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness covers it. Rows: the
  * claimant; columns: the holder of the slot.
  *
- * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease |
- * | request       | itself  | waits             | waits               | waits               | waits        |
- * | interrupt     | may     | may               | may                 | may                 | may          |
- * | reminder      | waits   | itself            | itself              | waits               | waits        |
- * | direct prompt | refused | may               | refused             | refused             | refused      |
+ * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease | budget  |
+ * | request       | itself  | waits             | waits               | waits               | waits        | waits   |
+ * | interrupt     | may     | may               | may                 | may                 | may          | may     |
+ * | reminder      | waits   | itself            | itself              | waits               | waits        | waits   |
+ * | direct prompt | refused | may               | refused             | refused             | refused      | refused |
  *
  * Pure. Source: contract 2.2, 4.2; ruling 8.
  */
 export function refuseSlot(claimant: SlotClaimant, use: SlotUse): SlotRefusal {
   const byRequest = use.request ? "a request is being executed" : null;
   const byReminder = use.reminder === null ? null : "a reminder is being delivered";
-  const byOther = use.contextMaintenance ?? (use.typing && typedByHand(use.typing));
+  const byOther = use.contextMaintenance ?? (use.typing && typedByHand(use.typing)) ?? use.budget;
   switch (claimant) {
     case "interrupt":
       return null;
@@ -81,6 +84,8 @@ export interface SlotReport extends SlotUse {
   remindersLost: RemindersLost | null;
   /** Which limit keeps mail from waking the agent. */
   wakesHeld: WakesHeld | null;
+  /** A budget that was reached. */
+  budgetState: BudgetState | null;
 }
 
 export interface SlotMember {
@@ -92,7 +97,7 @@ export interface SlotMember {
   recount?(): void;
 }
 
-type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing";
+type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing" | "budget";
 
 /**
  * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each joins,
@@ -127,6 +132,8 @@ export function createExecutionSlot(): ExecutionSlot {
       contextMaintenance: null,
       turn: false,
       typing: null,
+      budget: null,
+      budgetState: null,
       depth: 0,
       waiting: null,
       remindersLost: null,
@@ -177,6 +184,8 @@ export interface NextFacts {
   slotRefusal: SlotRefusal;
   /** A person types into the terminal. */
   typing: boolean;
+  /** A budget was reached. */
+  budget: boolean;
   readiness: (policy: SubmitPolicy) => Readiness;
 }
 
@@ -209,7 +218,7 @@ export function decideNext(facts: NextFacts): NextDecision {
   for (const request of heads) {
     if (request.kind === "interrupt") return { do: "run", request };
     if (facts.slotRefusal !== null) {
-      const reason = facts.typing ? "typing_lease" : "execution_slot";
+      const reason = facts.typing ? "typing_lease" : facts.budget ? "budget" : "execution_slot";
       waiting ??= { do: "wait", head: request, reason, detail: facts.slotRefusal };
       continue;
     }

@@ -4,6 +4,7 @@ import {
   type QueueReader,
   type StoredRequest,
 } from "../../db/gateway/request-store.ts";
+import type { BudgetState } from "../../protocol/budget.ts";
 import type { TypingLease } from "../../protocol/gateway.ts";
 import {
   type ActiveExecution,
@@ -52,6 +53,7 @@ export interface StatusFacts {
   remindersLost: RemindersLost | null;
   typing: TypingLease | null;
   wakesHeld: WakesHeld | null;
+  budget: BudgetState | null;
   /** Of all turns so far; null until one was counted. */
   tokens: TokenSum | null;
 }
@@ -134,6 +136,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     ...(facts.typing ? { typing_lease: facts.typing } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
     ...(facts.wakesHeld ? { wakes_held: facts.wakesHeld } : {}),
+    ...(facts.budget ? { budget: facts.budget } : {}),
     ...(facts.tokens ? { tokens: facts.tokens } : {}),
   };
 }

@@ -1,4 +1,5 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
+import type { BudgetState } from "../../protocol/budget.ts";
 import type {
   ActiveExecution,
   AdmissionBlock,
@@ -72,6 +73,7 @@ interface StatusBoardDeps {
     remindersLost: RemindersLost | null;
     typing: TypingLease | null;
     wakesHeld: WakesHeld | null;
+    budgetState: BudgetState | null;
   };
   /** Of all turns so far, the same object while it is unchanged; null until one was counted. */
   tokens: () => TokenSum | null;
@@ -111,7 +113,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   function gather(): StatusFacts {
-    const { running, depth, waiting, remindersLost, typing, wakesHeld } = deps.slot();
+    const { running, depth, waiting, remindersLost, typing, wakesHeld, budgetState } = deps.slot();
     const activeExecution: ActiveExecution = running ? "running" : "idle";
     return {
       identity,
@@ -125,6 +127,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       remindersLost,
       typing,
       wakesHeld,
+      budget: budgetState,
       tokens: deps.tokens(),
     };
   }

@@ -29,6 +29,7 @@ function agent(change: Partial<AttentionFacts> = {}, name = "worker"): Attention
     stuck: null,
     failed: [],
     wakesHeld: null,
+    budget: null,
     ...change,
   };
 }

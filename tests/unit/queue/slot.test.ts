@@ -12,7 +12,7 @@ import {
 } from "../../../src/services/queue/slot.ts";
 
 const free: SlotUse = {
-  ...{ request: false, reminder: null, contextMaintenance: null, turn: false, typing: null },
+  ...{ request: false, reminder: null, contextMaintenance: null, turn: false, typing: null, budget: null },
 };
 const held = {
   request: { request: true },
@@ -99,6 +99,7 @@ const decide = (
     admission?: RequestAdmission;
     slotRefusal?: string;
     typing?: boolean;
+    budget?: boolean;
     boundary?: Readiness;
     composer?: Readiness;
   } = {},
@@ -110,6 +111,7 @@ const decide = (
     heads,
     slotRefusal: given.slotRefusal ?? null,
     typing: given.typing ?? false,
+    budget: given.budget ?? false,
     readiness: (policy) => (policy === "composer" ? given.composer : given.boundary) ?? { ready: true },
   });
   switch (next.do) {
@@ -201,9 +203,19 @@ test("a member that changed wakes every other one, in the order in which they jo
       waiting: null,
       remindersLost: null,
       wakesHeld: null,
+      budgetState: null,
       running: true,
     },
     refusal: executed,
     running: true,
   });
+});
+
+test("a budget that was reached stops all but an interrupt, and is the reason to wait", () => {
+  const use: SlotUse = { ...free, budget: "its budget was reached" };
+  const refusals = (["request", "reminder", "direct_prompt", "interrupt"] as const).map((one) =>
+    refuseSlot(one, use),
+  );
+  expect(refusals).toEqual([use.budget, use.budget, use.budget, null]);
+  expect(isSlotRunning(use)).toBe(false);
 });

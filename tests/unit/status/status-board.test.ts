@@ -48,6 +48,7 @@ function openBoard() {
       waiting: null,
       remindersLost: null,
       wakesHeld: null,
+      budgetState: null,
       typing: null,
     }),
   });

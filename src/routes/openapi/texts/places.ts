@@ -109,6 +109,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "GatewaySnapshot.terminal":
     "as `/v1/control/tui/state` answers; null for an agent whose terminal is not tracked",
   "GatewayStatus.reminders_lost": "absent when the gateway before this one had none",
+  "GatewayStatus.budget": "absent while no budget is reached",
   "GatewayStatus.wakes_held": "absent when no limit holds mail back",
   "GatewayStatus.tmux_session_name": "tmux session of the agent",
   "HeadlessChatSession.current": "the conversation that the session pinned; null before the first turn",

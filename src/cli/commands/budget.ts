@@ -1,0 +1,205 @@
+import { join } from "node:path";
+import type { Budget, BudgetLimit } from "../../protocol/budget.ts";
+import {
+  listTeams,
+  readBudget,
+  showAmount,
+  usedOf,
+  withLimit,
+  writeBudget,
+} from "../../services/ledger/budget.ts";
+import { readLedgersOf } from "../../services/ledger/fleet-ledger.ts";
+import { readPrices } from "../../services/ledger/prices.ts";
+import { findRecord } from "../../services/sessions/find.ts";
+import { stateRootOf } from "../../services/sessions/roots.ts";
+import { timestampNow } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { type CliContext, openCliContext } from "../cli-context.ts";
+import { type CliIo, command, type Flags, UsageError } from "../command.ts";
+import { pricesFile } from "../fleet-ledger.ts";
+import { renderTable } from "../format.ts";
+
+const whose = {
+  agent: { type: "string", valueHint: "NAME", offers: "agent-names", description: "the agent of this name" },
+  team: {
+    type: "string",
+    valueHint: "NAME",
+    description: "the team of this name: the folder of its svc.yaml",
+  },
+} satisfies Flags;
+
+const per = {
+  type: "enum",
+  options: ["day", "total"],
+  default: "day",
+  description: "of a day in UTC, or in all",
+} as const;
+
+const amountHint = "tokens, as in 500k or 2M, or dollars, as in 5usd";
+
+const set = command({
+  name: "set",
+  description: "limit what an agent or a team of this machine may use; a gateway heeds it at its next look",
+  examples: [
+    "svc-mgr budget set --agent first --warn 500k --hold 2M",
+    "svc-mgr budget set --team project --hold 20usd --per total",
+  ],
+  args: {
+    ...whose,
+    per,
+    warn: {
+      type: "string",
+      valueHint: "AMOUNT",
+      description: `from this amount on it waits for a person: ${amountHint}`,
+    },
+    hold: {
+      type: "string",
+      valueHint: "AMOUNT",
+      description: `from this amount on no turn begins: ${amountHint}`,
+    },
+  },
+  async run({ args, inherited, io, path }) {
+    const [warn, hold] = (["warn", "hold"] as const).map((name) => toAmount(name, args[name], path));
+    const unit = warn?.unit ?? hold?.unit;
+    if (unit === undefined) throw new UsageError("--warn or --hold, or both", path);
+    if (warn && hold && warn.unit !== hold.unit)
+      throw new UsageError("--warn and --hold: both in tokens, or both in dollars", path);
+    const { context, owner } = open(io, inherited, args, path);
+    const limit: BudgetLimit = {
+      per: args.per,
+      unit,
+      warn: warn?.amount ?? null,
+      hold: hold?.amount ?? null,
+    };
+    const before = readBudget(context.files, owner.folder);
+    const former = before.limits.find((one) => one.per === limit.per && one.unit === unit);
+    const merged = {
+      ...limit,
+      warn: limit.warn ?? former?.warn ?? null,
+      hold: limit.hold ?? former?.hold ?? null,
+    };
+    const budget = withLimit(before, merged);
+    writeBudget(context.files, owner.folder, budget);
+    return answer(context, io, [{ ...owner, budget }]);
+  },
+});
+
+const show = command({
+  name: "show",
+  description: "show the budgets of the agents and teams of this machine, and what was used of them",
+  examples: ["svc-mgr budget show", "svc-mgr budget show --agent first --json"],
+  args: whose,
+  async run({ args, inherited, io, path }) {
+    const context = openCliContext(io, inherited);
+    const named = args.agent !== undefined || args.team !== undefined;
+    const owners = named ? [open(io, inherited, args, path).owner] : allOwners(context, io);
+    const all = owners.map((owner) => ({ ...owner, budget: readBudget(context.files, owner.folder) }));
+    return answer(context, io, all);
+  },
+});
+
+const clear = command({
+  name: "clear",
+  description: "take the budgets of an agent or a team away; what they held begins",
+  examples: ["svc-mgr budget clear --agent first"],
+  args: whose,
+  async run({ args, inherited, io, path }) {
+    const { context, owner } = open(io, inherited, args, path);
+    const budget: Budget = { schema_version: 1, limits: [] };
+    writeBudget(context.files, owner.folder, budget);
+    return answer(context, io, [{ ...owner, budget }]);
+  },
+});
+
+export const budgetCommands = { set, show, clear };
+
+interface Owner {
+  of: "agent" | "team";
+  name: string;
+  /** Where its budget is. */
+  folder: string;
+  /** Agent ids. */
+  members: readonly string[];
+}
+
+const teamsFolder = (io: CliIo) => join(stateRootOf(io.env, io.home), "teams");
+
+function open(
+  io: CliIo,
+  inherited: Parameters<typeof openCliContext>[1],
+  args: { agent?: string | undefined; team?: string | undefined },
+  path: readonly string[],
+): { context: CliContext; owner: Owner } {
+  const { agent, team } = args;
+  if ((agent === undefined) === (team === undefined)) throw new UsageError("either --agent or --team", path);
+  const context = openCliContext(io, inherited);
+  return { context, owner: agent === undefined ? teamOf(context, io, team ?? "") : agentOf(context, agent) };
+}
+
+function agentOf(context: CliContext, name: string): Owner {
+  const { agent_id: id, agent_name, runtime } = findRecord(context, { agentName: name });
+  const folder = runtime.session_root;
+  if (folder != null && context.files.exists(folder))
+    return { of: "agent", name: agent_name, folder, members: [id] };
+  throw new ServiceError("precondition_failed", `"${name}" has no session folder`);
+}
+
+function teamOf({ files }: CliContext, io: CliIo, name: string): Owner {
+  const found = listTeams(files, teamsFolder(io)).filter((team) => team.name === name);
+  const [team] = found;
+  if (team && found.length === 1) return { of: "team", ...team };
+  const why =
+    found.length === 0 ? "no team of this name was launched by `svc up`" : "several teams have this name";
+  throw new ServiceError(found.length === 0 ? "not_found" : "ambiguous", `${name}: ${why}`);
+}
+
+function allOwners(context: CliContext, io: CliIo): Owner[] {
+  const agents = context.registry
+    .list()
+    .records.flatMap(({ agent_id: id, agent_name: name, runtime }): Owner[] => {
+      const folder = runtime.session_root;
+      return folder == null || !context.files.exists(folder)
+        ? []
+        : [{ of: "agent", name, folder, members: [id] }];
+    });
+  const teams = listTeams(context.files, teamsFolder(io)).map((team): Owner => ({ of: "team", ...team }));
+  return [...teams, ...agents];
+}
+
+function answer(context: CliContext, io: CliIo, owners: readonly (Owner & { budget: Budget })[]) {
+  const prices = readPrices(context.files, pricesFile(io));
+  const today = `${timestampNow(context.clock).slice(0, 10)}T00:00:00.000+00:00`;
+  const deps = { files: context.files, records: () => context.registry.list().records };
+  const budgets = owners.flatMap(({ of, name, members, budget }) =>
+    budget.limits.map((limit) => {
+      const groups = readLedgersOf(deps, members, limit.per === "day" ? { since: today } : {});
+      return { of, name, ...limit, used: usedOf(groups, limit, prices) };
+    }),
+  );
+  const rows = budgets.map((one) => {
+    const shown = (amount: number | null) => (amount === null ? "-" : showAmount(amount, one.unit));
+    return [one.of, one.name, one.per, ...[one.used, one.warn, one.hold].map(shown)];
+  });
+  const header = ["OF", "NAME", "PER", "USED", "WARN", "HOLD"];
+  return {
+    json: { schema_version: 1, budgets },
+    text: budgets.length === 0 ? "no budget is set" : renderTable(header, rows),
+  };
+}
+
+/** `500k`, `2M`, `1234`: tokens; `5usd`, `$0.50`: dollars. */
+function toAmount(
+  name: string,
+  given: string | undefined,
+  path: readonly string[],
+): { amount: number; unit: BudgetLimit["unit"] } | null {
+  if (given === undefined) return null;
+  const tokens = /^(\d{1,12}(?:\.\d{1,3})?)(k|M)?$/.exec(given);
+  const dollars = /^(?:\$(\d{1,9}(?:\.\d{1,6})?)|(\d{1,9}(?:\.\d{1,6})?)usd)$/i.exec(given);
+  const scale = { k: 1_000, M: 1_000_000 }[tokens?.[2] ?? ""] ?? 1;
+  const amount = tokens
+    ? Math.round(Number(tokens[1]) * scale)
+    : Math.round(Number(dollars?.[1] ?? dollars?.[2] ?? 0) * 1_000_000);
+  if (amount > 0) return { amount, unit: tokens ? "tokens" : "micro_usd" };
+  throw new UsageError(`--${name} ${given}: ${amountHint}`, path);
+}

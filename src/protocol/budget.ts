@@ -1,0 +1,35 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+
+/** What an agent or a team may use (additional; issue 29). */
+
+const Amount = (description: string) =>
+  Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description }));
+
+export const BudgetLimit = Strict({
+  per: StringEnum(["day", "total"], { description: "day: of the turns that began on this day in UTC" }),
+  unit: StringEnum(["tokens", "micro_usd"], {
+    description: "tokens read and written, or millionths of a dollar",
+  }),
+  warn: Amount("from this amount on it waits for a person"),
+  hold: Amount("from this amount on no turn begins"),
+});
+export type BudgetLimit = Static<typeof BudgetLimit>;
+
+/** budget.json of a session or of a team. */
+export const Budget = Strict({
+  schema_version: SchemaVersion1,
+  limits: Type.Array(BudgetLimit, { maxItems: 4, description: "one for each `per` and `unit` at most" }),
+});
+export type Budget = Static<typeof Budget>;
+
+export const BudgetState = Strict(
+  {
+    level: StringEnum(["warn", "hold"], { description: "hold: no turn begins" }),
+    of: StringEnum(["agent", "team"], { description: "whose budget it is" }),
+    detail: Type.String({ description: "what was used of it, and what ends it" }),
+    since_utc: Timestamp,
+  },
+  { description: "a budget that was reached" },
+);
+export type BudgetState = Static<typeof BudgetState>;

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { Budget, type BudgetLimit, type BudgetState } from "../../protocol/budget.ts";
+import type { PriceList } from "../../protocol/fleet-ledger.ts";
+import { parseJson, renderJson } from "../../protocol/json.ts";
+import type { LedgerGroup } from "../../protocol/ledger.ts";
+import { TeamRecord } from "../../protocol/team-file.ts";
+import { childPath } from "../../system/contained-path.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { teamNameOf } from "../team/team-store.ts";
+import { exactCost, priceOf, toMicroUsd } from "./prices.ts";
+
+/** Whose budget: an agent or a team, and what of it was used. */
+export interface BudgetFacts {
+  of: BudgetState["of"];
+  name: string;
+  limit: BudgetLimit;
+  used: number;
+}
+
+/** The name of the file in the folder of a session and in that of a team. */
+export const budgetFile = "budget.json";
+
+/** The first budget that holds, else the first that warns; null while none is reached. Pure. */
+export function decideBudget(budgets: readonly BudgetFacts[]): Omit<BudgetState, "since_utc"> | null {
+  const reached = (level: "warn" | "hold") =>
+    budgets.find(({ limit, used }) => limit[level] !== null && used >= limit[level]);
+  const held = reached("hold");
+  if (held) return { level: "hold", of: held.of, detail: describe(held, "hold") };
+  const warned = reached("warn");
+  return warned ? { level: "warn", of: warned.of, detail: describe(warned, "warn") } : null;
+}
+
+function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold"): string {
+  const { per, unit } = limit;
+  const whose = of === "team" ? `team "${name}"` : `"${name}"`;
+  const of_ = `${showAmount(used, unit)} of ${showAmount(limit[level] ?? 0, unit)}`;
+  const span = per === "day" ? "today (UTC)" : "in all";
+  const command = `svc-mgr budget set --${of} ${name} --per ${per} --${level} MORE`;
+  return `${whose} used ${of_} ${span}; raise it with: ${command}`;
+}
+
+/** `12.5M tokens`, `$3.20`. Pure. */
+export function showAmount(amount: number, unit: BudgetLimit["unit"]): string {
+  if (unit === "micro_usd") return `$${(amount / 1_000_000).toFixed(amount % 10_000 === 0 ? 2 : 4)}`;
+  return `${amount} tokens`;
+}
+
+/** What these groups used in the unit of a limit; models without a price cost nothing. Pure. */
+export function usedOf(groups: readonly LedgerGroup[], { unit }: BudgetLimit, prices: PriceList): number {
+  if (unit === "tokens") return groups.reduce((sum, one) => sum + one.input_tokens + one.output_tokens, 0);
+  const exact = groups.reduce((sum, one) => {
+    const price = priceOf(one.model, prices);
+    return price === null ? sum : sum + exactCost(one, price);
+  }, 0n);
+  return toMicroUsd(exact);
+}
+
+/** The limits without those that set nothing, `limit` in the place of the one of its span and unit. Pure. */
+export function withLimit(budget: Budget, limit: BudgetLimit): Budget {
+  const others = budget.limits.filter((one) => one.per !== limit.per || one.unit !== limit.unit);
+  return {
+    schema_version: 1,
+    limits: [...others, limit].filter((one) => one.warn !== null || one.hold !== null),
+  };
+}
+
+const noBudget: Budget = { schema_version: 1, limits: [] };
+
+/** The budget in a folder. Throws `precondition_failed` for a damaged file. */
+export function readBudget(files: Pick<Files, "exists" | "readOwn">, folder: string): Budget {
+  const path = join(folder, budgetFile);
+  if (!files.exists(path)) return noBudget;
+  const budget = parseJson(Budget, files.readOwn(path));
+  if (budget) return budget;
+  throw new ServiceError(
+    "precondition_failed",
+    `${path} is no budget: set it again with svc-mgr budget set, or remove the file`,
+  );
+}
+
+/** An empty one removes the file. */
+export function writeBudget(files: Files, folder: string, budget: Budget): void {
+  const path = join(folder, budgetFile);
+  if (budget.limits.length === 0) {
+    if (files.exists(path)) files.removeFile("file:budget", path);
+  } else files.write("file:budget", path, renderJson(budget));
+}
+
+/** A team that `up` launched. */
+export interface KnownTeam {
+  name: string;
+  folder: string;
+  /** Agent ids. */
+  members: string[];
+}
+
+export function listTeams(files: Pick<Files, "list" | "readOwn">, teamsFolder: string): KnownTeam[] {
+  return files.list(teamsFolder).flatMap((entry) => {
+    const folder = childPath(teamsFolder, entry);
+    const record = parseJson(TeamRecord, files.readOwn(join(folder, "agents.json")));
+    if (!record) return [];
+    const members = Object.values(record.agents).map(({ agent_id }) => agent_id);
+    return [{ name: teamNameOf(record.team_file), folder, members }];
+  });
+}

@@ -1,0 +1,187 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { Budget, BudgetLimit } from "../../../src/protocol/budget.ts";
+import {
+  type BudgetFacts,
+  decideBudget,
+  readBudget,
+  usedOf,
+  withLimit,
+  writeBudget,
+} from "../../../src/services/ledger/budget.ts";
+import { createBudgetWatch, reportOnce } from "../../../src/services/ledger/budget-watch.ts";
+import { settle } from "../../support/fake-clock.ts";
+import { createLedgerFixture, samplePrices, tokensOf } from "../../support/ledger-fixture.ts";
+import { createScratch } from "../../support/scratch.ts";
+
+const limit = (warn: number | null, hold: number | null, more: Partial<BudgetLimit> = {}): BudgetLimit => ({
+  ...{ per: "day", unit: "tokens", warn, hold },
+  ...more,
+});
+const facts = (used: number, of: BudgetLimit, whose: BudgetFacts["of"] = "agent"): BudgetFacts => ({
+  ...{ of: whose, name: "worker", limit: of, used },
+});
+
+test.each([
+  { id: "nothing reached", given: [facts(9, limit(10, 20))], want: null },
+  { id: "a warning", given: [facts(10, limit(10, 20))], want: "warn agent" },
+  { id: "a hold", given: [facts(20, limit(10, 20))], want: "hold agent" },
+  { id: "a hold without a warning", given: [facts(20, limit(null, 20))], want: "hold agent" },
+  {
+    id: "the team's hold before the agent's warning",
+    given: [facts(10, limit(10, null)), facts(20, limit(1, 20), "team")],
+    want: "hold team",
+  },
+])("a budget: $id", ({ given, want }) => {
+  const state = decideBudget(given);
+  expect(state && `${state.level} ${state.of}`).toBe(want);
+});
+
+test("the reason names what was used and the command that raises it", () => {
+  expect(
+    decideBudget([facts(2_500_000, limit(null, 2_000_000, { unit: "micro_usd", per: "total" }))])?.detail,
+  ).toBe(
+    '"worker" used $2.50 of $2.00 in all; raise it with: svc-mgr budget set --agent worker --per total --hold MORE',
+  );
+});
+
+test("limits of one span and unit replace each other, and an empty budget leaves no file", () => {
+  using scratch = createScratch();
+  const first = withLimit(readBudget(scratch.files, scratch.folder), limit(1, 2));
+  const second = withLimit(withLimit(first, limit(3, null)), limit(null, 5, { per: "total" }));
+  writeBudget(scratch.files, scratch.folder, second);
+  expect(readBudget(scratch.files, scratch.folder).limits).toEqual([
+    limit(3, null),
+    limit(null, 5, { per: "total" }),
+  ]);
+  const none = withLimit(withLimit(second, limit(null, null)), limit(null, null, { per: "total" }));
+  writeBudget(scratch.files, scratch.folder, none);
+  expect(scratch.files.exists(scratch.path("budget.json"))).toBe(false);
+  writeFileSync(scratch.path("budget.json"), "{}", { mode: 0o600 });
+  expect(() => readBudget(scratch.files, scratch.folder)).toThrow("is no budget");
+});
+
+test("money counts the models that have a price", async () => {
+  await using at = createLedgerFixture();
+  at.turns.push(
+    at.turn("a", 10, 1_000_000, 0),
+    at.turn("b", 20, 0, 0, { usage: [tokensOf(5, 5, { model: "other" })] }),
+  );
+  await at.look();
+  const groups = at.store.groups({});
+  expect([
+    usedOf(groups, limit(1, 1), samplePrices),
+    usedOf(groups, limit(1, 1, { unit: "micro_usd" }), samplePrices),
+  ]).toEqual([1_000_010, 1_000_000]);
+});
+
+/** The budgets of `worker`, whose team has another member. */
+function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof createLedgerFixture>) {
+  const changes = { count: 0 };
+  const problems: string[] = [];
+  const team = scratch.path("teams/project-1");
+  mkdirSync(team, { recursive: true, mode: 0o700 });
+  const launch = {
+    ...{
+      tool: "demo",
+      workdir: "/",
+      worktree: false,
+      args: [],
+      headless: false,
+      unattended: false,
+      mailbox: false,
+    },
+    ...{ model: null, role_sha256: null, env_sha256: "" },
+  };
+  const agents = { worker: { agent_id: "id-1", launch }, other: { agent_id: "id-2", launch } };
+  const record = { schema_version: 1, team_file: "/src/project/svc.yaml", agents };
+  writeFileSync(`${team}/agents.json`, JSON.stringify(record), { mode: 0o600 });
+  const watch = createBudgetWatch({
+    ...{
+      files: scratch.files,
+      clock: at.clock,
+      sessionRoot: scratch.folder,
+      teamsFolder: scratch.path("teams"),
+    },
+    agent: { id: "id-1", name: "worker" },
+    prices: () => samplePrices,
+    groups: at.store.groups,
+    ledgerOf: (id) => (id === "id-2" ? scratch.path("other.sqlite") : null),
+    counting: at.ledger.counting,
+    onChange: () => void changes.count++,
+    onError: reportOnce((text) => void problems.push(text)),
+  });
+  const set = (folder: string, ...limits: BudgetLimit[]) => {
+    const budget: Budget = { schema_version: 1, limits };
+    writeBudget(scratch.files, folder, budget);
+  };
+  return { watch, changes, problems, team, set };
+}
+
+test("a hold ends when it is raised, and when its day is over", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  const { watch, changes, set } = open(scratch, at);
+  set(scratch.folder, limit(50, 100));
+  watch.start();
+  await settle();
+  expect([watch.state(), watch.holds()]).toEqual([null, null]);
+  at.turns.push(at.turn("a", 10, 90, 20));
+  await at.look();
+  watch.wake();
+  await settle();
+  expect(watch.state()).toMatchObject({ level: "hold", of: "agent" });
+  expect(watch.holds()).toContain("110 tokens of 100 tokens");
+  const seen = changes.count;
+  set(scratch.folder, limit(50, 200));
+  await at.clock.advance(2_000);
+  await settle();
+  expect([watch.state()?.level, watch.holds(), changes.count]).toEqual(["warn", null, seen + 1]);
+  await watch.stop();
+  await at.clock.advance(86_400_000);
+  expect(watch.state()).toBeNull();
+});
+
+test("the budget of a team counts all its members", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  await using other = createLedgerFixture({ path: scratch.path("other.sqlite"), clock: at.clock });
+  const { watch, set, team } = open(scratch, at);
+  set(team, limit(null, 100, { per: "total" }));
+  at.turns.push(at.turn("a", 10, 40, 20));
+  other.turns.push(other.turn("b", 10, 40, 20));
+  await at.look();
+  expect(watch.holds()).toBeNull();
+  await other.look();
+  await at.clock.advance(1_000);
+  expect(watch.holds()).toContain('team "project" used 120 tokens of 100 tokens in all');
+});
+
+test("with a hold no turn begins before the last one was counted", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  const { watch, set } = open(scratch, at);
+  at.ledger.countSoon();
+  expect(watch.holds()).toBeNull();
+  set(scratch.folder, limit(null, 100));
+  await at.clock.advance(400);
+  await settle();
+  await at.clock.advance(650);
+  at.ledger.countSoon();
+  expect(watch.holds()).toBe("the tokens of the last turn are being counted");
+  await settle();
+  await at.clock.advance(600);
+  await settle();
+  expect(watch.holds()).toBeNull();
+});
+
+test("a damaged budget holds nothing and is named once", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  const { watch, problems } = open(scratch, at);
+  writeFileSync(scratch.path("budget.json"), "{", { mode: 0o600 });
+  expect(watch.holds()).toBeNull();
+  await at.clock.advance(1_500);
+  expect(watch.state()).toBeNull();
+  expect(problems).toHaveLength(1);
+});

@@ -40,6 +40,8 @@ const bench: Bench = {
         { name: "state", run: () => server.ask(`/svc/agents/${name()}/state`) },
         { name: "direct", run: () => ask(`${gateways[turn % live]?.baseUrl}/v1/control/tui/state`) },
         { name: "forwarded", run: () => server.ask(`/svc/agents/${name()}/gateway/tui/state`) },
+        { name: "scrape", run: () => scrape(server.baseUrl) },
+        { name: "scrapeOne", run: () => scrape(gateways[turn++ % live]?.baseUrl) },
       ],
       { rounds, warmUp: live },
     );
@@ -56,6 +58,8 @@ const bench: Bench = {
       ...durationRows("resolve_alias", of("resolve"), of("bare")),
       ...durationRows("state", of("state"), of("direct")),
       ...durationRows("forwarded", of("forwarded"), of("direct")),
+      ...durationRows("scrape_server", of("scrape"), of("bare")),
+      ...durationRows("scrape_gateway", of("scrapeOne"), of("bare")),
       { metric: "forwarding_adds_p50_ms", value: added(0.5), unit: "ms" },
       { metric: "forwarding_adds_p99_ms", value: added(0.99), unit: "ms" },
       { metric: "agents_list_p50_ms", value: percentile(lists, 0.5), unit: "ms" },
@@ -71,6 +75,12 @@ const bench: Bench = {
 };
 
 export default bench;
+
+/** As Prometheus does it. */
+async function scrape(baseUrl: string | undefined): Promise<void> {
+  const answer = await fetch(`${baseUrl}/metrics`, { proxy: false } as RequestInit);
+  if (!(await answer.text()).includes("svc_build_info")) throw new Error("no metrics");
+}
 
 /** `svc-mgr agents list` from its start to its end, ms. */
 async function timeCommandLine({ world, tmux }: BenchFixture): Promise<number> {

@@ -13,7 +13,7 @@ import { recorderEndpoints } from "./recorder.ts";
 import { reminderEndpoints } from "./reminders.ts";
 import { transcriptEndpoints } from "./transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
-import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
+import { ErrorBody, outcomeUnknownStatus, Strict, ValidationErrorBody } from "./wire.ts";
 
 /** The routes of one gateway (contract 4.1). */
 export const gatewayEndpoints = {
@@ -81,6 +81,8 @@ const ofMailbox = /^\/(mail|gateway\/mail-notifier)(\/|$)/;
 
 /** The coordinator's own refusals: unknown agent, ambiguous alias, no eligible live gateway. */
 const ownRefusals = { 404: ErrorBody, 409: ErrorBody, 503: ErrorBody } as const;
+/** Of what changes something: the gateway did not answer and may have done it. */
+const ownRefusalsOfChange = { ...ownRefusals, [outcomeUnknownStatus]: ErrorBody } as const;
 
 const usualTimeoutMs = 5_000;
 /** A context reset alone may take 15 s. */
@@ -108,9 +110,9 @@ function forward<E extends Endpoint>(
   };
 }
 
-function withOwn({ errors, body }: Endpoint): ErrorResponses {
+function withOwn({ errors, body, method }: Endpoint): ErrorResponses {
   const merged: Record<number, TSchema> = { ...(body === null ? {} : { 422: RefusedOrInvalid }), ...errors };
-  for (const [status, schema] of Object.entries(ownRefusals)) {
+  for (const [status, schema] of Object.entries(method === "GET" ? ownRefusals : ownRefusalsOfChange)) {
     const theirs = errors[Number(status)];
     merged[Number(status)] =
       theirs === undefined || theirs === schema ? schema : Type.Union([theirs, schema]);

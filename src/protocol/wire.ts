@@ -122,3 +122,6 @@ export const IdempotencyKey = Type.String({
   pattern: "^[A-Za-z0-9_.:-]{1,128}$",
   description: "the caller's key for one piece of work: what has the same key is accepted once",
 });
+
+/** What was asked for may have been done: the answer to it is lost. */
+export const outcomeUnknownStatus = 504;

@@ -333,11 +333,23 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   test.each(forwarded)("%s is 503 when its gateway cannot be reached", async (name) => {
     const { reply, text } = await call(name, undefined, (bundle) => {
-      bundle.answer.with = () => Promise.reject(new Error("connection refused"));
+      const refused = Object.assign(new Error("connection refused"), { code: "ConnectionRefused" });
+      bundle.answer.with = () => Promise.reject(refused);
     });
     expect([reply.status, JSON.parse(text)]).toEqual([
       503,
       { detail: 'the gateway of "worker": connection refused' },
+    ]);
+  });
+
+  const changes = forwarded.filter((name) => forwardedEndpoints[name].method !== "GET");
+  test.each(changes)("%s is 504 when its gateway got it and did not answer", async (name) => {
+    const { reply, text } = await call(name, undefined, (bundle) => {
+      bundle.answer.with = () => Promise.reject(new Error("the socket was closed"));
+    });
+    expect([reply.status, JSON.parse(text)]).toEqual([
+      504,
+      { detail: expect.stringContaining("it is not known whether the gateway of") },
     ]);
   });
 

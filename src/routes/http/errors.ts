@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import {
   type ErrorBody,
   maxFindings,
+  outcomeUnknownStatus,
   shortList,
   type ValidationIssue,
   visiblePattern,
@@ -24,7 +25,7 @@ const statusOf: Record<ServiceErrorCode, number> = {
   not_implemented: 501,
   dispatch_failed: 422,
   transport_failed: 502,
-  outcome_unknown: 504,
+  outcome_unknown: outcomeUnknownStatus,
   precondition_failed: 409,
 };
 

@@ -15,6 +15,7 @@ import type { FoundAgent } from "../sessions/find.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import { type Answer, type GatewayClient, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
+import { submissionRefusal } from "./unknown-outcome.ts";
 
 /**
  * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only record
@@ -148,7 +149,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") {
       links.doubt(agent);
-      return refusalOf(accepted);
+      return submissionRefusal(accepted, { name, id: agent.manifest.agent_id }, key);
     }
     return handleOf(opened, client, { turnId: turn_id, requestId: accepted.body.request_id });
   }

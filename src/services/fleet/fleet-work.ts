@@ -9,11 +9,12 @@ import { TmuxError } from "../terminal/tmux-protocol.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import type { FleetTurns } from "./fleet-turns.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import { type Answer, coalescedInto, isOpen, refusalOf } from "./gateway-client.ts";
+import { type Answer, coalescedInto, isOpen } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { relaunchAgent } from "./relaunch-agent.ts";
 import { type AgentStop, type StopAgentDeps, stopAgent, stopDamaged } from "./stop-agent.ts";
+import { submissionRefusal } from "./unknown-outcome.ts";
 
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
 export interface FleetWork {
@@ -73,7 +74,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     if (!client) return done(await onceHere(agent, key, () => typed(agent, text)));
     const body = { kind: "submit_prompt", payload: { prompt: text } } as const;
     const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
-    if (accepted.kind !== "ok") return refused(agent, accepted);
+    if (accepted.kind !== "ok") return refused(agent, accepted, key);
     const { request_id, queue_depth } = accepted.body;
     return done({
       detail: `accepted by its gateway, ${queue_depth} in the queue`,
@@ -126,9 +127,14 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     return null;
   }
 
-  function refused(agent: KnownAgent, response: Parameters<typeof refusalOf>[0]) {
+  function refused(
+    agent: KnownAgent,
+    response: Parameters<typeof submissionRefusal>[0],
+    key: string | undefined,
+  ) {
     if (agent.found) links.doubt(agent.found);
-    return refusalOf(response);
+    const { agent_name: name, agent_id: id } = agent.record;
+    return submissionRefusal(response, { name, id }, key);
   }
 
   async function typed(agent: KnownAgent, text: string): Promise<Outcome> {
@@ -166,7 +172,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     if (!client) return done(await onceHere(agent, key, () => pressed(agent)));
     const body = { kind: "interrupt", payload: {} } as const;
     const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
-    if (accepted.kind !== "ok") return refused(agent, accepted);
+    if (accepted.kind !== "ok") return refused(agent, accepted, key);
     const { request_id } = accepted.body;
     return done({ ...(await outcomeOf(client, request_id)), gateway_request_id: request_id });
   }

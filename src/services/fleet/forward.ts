@@ -1,17 +1,20 @@
-import type { ForwardedEndpoint } from "../../protocol/endpoints.ts";
+import { type ForwardedEndpoint, gatewayEndpoints } from "../../protocol/endpoints.ts";
 import { idempotencyHeader } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { type Directory, openedAgent } from "./directory.ts";
+import { isUnsent } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
+import { outcomeUnknown } from "./unknown-outcome.ts";
 
 /** Hands requests on to the gateway of an agent. */
 export interface Forward {
   /**
    * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
    * live gateway serves the agent, when the route needs a mailbox and the agent has none, when it does not begin to answer in the route's time, and when its share of the
-   * connections is in use: 32, or 4 while half of all are. Ends with the caller.
+   * connections is in use: 32, or 4 while half of all are. Throws `outcome_unknown` when what changes something was sent and no
+   * whole answer came. Ends with the caller.
    */
   send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
 }
@@ -31,8 +34,10 @@ const maxTogether = 240;
 const maxOfOne = 32;
 /** While half of all are in use: gateways that hang or make wait leave room for the others. */
 const fewOfOne = 4;
-/** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
+/** A body of a known length up to this is read whole, so that no caller gets a part of it from a gateway that dies meanwhile. */
 const wholeBytes = 256 * 1024;
+/** The gateway keeps the key of what comes here. */
+const requestsPath = gatewayEndpoints.submitRequest.path;
 const handedOn = ["content-type", "accept", "last-event-id", idempotencyHeader] as const;
 const handedBack = ["content-type", "cache-control"] as const;
 
@@ -116,6 +121,10 @@ export function createForward(deps: {
           watch.end();
           if (!request.signal.aborted) links.doubt(agent);
           const why = watch.signal.aborted ? `no answer within ${route.timeoutMs} ms` : messageOf(error);
+          if (route.method !== "GET" && !isUnsent(error)) {
+            const key = route.gatewayPath === requestsPath ? request.headers.get(idempotencyHeader) : null;
+            throw outcomeUnknown({ name, id: agentId }, why, key);
+          }
           throw new ServiceError("unavailable", `the gateway of "${name}": ${why}`);
         }
       } catch (error) {

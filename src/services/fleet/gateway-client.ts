@@ -73,6 +73,11 @@ export interface ForwardedRequest {
 /** The listener is not the server that it was; the message is a clause. */
 class NotBelieved extends Error {}
 
+/** Whether what failed with this error certainly did not reach the gateway. */
+export function isUnsent(error: unknown): boolean {
+  return error instanceof NotBelieved || wasRefused(error);
+}
+
 const defaultTimeoutMs = 5000;
 const promptTimeoutMs = 25_000;
 
@@ -151,8 +156,8 @@ export function createGatewayClient(deps: {
       try {
         answer = await exchange(endpoint, url, { ...options, timeoutMs });
       } catch (error) {
-        if (error instanceof NotBelieved) return { kind: "unreachable", sent: false, detail: error.message };
-        return { kind: "unreachable", sent: !wasRefused(error), detail: whyUnreachable(error, baseUrl) };
+        const detail = error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl);
+        return { kind: "unreachable", sent: !isUnsent(error), detail };
       }
       return readAnswer(endpoint, answer, baseUrl);
     },

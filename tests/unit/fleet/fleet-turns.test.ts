@@ -21,6 +21,7 @@ function setup(
     attach?: (client: GatewayClient) => GatewayClient;
     /** Why the gateway's request fails before its turn begins. */
     fails?: string;
+    answersAreLost?: boolean;
   } = {},
 ) {
   const scratch = createScratch();
@@ -34,6 +35,7 @@ function setup(
     respectProxyEnvironment: false,
     fetch: async (url, init) => {
       const reply = await gateway.app.fetch(new Request(url, init));
+      if (init.method === "POST" && options.answersAreLost) throw new Error("the socket was closed");
       // What a gateway would do with the request: begin its turn.
       if (init.method === "GET" && url.includes("/v1/requests/") && options.fails !== undefined) {
         const record = (await reply.json()) as object;
@@ -135,6 +137,15 @@ describe("a turn of a headless agent", () => {
     const turnId = answer.kind === "done" ? answer.body.turn_id : "";
     expect([queued?.turn_id, turnId]).toEqual([turnId, expect.stringMatching(/^turn-[0-9a-f]{12}$/)]);
     expect(at.attached).toEqual([]);
+  });
+
+  test("may have begun when the answer of its gateway is lost", async () => {
+    await using at = setup({ link: "live", answersAreLost: true });
+    await expect(at.turns.submit("batch", { prompt: "hello" }, "key-1")).rejects.toMatchObject({
+      reason: "outcome_unknown",
+      message: expect.stringContaining("svc-coord outcome key-1 --agent-name batch"),
+    });
+    expect(at.gateway.queue.list({ limit: 2 })).toHaveLength(1);
   });
 
   test("has a gateway started where none serves the agent", async () => {

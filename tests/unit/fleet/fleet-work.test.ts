@@ -26,7 +26,14 @@ const begun: TurnHandle = {
 };
 
 /** `worker` has the gateway of the bundle unless `link` says otherwise, `batch` is headless, `old` was stopped. */
-function setup(options: { link?: FleetLink; turn?: Answer<TurnHandle>; activeTurn?: string } = {}) {
+function setup(
+  options: {
+    link?: FleetLink;
+    turn?: Answer<TurnHandle>;
+    activeTurn?: string;
+    answersAreLost?: boolean;
+  } = {},
+) {
   const gateway = createGatewayBundle({ start: false });
   const terminal = createFakeAgent();
   giveTerminal(terminal);
@@ -35,7 +42,11 @@ function setup(options: { link?: FleetLink; turn?: Answer<TurnHandle>; activeTur
     baseUrl: "http://127.0.0.1:4000",
     token: null,
     respectProxyEnvironment: false,
-    fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
+    async fetch(url, init) {
+      const answer = await gateway.app.fetch(new Request(url, init));
+      if (options.answersAreLost) throw new Error("the socket was closed");
+      return answer;
+    },
   });
   const asked: unknown[] = [];
   let ids = 0;
@@ -100,6 +111,34 @@ describe("a request for a terminal agent", () => {
       status: 503,
       body: { detail: expect.stringContaining("its program is gone") },
     });
+  });
+
+  test.each([
+    {
+      id: "a prompt",
+      asked: prompt("hello"),
+      key: "key-1",
+      look: "svc-coord outcome key-1 --agent-name worker",
+    },
+    {
+      id: "a prompt without a key",
+      asked: prompt("hello"),
+      key: undefined,
+      look: "--agent-id id-worker state",
+    },
+    {
+      id: "an interrupt",
+      asked: { request_kind: "interrupt" as const },
+      key: "key-2",
+      look: "outcome key-2",
+    },
+  ])("$id whose answer is lost may have been accepted", async ({ asked, key, look }) => {
+    await using at = setup({ answersAreLost: true });
+    await expect(at.work.submit("worker", asked, key)).rejects.toMatchObject({
+      reason: "outcome_unknown",
+      message: expect.stringContaining(look),
+    });
+    expect(at.gateway.queue.list({ limit: 5 })).toHaveLength(1);
   });
 
   test("names no model, whatever serves it", async () => {

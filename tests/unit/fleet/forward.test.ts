@@ -77,6 +77,38 @@ describe("a request that is handed on", () => {
     expect([doubted, clock.pending()]).toEqual([["/sessions/worker"], 0]);
   });
 
+  const changes = forwardedEndpoints.agentSubmitGatewayRequest as unknown as typeof route;
+  const keyed = { headers: new Headers({ "idempotency-key": "key-1" }) };
+  const unknown = (why: string, look: string) => ({
+    reason: "outcome_unknown",
+    message: `it is not known whether the gateway of "worker" did it: ${why}. ${look}`,
+  });
+
+  test("is not known to be undone when it changes something and was sent without an answer", async () => {
+    const { clock, doubted, send } = setup(hang);
+    const silent = send("worker", keyed, changes);
+    silent.catch(() => {});
+    await clock.advance(5000);
+    await expect(silent).rejects.toMatchObject(
+      unknown("no answer within 5000 ms", "Find out with: svc-coord outcome key-1 --agent-name worker"),
+    );
+    const killed = setup(() => Promise.reject(new Error("the socket was closed")));
+    await expect(killed.send("worker", {}, changes)).rejects.toMatchObject(
+      unknown("the socket was closed", "Look with: svc-mgr agents single --agent-id worker state"),
+    );
+    const half = new ReadableStream({ pull: (controller) => controller.error(new Error("cut off")) });
+    const cut = setup(async () => new Response(half, { headers: { "content-length": "9" } }));
+    await expect(cut.send("worker", keyed, changes)).rejects.toMatchObject({ reason: "outcome_unknown" });
+    expect(doubted).toEqual(["/sessions/worker"]);
+  });
+
+  test("is certainly undone when nothing listened", async () => {
+    const { send } = setup(() =>
+      Promise.reject(Object.assign(new Error("refused"), { code: "ConnectionRefused" })),
+    );
+    await expect(send("worker", keyed, changes)).rejects.toMatchObject({ reason: "unavailable" });
+  });
+
   test("is given up with its caller, which says nothing of the gateway", async () => {
     const { clock, doubted, sent, send } = setup(hang);
     const caller = new AbortController();

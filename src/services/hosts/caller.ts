@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../protocol/endpoints.ts";
 import { HostAnswer, type HostCall, type HostControl } from "../../protocol/hosts.ts";
-import { idempotencyHeader } from "../../protocol/wire.ts";
+import { idempotencyHeader, outcomeUnknownStatus } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -99,35 +99,46 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       ...{ params: { ...request.params }, query: request.query, headers },
       ...{ has_body: body !== null, head_only: request.method === "HEAD" },
     };
-    const response = await answerOf(host, instance, { call, endpoint, request });
-    return reads ? response : gathered(response, host, call);
+    const { response, isOfReplacement } = await answerOf(host, instance, { call, endpoint, request });
+    if (reads) return response;
+    const whole = await gathered(response, host, call);
+    if (whole.status === outcomeUnknownStatus)
+      throw notKnownTo(host, call, "its agent's gateway did not answer");
+    // A gateway knows the key again. What refused this may not have asked it, and the process before may have.
+    if (isOfReplacement && !whole.ok) {
+      throw notKnownTo(
+        host,
+        call,
+        `its process was replaced, and the other one refused it (${whole.status})`,
+      );
+    }
+    return whole;
   }
 
-  /** Resolves when the answer begins. */
+  /** Resolves when the answer begins. `isOfReplacement`: another process got it before this one. */
   function answerOf(
     host: string,
     instance: string,
     { call, endpoint, request }: { call: HostCall; endpoint: Endpoint; request: HostRequest },
-  ): Promise<Response> {
+  ): Promise<{ response: Response; isOfReplacement: boolean }> {
     const { id } = call;
-    const begun = Promise.withResolvers<Response>();
+    const begun = Promise.withResolvers<{ response: Response; isOfReplacement: boolean }>();
     const reads = isRead(endpoint);
     const deadlineMs = clock.monotonicMs() + timeoutOf(call.operation);
     const lostMs = () => clock.monotonicMs() + lostAfterMs;
     let silentUntilMs = lostMs();
-    /** Whether it may have reached a process of the host. */
-    let mayHaveArrived = false;
+    /** How often it was sent: each may have reached a process of the host. */
+    let sent = 0;
+    let isOfReplacement = false;
     let cancelTimer = () => {};
     let bodySink: AnswerBody | null = null;
 
     const transmit = () => {
       carrier.send({ host, instance: one.instance }, call, request.body);
-      mayHaveArrived = true;
+      sent += 1;
     };
     const notKnown = (why: string) =>
-      reads
-        ? new ServiceError("unavailable", `host "${host}": ${why}`)
-        : new ServiceError("outcome_unknown", unknownOutcome(host, call, why));
+      reads ? new ServiceError("unavailable", `host "${host}": ${why}`) : notKnownTo(host, call, why);
     const settle = () => {
       cancelTimer();
       request.signal.removeEventListener("abort", leave);
@@ -146,9 +157,10 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     const repeat = () => {
       const alive = carrier.instanceOf(host);
       if (alive !== null && alive !== one.instance) {
-        if (!reads && mayHaveArrived && !keyedByGateway.has(call.operation)) {
+        if (!reads && sent > 0 && !keyedByGateway.has(call.operation)) {
           return fail(notKnown("its process was replaced before it answered"));
         }
+        isOfReplacement = sent > 0;
         one.instance = alive;
         one.run = 0;
       }
@@ -188,7 +200,9 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
         }
         if (answer.kind === "failed") {
           const why = answer.detail ?? "it failed";
-          if (answer.reason === "lost" || answer.reason === undefined) return fail(notKnown(why));
+          // Of several that were sent this refuses one.
+          const isCertain = answer.reason !== "lost" && answer.reason !== undefined && sent === 1;
+          if (!isCertain) return fail(notKnown(why));
           const reason = answer.reason === "too_large" ? "too_large" : "unavailable";
           return fail(new ServiceError(reason, `host "${host}": ${why}`));
         }
@@ -215,7 +229,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
               );
             },
           });
-          return begun.resolve(toResponse(answer, endpoint, bodySink.stream));
+          return begun.resolve({ response: toResponse(answer, endpoint, bodySink.stream), isOfReplacement });
         }
         if (!bodySink || answer.run !== one.run || answer.seq < one.nextSeq) return;
         if (answer.seq > one.nextSeq) {
@@ -245,7 +259,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       if (bytes.byteLength > maxEffectBytes) throw new Error("the answer is too large");
       return new Response(bytes, { status: response.status, headers: response.headers });
     } catch {
-      throw new ServiceError("outcome_unknown", unknownOutcome(host, call, "its answer was cut off"));
+      throw notKnownTo(host, call, "its answer was cut off");
     }
   }
 
@@ -281,14 +295,17 @@ function timeoutOf(operation: string): number {
   return (forwarded?.timeoutMs ?? usualTimeoutMs) + 5000;
 }
 
-/** What a person reads who must find out. Pure. */
-function unknownOutcome(host: string, { operation, params, headers }: HostCall, why: string): string {
+/** Names the command that finds out. Pure. */
+function notKnownTo(host: string, { operation, params, headers }: HostCall, why: string): ServiceError {
   const agent = params["agent_ref"] ?? "the agent";
   const key = headers[idempotencyHeader] ?? "";
   const look = keyedByGateway.has(operation)
     ? `Find out with: svc-coord outcome ${key} --agent-name ${agent}@${host}`
     : `Find out on that host with: svc-mgr agents single --agent-id ${agent} state`;
-  return `it is not known whether host "${host}" did it: ${why}. ${look}`;
+  return new ServiceError(
+    "outcome_unknown",
+    `it is not known whether host "${host}" did it: ${why}. ${look}`,
+  );
 }
 
 /** Of what a host sends only the status, the form and the bytes are used: it must not speak as a page of ours. */

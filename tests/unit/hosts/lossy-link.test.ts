@@ -174,6 +174,50 @@ describe("work over a way that fails", () => {
     ]);
   });
 
+  test("a refusal by the process that replaced the first does not say that the first did nothing", async () => {
+    const way = { isLost: true };
+    const { send, clock, as, hosts, respond } = setup({
+      answer: () =>
+        way.isLost ? Response.json({}) : Response.json({ detail: "no live gateway" }, { status: 503 }),
+      toOperator: (sent, deliver) => void (way.isLost || deliver(sent)),
+    });
+    const answer = reasonOf(send("agentSubmitGatewayRequest", submit));
+    await settle();
+    way.isLost = false;
+    as.instance = "bbbbbbbbbbbbbbbb";
+    hosts.set("bbbbbbbbbbbbbbbb", respond("b"));
+    hosts.delete("aaaaaaaaaaaaaaaa");
+    await clock.advance(10_000);
+    const [reason, message] = await answer;
+    expect([reason, message]).toEqual(["outcome_unknown", expect.stringContaining("refused it (503)")]);
+    // The same without an earlier process is what it says.
+    expect((await send("agentSubmitGatewayRequest", submit)).status).toBe(503);
+  });
+
+  test("what a host does not know of its gateway, its operator does not know either", async () => {
+    const { send } = setup({ answer: () => Response.json({ detail: "not known" }, { status: 504 }) });
+    const [reason, message] = await reasonOf(send("agentSubmitGatewayRequest", submit));
+    expect(reason).toBe("outcome_unknown");
+    expect(message).toMatch(/svc-coord outcome \S+ --agent-name worker@build-3/);
+  });
+
+  test("a call that was sent again is not undone when the host takes one of the two no more", async () => {
+    const calls: Sent["head"][] = [];
+    const { send, clock, caller } = setup({
+      toHost: ({ head }) => void (head.kind === "call" && calls.push(head)),
+    });
+    const refuse = () => {
+      const failed = { kind: "failed", run: 0, seq: 0, reason: "not_taken", detail: "too many" };
+      caller.receive("build-3", { ...failed, id: calls.at(-1)?.id }, new Uint8Array(0));
+    };
+    const once = reasonOf(send("submitAgentRequest", submit));
+    refuse();
+    const twice = reasonOf(send("submitAgentRequest", submit));
+    await clock.advance(3000);
+    refuse();
+    expect([(await once)[0], (await twice)[0], calls.length]).toEqual(["unavailable", "outcome_unknown", 3]);
+  });
+
   test("a body ends with the process that sends it, as soon as another one is alive", async () => {
     const { send, as, caller } = setup({
       answer: () => new Response(new ReadableStream(), { headers: { "content-type": "text/event-stream" } }),

@@ -6,6 +6,8 @@ export interface ForwardedPrompt {
   requestIds: readonly string[];
   /** Of the last answer: `refused` is a promise that nothing was sent; `unknown` that it may have been. */
   answer: "accepted" | "refused" | "unknown";
+  /** What a refusal said. */
+  refusal?: string | undefined;
   /** What `outcome` said afterwards of an answer that was not known: a request id, null for none; undefined: no answer. */
   outcome?: string | null | undefined;
   /** The state that the operator reports of it in the end; null when it knows no such request. */
@@ -43,7 +45,7 @@ export interface ArrivedMail {
  * has one row that ended, an agent heard none twice, and no answer said what is not so. Pure.
  */
 export function promptProblems(prompt: ForwardedPrompt): string[] {
-  const { key, agent, answer, outcome, rows, heard, reported } = prompt;
+  const { key, agent, answer, refusal, outcome, rows, heard, reported } = prompt;
   const [row] = rows;
   const found: string[] = [];
   const say = (problem: string) => void found.push(`${key} of ${agent} ${problem}`);
@@ -52,7 +54,7 @@ export function promptProblems(prompt: ForwardedPrompt): string[] {
   if (heard > 0 && !row) say("was heard and is not recorded");
   if (new Set(prompt.requestIds).size > 1) say(`has several requests: ${prompt.requestIds.join(", ")}`);
   if (answer === "accepted" && !row) say("was accepted and is lost");
-  if (answer === "refused" && (row || heard > 0)) say("was refused, and was done all the same");
+  if (answer === "refused" && (row || heard > 0)) say(`was refused (${refusal}), and was done all the same`);
   if (answer === "unknown" && outcome === undefined) say("stays not known");
   if (answer === "unknown" && outcome === null && (row || heard > 0))
     say("was reported as not done, and was done");

@@ -44,7 +44,7 @@ const steadyMs = 5000;
 /** After the last fault; generous, because what waits is done one after the other. */
 const settleMs = 240_000;
 
-interface Prompt extends Pick<ForwardedPrompt, "key" | "answer"> {
+interface Prompt extends Pick<ForwardedPrompt, "key" | "answer" | "refusal"> {
   agent: HostAgent;
   text: string;
   requestIds: string[];
@@ -276,7 +276,10 @@ async function submit(run: Run, prompt: Prompt, { isFirst }: { isFirst: boolean 
   }
   if (status === 0 || status === 500) run.problem(`${status} to ${key}: ${JSON.stringify(said)}`);
   const isRefusal = status !== 504 && status !== 0 && status !== 500;
-  if (isFirst && isRefusal) prompt.answer = "refused";
+  if (isFirst && isRefusal) {
+    prompt.answer = "refused";
+    prompt.refusal = `${status}: ${said["detail"]}`;
+  }
   return { kind: isRefusal ? "refused" : "unreachable", status, detail: JSON.stringify(said) };
 }
 
@@ -343,7 +346,7 @@ function query<Row>(path: string, sql: string, ...values: string[]): Row[] {
 }
 
 async function factsOf(run: Run, prompt: Prompt): Promise<ForwardedPrompt> {
-  const { agent, key, answer, requestIds, text } = prompt;
+  const { agent, key, answer, refusal, requestIds, text } = prompt;
   const path = `/svc/agents/${agent.address}/gateway/requests?idempotency_key=${key}`;
   const { status, body } = await run.fleet.server.ask(path);
   const record = (body["requests"] as { request_id: string; state: string }[] | undefined)?.[0];
@@ -354,7 +357,7 @@ async function factsOf(run: Run, prompt: Prompt): Promise<ForwardedPrompt> {
   );
   const heard = agent.built.log().filter((entry) => entry.kind === "submitted" && entry.text === text);
   return {
-    ...{ agent: agent.address, key, answer, requestIds, rows, heard: heard.length },
+    ...{ agent: agent.address, key, answer, refusal, requestIds, rows, heard: heard.length },
     outcome: status === 200 ? (record?.request_id ?? null) : undefined,
     reported: record?.state ?? null,
   };

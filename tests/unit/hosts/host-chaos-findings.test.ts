@@ -59,8 +59,8 @@ describe("judges a prompt", () => {
     },
     {
       id: "refused and done",
-      given: { answer: "refused", requestIds: [] },
-      want: ["was refused, and was done all the same"],
+      given: { answer: "refused", refusal: "503: no gateway", requestIds: [] },
+      want: ["was refused (503: no gateway), and was done all the same"],
     },
     { id: "not known for ever", given: { answer: "unknown", requestIds: [] }, want: ["stays not known"] },
     { id: "found out", given: { answer: "unknown", requestIds: [], outcome: "r1" }, want: [] },

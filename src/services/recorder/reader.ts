@@ -13,19 +13,14 @@ import {
   renderCastHeader,
   renderCastLine,
 } from "./records.ts";
-import { listSegments, type Segment, type SegmentFile, segmentAt, segmentPath } from "./segments.ts";
+import { listSegments, type Place, type SegmentFile, segmentAt, segmentPath } from "./segments.ts";
 
-export type ReaderFiles = Pick<
-  Files,
-  "list" | "isLink" | "isOwnFolder" | "readPart" | "contained" | "exists"
->;
+export type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readPart" | "contained" | "stat">;
 
-/** No segment is larger: it ends soon after a mebibyte. */
+/** No segment is larger: each ends soon after a mebibyte. */
 const maxSegmentBytes = 16 * 1024 * 1024;
 /** How much later than an `alive` the next record may come on a busy machine. */
 const lateMs = 15_000;
-
-type Place = Omit<Segment, "bytes">;
 
 /**
  * What was known at a moment. Reads one segment and the next one's begin, whatever is recorded besides. A moment before
@@ -56,7 +51,7 @@ export function readMoment(
     decision_since_utc: known.decision && toTimestamp(known.decision.sinceMs),
     queue: known.queue,
     events: [...known.events],
-    screen_recorded: files.exists(segmentPath(files, gatewayRoot, segment, "cast")),
+    screen_recorded: segment.cast,
   };
 }
 
@@ -80,7 +75,9 @@ function tooEarly(startMs: number): ServiceError {
 }
 
 function read(files: ReaderFiles, gatewayRoot: string, segment: Place, kind: SegmentFile): Buffer {
-  const part = files.readPart(segmentPath(files, gatewayRoot, segment, kind), 0, maxSegmentBytes);
+  const path = segmentPath(files, gatewayRoot, segment, kind);
+  const size = Math.min(files.stat(path)?.size ?? 0, maxSegmentBytes);
+  const part = files.readPart(path, 0, size);
   return Buffer.from(part.buffer, part.byteOffset, part.byteLength);
 }
 
@@ -117,7 +114,7 @@ function knownAt(bytes: Buffer, atMs: number): { known: Known; last: RecordLine 
 
 /** The gap that a segment begins with. */
 function firstGap(files: ReaderFiles, gatewayRoot: string, next: Place) {
-  const head = files.readPart(segmentPath(files, gatewayRoot, next, "jsonl"), 0, 512 * 1024);
+  const head = files.readPart(segmentPath(files, gatewayRoot, next, "jsonl"), 0, 64 * 1024);
   for (const text of new TextDecoder().decode(head).split("\n", 4)) {
     const line = parseRecord(text);
     if (line?.k === "gap") return { startMs: next.startMs, fromMs: line.fromMs, why: line.why };
@@ -171,12 +168,10 @@ export function readCast(
   gatewayRoot: string,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },
 ): Cast {
-  const segments = listSegments(files, gatewayRoot).filter((one) =>
-    files.exists(segmentPath(files, gatewayRoot, one, "cast")),
-  );
+  const segments = listSegments(files, gatewayRoot).filter(({ cast }) => cast);
   const place = segmentAt(segments, fromMs);
   if (place === null) throw new ServiceError("not_found", "no screen of this agent is recorded");
-  const first = openCast(files, gatewayRoot, place.segment);
+  const { index, cast: first } = openNearest(files, gatewayRoot, { segments, index: place.index });
   if (first === null) throw new ServiceError("not_found", "the recording of that moment cannot be read");
   const beginMs = Math.max(fromMs, first.startMs);
   if (beginMs > untilMs)
@@ -192,7 +187,7 @@ export function readCast(
   function* events(): Generator<CastEvent> {
     yield { atMs: beginMs, code: "o", data: screen };
     yield* within(later, untilMs);
-    for (const segment of segments.slice(place === null ? 0 : place.index + 1)) {
+    for (const segment of segments.slice(index + 1)) {
       if (segment.startMs > untilMs) return;
       const cast = openCast(files, gatewayRoot, segment);
       if (cast === null) continue;
@@ -201,6 +196,20 @@ export function readCast(
     }
   }
   return { width, height, fromMs: beginMs, events: events() };
+}
+
+/** The recording at `index`, or before it, else after it, that can be read: a crash may leave an empty one. */
+function openNearest(
+  files: ReaderFiles,
+  gatewayRoot: string,
+  { segments, index }: { segments: readonly Place[]; index: number },
+): { index: number; cast: ReturnType<typeof openCast> } {
+  const places = segments.map((segment, place) => ({ segment, place }));
+  for (const { segment, place } of [...places.slice(0, index + 1).reverse(), ...places.slice(index + 1)]) {
+    const cast = openCast(files, gatewayRoot, segment);
+    if (cast !== null) return { index: place, cast };
+  }
+  return { index, cast: null };
 }
 
 function* within(events: Iterable<CastEvent>, untilMs: number): Generator<CastEvent> {

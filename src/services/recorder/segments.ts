@@ -16,6 +16,12 @@ export interface Segment {
 
 const recordingsFolder = "recordings";
 
+/** Where one is. */
+export interface Place extends Omit<Segment, "bytes"> {
+  /** Whether a terminal was recorded. */
+  cast: boolean;
+}
+
 /** Where the recordings of a session are. */
 export function recordingsOf(gatewayRoot: string): string {
   return join(gatewayRoot, recordingsFolder);
@@ -25,7 +31,8 @@ const namePattern = /^(\d{8})-(\d{1,15})\.(jsonl|cast)$/;
 
 export type SegmentFile = "jsonl" | "cast";
 
-const segmentName = ({ number, startMs }: Pick<Segment, "number" | "startMs">, kind: SegmentFile) =>
+/** The name of one of its files. */
+export const segmentName = ({ number, startMs }: Pick<Segment, "number" | "startMs">, kind: SegmentFile) =>
   `${String(number).padStart(8, "0")}-${startMs}.${kind}`;
 
 export function segmentPath(
@@ -44,15 +51,17 @@ export function segmentPath(
 export function listSegments(
   files: Pick<Files, "list" | "isLink" | "isOwnFolder">,
   gatewayRoot: string,
-): Omit<Segment, "bytes">[] {
+): Place[] {
   const folder = recordingsOf(gatewayRoot);
   const names = files.list(folder);
   if (names.length > 0 || files.isLink(folder)) refuseForeign(files, folder);
-  const found = new Map<number, Omit<Segment, "bytes">>();
+  const found = new Map<number, Place>();
   for (const name of names) {
     const [, number, start, kind] = namePattern.exec(name) ?? [];
-    if (number === undefined || (kind === "cast" && found.has(Number(number)))) continue;
-    found.set(Number(number), { number: Number(number), startMs: Number(start) });
+    if (number === undefined) continue;
+    const known = found.get(Number(number));
+    const cast = kind === "cast" || known?.cast === true;
+    found.set(Number(number), { number: Number(number), startMs: Number(start), cast });
   }
   return [...found.values()].sort((one, other) => one.number - other.number);
 }
@@ -68,10 +77,10 @@ export function measureSegments(
   files: Pick<Files, "list" | "isLink" | "isOwnFolder" | "stat" | "contained">,
   gatewayRoot: string,
 ): Segment[] {
-  const sizeOf = (segment: Omit<Segment, "bytes">, kind: SegmentFile) =>
+  const sizeOf = (segment: Place, kind: SegmentFile) =>
     files.stat(segmentPath(files, gatewayRoot, segment, kind))?.size ?? 0;
   return listSegments(files, gatewayRoot).map((segment) => ({
-    ...segment,
+    ...{ number: segment.number, startMs: segment.startMs },
     bytes: sizeOf(segment, "jsonl") + sizeOf(segment, "cast"),
   }));
 }

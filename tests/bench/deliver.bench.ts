@@ -51,7 +51,7 @@ const bench: Bench = {
 export default bench;
 
 /** A request on a connection that stands, so that the time begins with its first byte. */
-async function openRequest(baseUrl: string): Promise<AsyncDisposable & { send(): Promise<void> }> {
+export async function openRequest(baseUrl: string): Promise<AsyncDisposable & { send(): Promise<void> }> {
   const { hostname, port, host } = new URL(baseUrl);
   const answered = Promise.withResolvers<void>();
   const socket = await Bun.connect({
@@ -86,7 +86,7 @@ async function openRequest(baseUrl: string): Promise<AsyncDisposable & { send():
 }
 
 /** Milliseconds from the call of `act` to the pane's next output. The pane must be quiet. */
-async function timeToOutput(
+export async function timeToOutput(
   control: ControlConnection,
   paneId: string,
   act: () => Promise<unknown>,

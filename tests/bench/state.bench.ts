@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import type { TerminalState } from "../../src/protocol/terminal.ts";
 import { profileFor } from "../../src/services/terminal/profile.ts";
-import { createTracker } from "../../src/services/terminal/tracker.ts";
+import type { ControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { createTracker, type Tracker } from "../../src/services/terminal/tracker.ts";
 import { type Bench, durationRows, type Row, wallMs, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { createBenchFixture } from "./fixture.ts";
+import { type BenchAgent, type BenchFixture, createBenchFixture } from "./fixture.ts";
 import { type Edge, edgeOf, type Witness } from "./state-edges.ts";
 
 const rounds = effort(8, 1);
@@ -19,65 +20,87 @@ const bench: Bench = {
   async run() {
     await using fixture = await createBenchFixture();
     const agent = await fixture.launch("watched");
-    const { clock, processes } = fixture.tmux;
-    const session = agent.manifest.tmux_session_name;
-    const control = await fixture.tmux.control(session);
-    const typist = await fixture.tmux.control(session);
-    const tracker = createTracker({
-      control,
-      tmux: fixture.tmux.tmux,
-      processes,
-      clock,
-      profile: profileFor("demo", []),
-      manifest: agent.manifest,
-      sessionRoot: agent.sessionRoot,
-      log: { line: (text) => console.error(text) },
-    });
-    await using witness = startWitness(fixture.tmux.socket, session, agent.paneId);
-    const edges: Edge[] = [];
-    let known: Edge["kind"] | null = null;
-    let told = Promise.withResolvers<void>();
-    tracker.subscribe((state: TerminalState) => {
-      const kind = edgeOf(state);
-      if (kind === null || kind === known) return;
-      known = kind;
-      edges.push({ kind, atMs: wallMs() });
-      told.resolve();
-      told = Promise.withResolvers();
-    });
-    const reaches = async (kind: Edge["kind"]) => {
-      while (known !== kind) await told.promise;
-    };
-    tracker.start();
-    await witness.ready;
-    await reaches("ready");
-    const latencies = { busy: [] as number[], ready: [] as number[] };
-    const polled = { busy: [] as number[], ready: [] as number[] };
-    for (let round = -1; round < rounds; round++) {
-      edges.length = 0;
-      // Turns begin anywhere between two polls.
-      await Bun.sleep(600 + Math.random() * 500);
-      const text = `SILENT ${workMs + Math.round(Math.random() * 500)}`;
-      await typist.command(`send-keys -t ${agent.paneId} -l '${text}'`);
-      await Bun.sleep(150);
-      const pressedMs = wallMs();
-      await typist.command(`send-keys -t ${agent.paneId} Enter`);
-      await reaches("busy");
-      await reaches("ready");
-      const seen = await witness.since(pressedMs);
-      if (round < 0) continue;
-      for (const kind of ["busy", "ready"] as const) {
-        const ours = edges.find((edge) => edge.kind === kind)?.atMs ?? Number.NaN;
-        latencies[kind].push(ours - seen.painted[kind]);
-        polled[kind].push(seen.polled[kind] - seen.painted[kind]);
-      }
-    }
-    await tracker.stop();
+    const { latencies, polled } = await measureEdges(fixture, agent, { rounds });
     return (["busy", "ready"] as const).flatMap((kind) => rowsOf(kind, latencies[kind], polled[kind]));
   },
 };
 
 export default bench;
+
+type Latencies = Record<Edge["kind"], number[]>;
+
+/** `around`: is run around each round, with the tracker and the connection that it uses; the first round counts for nothing. */
+export async function measureEdges(
+  fixture: BenchFixture,
+  agent: BenchAgent,
+  options: {
+    rounds: number;
+    around?: (watched: {
+      tracker: Tracker;
+      control: ControlConnection;
+      round: number;
+    }) => Promise<() => Promise<void>>;
+    into?: (round: number) => Latencies;
+  },
+): Promise<{ latencies: Latencies; polled: Latencies }> {
+  const { clock, processes } = fixture.tmux;
+  const session = agent.manifest.tmux_session_name;
+  const control = await fixture.tmux.control(session);
+  const typist = await fixture.tmux.control(session);
+  const tracker = createTracker({
+    control,
+    tmux: fixture.tmux.tmux,
+    processes,
+    clock,
+    profile: profileFor("demo", []),
+    manifest: agent.manifest,
+    sessionRoot: agent.sessionRoot,
+    log: { line: (text) => console.error(text) },
+  });
+  await using witness = startWitness(fixture.tmux.socket, session, agent.paneId);
+  const edges: Edge[] = [];
+  let known: Edge["kind"] | null = null;
+  let told = Promise.withResolvers<void>();
+  tracker.subscribe((state: TerminalState) => {
+    const kind = edgeOf(state);
+    if (kind === null || kind === known) return;
+    known = kind;
+    edges.push({ kind, atMs: wallMs() });
+    told.resolve();
+    told = Promise.withResolvers();
+  });
+  const reaches = async (kind: Edge["kind"]) => {
+    while (known !== kind) await told.promise;
+  };
+  tracker.start();
+  await witness.ready;
+  await reaches("ready");
+  const latencies: Latencies = { busy: [], ready: [] };
+  const polled: Latencies = { busy: [], ready: [] };
+  for (let round = -1; round < options.rounds; round++) {
+    const after = await options.around?.({ tracker, control, round });
+    edges.length = 0;
+    // Turns begin anywhere between two polls.
+    await Bun.sleep(600 + Math.random() * 500);
+    const text = `SILENT ${workMs + Math.round(Math.random() * 500)}`;
+    await typist.command(`send-keys -t ${agent.paneId} -l '${text}'`);
+    await Bun.sleep(150);
+    const pressedMs = wallMs();
+    await typist.command(`send-keys -t ${agent.paneId} Enter`);
+    await reaches("busy");
+    await reaches("ready");
+    const seen = await witness.since(pressedMs);
+    await after?.();
+    if (round < 0) continue;
+    for (const kind of ["busy", "ready"] as const) {
+      const ours = edges.find((edge) => edge.kind === kind)?.atMs ?? Number.NaN;
+      (options.into?.(round) ?? latencies)[kind].push(ours - seen.painted[kind]);
+      polled[kind].push(seen.polled[kind] - seen.painted[kind]);
+    }
+  }
+  await tracker.stop();
+  return { latencies, polled };
+}
 
 function rowsOf(kind: Edge["kind"], ours: number[], poller: number[]): Row[] {
   const longest = { metric: `${kind}_edge_max_ms`, value: Math.max(...ours), unit: "ms" };

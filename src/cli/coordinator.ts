@@ -7,7 +7,7 @@ import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
 import { createFleetScreens } from "../services/console/fleet-screens.ts";
-import { createRemoteTerminal } from "../services/console/live-terminal.ts";
+import { createRemoteTerminal } from "../services/console/remote-terminal.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";

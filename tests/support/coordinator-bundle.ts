@@ -6,7 +6,7 @@ import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coor
 import { hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
 import type { PersonMail } from "../../src/services/attention/people-mail.ts";
-import { createRemoteTerminal } from "../../src/services/console/live-terminal.ts";
+import { createRemoteTerminal } from "../../src/services/console/remote-terminal.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
   toHeadlessDetail,

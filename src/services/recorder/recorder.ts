@@ -166,7 +166,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   async function remove(segment: Segment): Promise<void> {
     for (const kind of ["cast", "jsonl"] as const) {
-      await files.removeInBackground("file:recording-drop", segmentPath(files, gatewayRoot, segment, kind));
+      const path = segmentPath(files, gatewayRoot, segment, kind, "entry");
+      await files.removeInBackground("file:recording-drop", path);
     }
   }
 

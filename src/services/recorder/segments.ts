@@ -40,8 +40,9 @@ export function segmentPath(
   gatewayRoot: string,
   segment: Pick<Segment, "number" | "startMs">,
   kind: SegmentFile,
+  expected: "file" | "entry" = "file",
 ): ContainedPath {
-  return files.contained(gatewayRoot, [recordingsFolder, segmentName(segment, kind)], "file");
+  return files.contained(gatewayRoot, [recordingsFolder, segmentName(segment, kind)], expected);
 }
 
 /**
@@ -72,13 +73,15 @@ export function refuseForeign(files: Pick<Files, "isOwnFolder">, folder: string)
   throw new ServiceError("precondition_failed", `${folder} is no folder of this user; move it away`);
 }
 
-/** The segments with their sizes. */
+/** The segments with their sizes. What is no file in the place of one has none. */
 export function measureSegments(
   files: Pick<Files, "list" | "isLink" | "isOwnFolder" | "stat" | "contained">,
   gatewayRoot: string,
 ): Segment[] {
-  const sizeOf = (segment: Place, kind: SegmentFile) =>
-    files.stat(segmentPath(files, gatewayRoot, segment, kind))?.size ?? 0;
+  const sizeOf = (segment: Place, kind: SegmentFile) => {
+    const path = segmentPath(files, gatewayRoot, segment, kind, "entry");
+    return files.isLink(path) ? 0 : (files.stat(path)?.size ?? 0);
+  };
   return listSegments(files, gatewayRoot).map((segment) => ({
     ...{ number: segment.number, startMs: segment.startMs },
     bytes: sizeOf(segment, "jsonl") + sizeOf(segment, "cast"),

@@ -114,6 +114,11 @@ const besideTurns: readonly { tool: RegExp; sources: readonly string[]; what: st
   },
   { tool: /^codex/, sources: ["tool", "headless", "acp"], what: "codex: titles of tasks are not counted" },
   {
+    tool: /^claude/,
+    sources: ["acp"],
+    what: "claude over ACP: what it asks beside turns is not counted",
+  },
+  {
     tool: /^codex/,
     sources: ["headless"],
     what: "codex: an interrupted turn counts with the next one of its conversation",

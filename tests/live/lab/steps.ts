@@ -24,6 +24,7 @@ import {
   runningTurnIsSeen,
 } from "./steps/headless-steps.ts";
 import type { LabStep } from "./steps/lab-step.ts";
+import { ledgerCountsHeadlessTurns, ledgerCountsTurns } from "./steps/ledger-steps.ts";
 import { conversation, type MailStep } from "./steps/mail-steps.ts";
 import { type McpStep, taskIsHandedOn } from "./steps/mcp-steps.ts";
 import {
@@ -71,6 +72,7 @@ export function stepsOf(tool: LabTool): LabStep[] {
     facts.leadingBang === "text"
       ? { id: `${bang} is text, not a shell command`, run: (session) => arrives(session, "!echo FAST") }
       : { id: `${bang} is refused before it runs as a shell command`, run: shellLineIsRefused },
+    { id: "the ledger counts two turns as the model counted them", run: ledgerCountsTurns },
     { id: "a direct prompt is delivered when the agent is ready", run: directWhenReady },
     { id: "a person's draft is left alone and what waits for it goes on", run: draftIsLeftAlone },
     { id: "a shell mode that a person opened holds every prompt", run: shellModeHoldsPrompts },
@@ -127,6 +129,7 @@ export function headlessStepsOf(tool: LabTool, transport: Transport): HeadlessSt
   return [
     { id: "a first turn opens a conversation and pins the session to it", run: conversationBegins },
     { id: "a prompt arrives whole in the conversation that is pinned", run: promptArrivesWhole },
+    { id: "the ledger counts two turns as the model counted them", run: ledgerCountsHeadlessTurns },
     { id: "a conversation is new, chosen by its id, or the tool's last", run: conversationsAreChosen },
     {
       id: model

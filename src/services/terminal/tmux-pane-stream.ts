@@ -1,4 +1,4 @@
-import { type Clock, sleep, withinTime } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import { quoteArgument } from "./tmux-protocol.ts";
 
@@ -38,6 +38,7 @@ export async function* followPane(options: {
   let due = "first" as Why | null;
   let quiet = true;
   let wake = () => {};
+  let putOff = false;
   const target = options.paneId();
   if (target === null) return;
 
@@ -58,7 +59,15 @@ export async function* followPane(options: {
       waitingBytes += bytes.length;
       if (waitingBytes > maxWaiting) ask("skipped");
       else waiting.push(bytes);
-      wake();
+      // Who only keeps it lets those go first who act on it.
+      if (painting) wake();
+      else if (!putOff) {
+        putOff = true;
+        afterThisTurn(() => {
+          putOff = false;
+          wake();
+        });
+      }
     }),
     control.onEvent((event) => {
       if (event.kind === "connected") ask("repaint");

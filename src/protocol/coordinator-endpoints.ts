@@ -44,7 +44,7 @@ import { GatewayStatus } from "./gateway.ts";
 import { HostList, HostListQuery } from "./host-states.ts";
 import { MailResolveLive } from "./mail.ts";
 import { TurnEvents, TurnStatusRecord, turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
-import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
+import { ErrorBody, outcomeUnknownStatus, Strict, ValidationErrorBody } from "./wire.ts";
 
 const agent = "/svc/agents/:agent_ref" as const;
 const turn = `${agent}/turns/:turn_id` as const;
@@ -202,7 +202,7 @@ export const coordinatorEndpoints = {
     body: AgentRequest,
     status: 200,
     response: AgentSubmission,
-    errors: { ...ofReachable, 422: RefusedOrInvalid },
+    errors: { ...ofReachable, 422: RefusedOrInvalid, [outcomeUnknownStatus]: ErrorBody },
   }),
   agentGateway: endpoint({
     method: "GET",
@@ -275,7 +275,7 @@ export const coordinatorEndpoints = {
     body: TurnSubmission,
     status: 200,
     response: TurnHandle,
-    errors: { ...ofHeadless, 422: RefusedOrInvalid, 503: ErrorBody },
+    errors: { ...ofHeadless, 422: RefusedOrInvalid, 503: ErrorBody, [outcomeUnknownStatus]: ErrorBody },
   }),
   readAgentTurn: endpoint({
     method: "GET",

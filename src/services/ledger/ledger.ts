@@ -297,7 +297,7 @@ export function toPeriod({ since, until }: LedgerQuery): LedgerQuery {
   const stored = (name: string, text: string) => {
     const atMs = parseTimestamp(text);
     if (atMs !== null) return toTimestamp(atMs);
-    throw new ServiceError("invalid_request", `${name}: "${text}" is no time such as 2026-11-25T22:00:00Z`);
+    throw new ServiceError("invalid_request", `${name} is no time such as 2026-11-25T22:00:00Z`);
   };
   return {
     ...(since === undefined ? {} : { since: stored("since", since) }),

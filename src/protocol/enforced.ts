@@ -46,6 +46,9 @@ export const patterns = {
   chatSessionId: `^[^-\\s\\ufeff${control}][^\\s\\ufeff${control}]*$`,
 } as const;
 
+/** A moment in a query: RFC 3339 with its offset. */
+export const moment = { pattern: patterns.time, maxLength: 40 } as const;
+
 const keys = "Enter|Escape|Tab|BSpace|Up|Down|Left|Right|C-c|C-d|C-u|C-z";
 /** Text in which each `<[name]>` is a key. */
 export const keySequencePattern = `^(?:<\\[(?:${keys})\\]>|(?!<\\[[^\\s<>\\[\\]]+\\]>)[\\s\\S])*$`;

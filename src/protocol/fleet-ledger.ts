@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { moment } from "./enforced.ts";
 import { WakeReason } from "./ledger.ts";
 import { counts } from "./usage.ts";
 import { maxListed, Nullable, SchemaVersion1, Strict, shortList } from "./wire.ts";
@@ -91,13 +92,10 @@ export const FleetLedgerQuery = Strict({
   ),
   since: Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: 40,
-      description: "only turns that began at or after this time, RFC 3339",
+      ...moment,
+      description: "only turns that began at or after this time, RFC 3339 with its offset",
     }),
   ),
-  until: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 40, description: "only turns that began before this time" }),
-  ),
+  until: Type.Optional(Type.String({ ...moment, description: "only turns that began before this time" })),
 });
 export type FleetLedgerQuery = Static<typeof FleetLedgerQuery>;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { moment } from "./enforced.ts";
 import { TranscriptStatus } from "./transcript.ts";
 import { counts, maxTurnModels, TokenUsage } from "./usage.ts";
 import { maxListed, maxPage, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
@@ -76,14 +77,11 @@ export type LedgerSummary = Static<typeof LedgerSummary>;
 const period = {
   since: Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: 40,
-      description: "only turns that began at or after this time, RFC 3339",
+      ...moment,
+      description: "only turns that began at or after this time, RFC 3339 with its offset",
     }),
   ),
-  until: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 40, description: "only turns that began before this time" }),
-  ),
+  until: Type.Optional(Type.String({ ...moment, description: "only turns that began before this time" })),
 };
 
 /** The ledger of one agent, at its gateway. */

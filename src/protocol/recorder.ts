@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { moment } from "./enforced.ts";
 import { DesiredRecorder } from "./files.ts";
 import { RequestAdmission, StoredRequestKind } from "./gateway.ts";
 import {
@@ -197,8 +198,8 @@ export const RecordedCast = Strict(
 );
 export type RecordedCast = Static<typeof RecordedCast>;
 
-const at = { ...Timestamp, description: "RFC 3339" };
-const nothingRecorded = { 404: ErrorBody, 422: ValidationErrorBody } as const;
+const at = Type.String({ ...moment, description: "RFC 3339 with its offset" });
+const nothingRecorded = { 404: ErrorBody, 422: RefusedOrInvalid } as const;
 
 /** The flight recorder (additional; issue 29). */
 export const recorderEndpoints = {

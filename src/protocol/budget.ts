@@ -27,7 +27,8 @@ export const BudgetState = Strict(
   {
     level: StringEnum(["warn", "hold"], { description: "hold: no turn begins" }),
     of: StringEnum(["agent", "team"], { description: "whose budget it is" }),
-    detail: Type.String({ description: "what was used of it, and what ends it" }),
+    detail: Type.String({ description: "what was used of it" }),
+    command: Type.String({ description: "what raises it, with MORE for the new amount" }),
     since_utc: Timestamp,
   },
   { description: "a budget that was reached" },

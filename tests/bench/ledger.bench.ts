@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type LedgerTurn, ledgerStoreOn, openLedgerForReading } from "../../src/db/gateway/ledger-store.ts";
+import { type LedgerTurn, ledgerStoreOn, readLedgerGroups } from "../../src/db/gateway/ledger-store.ts";
 import { openGatewayDatabase } from "../../src/db/gateway/request-store.ts";
 import { wakeReasons } from "../../src/protocol/ledger.ts";
 import { keysIn, sumLedgers } from "../../src/services/ledger/fleet-ledger.ts";
@@ -100,13 +100,8 @@ function turnAt(index: number): LedgerTurn {
 
 /** As `svc cost` does for one agent: opens the file, sums, prices. */
 function costOf(path: string): unknown {
-  const reader = openLedgerForReading(path);
-  try {
-    const ledger = { agent: "one", team: null, host: null, groups: reader.groups({}) };
-    return sumLedgers([ledger], { by: keysIn("day,model"), prices: samplePrices });
-  } finally {
-    reader.close();
-  }
+  const ledger = { agent: "one", team: null, host: null, groups: readLedgerGroups(path, {}) };
+  return sumLedgers([ledger], { by: keysIn("day,model"), prices: samplePrices });
 }
 
 /** The same columns and indexes, one prepared statement a turn, in the journal mode of ours. */

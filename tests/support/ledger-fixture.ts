@@ -1,6 +1,7 @@
 import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../../src/db/gateway/request-store.ts";
 import type { PriceList } from "../../src/protocol/fleet-ledger.ts";
+import type { TeamLaunch } from "../../src/protocol/team-file.ts";
 import type { TokenUsage } from "../../src/protocol/usage.ts";
 import { noTokens } from "../../src/services/headless/turn-usage.ts";
 import { createLedger } from "../../src/services/ledger/ledger.ts";
@@ -8,6 +9,12 @@ import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-so
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeClock, settle } from "./fake-clock.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
+
+/** How `up` launched a member of a team. */
+export const sampleLaunch: TeamLaunch = {
+  ...{ tool: "demo", workdir: "/", worktree: false, args: [], headless: false, unattended: false },
+  ...{ mailbox: false, model: null, role_sha256: null, env_sha256: "" },
+};
 
 /** A dollar for a million tokens read, two for a million written; `free` costs nothing. */
 export const samplePrices: PriceList = {

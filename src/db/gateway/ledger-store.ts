@@ -210,13 +210,14 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
   });
 }
 
-/** What readers can ask beside a gateway, or while none runs. */
-export type LedgerReader = Pick<LedgerStore, "groups" | "total"> & { close(): void };
-
-/** Throws for a file that is absent, damaged or of another version. */
-export function openLedgerForReading(path: string): LedgerReader {
+/** The groups of a ledger beside its gateway, or while none runs. Throws for a file that is absent, damaged or of another version. */
+export function readLedgerGroups(path: string, period: LedgerPeriod): LedgerGroup[] {
   const store = openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes: 0 });
-  return { ...ledgerStoreOn(store), close: store.close };
+  try {
+    return ledgerStoreOn(store).groups(period);
+  } finally {
+    store.close();
+  }
 }
 
 function within({ since, until }: LedgerPeriod): SQL[] {

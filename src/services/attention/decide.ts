@@ -231,13 +231,12 @@ function heldWakes(facts: AttentionFacts): Finding | null {
 function reachedBudget(facts: AttentionFacts): Finding | null {
   const { agent, budget } = facts;
   if (!budget) return null;
-  const { level, of, detail, since_utc: sinceUtc } = budget;
-  const [used, command = null] = detail.split("; raise it with: ");
+  const { level, of, detail, command, since_utc: sinceUtc } = budget;
   const held = level === "hold";
   return {
     ...{ kind: "budget", key: [agent.generation, level, of], sinceUtc },
     reason: sentence(
-      held ? `a budget holds "${agent.name}": ${used}` : `"${agent.name}" nears a budget: ${used}`,
+      held ? `a budget holds "${agent.name}": ${detail}` : `"${agent.name}" nears a budget: ${detail}`,
     ),
     evidence: [level, of],
     next: held

@@ -1,4 +1,4 @@
-import { openLedgerForReading } from "../../db/gateway/ledger-store.ts";
+import { readLedgerGroups } from "../../db/gateway/ledger-store.ts";
 import type { BudgetState } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
@@ -62,12 +62,7 @@ export function createBudgetWatch(deps: {
       if (id === agent.id) return deps.groups(period);
       const path = deps.ledgerOf(id);
       if (path === null || !files.exists(path)) return [];
-      const store = openLedgerForReading(path);
-      try {
-        return store.groups(period);
-      } finally {
-        store.close();
-      }
+      return readLedgerGroups(path, period);
     });
   }
 
@@ -128,7 +123,7 @@ export function createBudgetWatch(deps: {
     },
     holds() {
       lookIfStale();
-      if (reached?.level === "hold") return reached.detail;
+      if (reached?.level === "hold") return `${reached.detail}; raise it with: ${reached.command}`;
       return hasHold && deps.counting() ? "the tokens of the last turn are being counted" : null;
     },
     wake() {

@@ -8,6 +8,7 @@ import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { teamNameOf } from "../team/team-store.ts";
+import { shellWord } from "../terminal/shell-word.ts";
 import { exactCost, priceOf, toMicroUsd } from "./prices.ts";
 
 /** Whose budget: an agent or a team, and what of it was used. */
@@ -25,19 +26,20 @@ export const budgetFile = "budget.json";
 export function decideBudget(budgets: readonly BudgetFacts[]): Omit<BudgetState, "since_utc"> | null {
   const reached = (level: "warn" | "hold") =>
     budgets.find(({ limit, used }) => limit[level] !== null && used >= limit[level]);
-  const held = reached("hold");
-  if (held) return { level: "hold", of: held.of, detail: describe(held, "hold") };
-  const warned = reached("warn");
-  return warned ? { level: "warn", of: warned.of, detail: describe(warned, "warn") } : null;
+  const level = reached("hold") ? "hold" : "warn";
+  const budget = reached(level);
+  return budget ? { level, of: budget.of, ...describe(budget, level) } : null;
 }
 
-function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold"): string {
+function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold") {
   const { per, unit } = limit;
   const whose = of === "team" ? `team "${name}"` : `"${name}"`;
-  const of_ = `${showAmount(used, unit)} of ${showAmount(limit[level] ?? 0, unit)}`;
-  const span = per === "day" ? "today (UTC)" : "in all";
-  const command = `svc-mgr budget set --${of} ${name} --per ${per} --${level} MORE`;
-  return `${whose} used ${of_} ${span}; raise it with: ${command}`;
+  const amounts = `${showAmount(used, unit)} of ${showAmount(limit[level] ?? 0, unit)}`;
+  return {
+    detail: `${whose} used ${amounts} ${per === "day" ? "today (UTC)" : "in all"}`,
+    // A team is named by its folder, which may come from elsewhere.
+    command: `svc-mgr budget set --${of} ${shellWord(name)} --per ${per} --${level} MORE`,
+  };
 }
 
 /** `12.5M tokens`, `$3.20`. Pure. */

@@ -1,4 +1,4 @@
-import { openLedgerForReading } from "../../db/gateway/ledger-store.ts";
+import { readLedgerGroups } from "../../db/gateway/ledger-store.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type {
   FleetLedger,
@@ -172,12 +172,8 @@ function readLocalLedgers(
     const path = runtime.session_root == null ? null : sessionPaths(runtime.session_root).queue;
     if (path === null || !files.exists(path)) continue;
     try {
-      const store = openLedgerForReading(path);
-      try {
-        ledgers.push({ agent, team: teams.get(id) ?? null, host: null, groups: store.groups(period) });
-      } finally {
-        store.close();
-      }
+      const groups = readLedgerGroups(path, period);
+      ledgers.push({ agent, team: teams.get(id) ?? null, host: null, groups });
     } catch (error) {
       notRead.push({ agent, why: messageOf(error) });
     }
@@ -196,12 +192,7 @@ export function readLedgersOf(
     .flatMap(({ runtime: { session_root: root } }) => {
       const path = root == null ? null : sessionPaths(root).queue;
       if (path === null || !files.exists(path)) return [];
-      const store = openLedgerForReading(path);
-      try {
-        return store.groups(period);
-      } finally {
-        store.close();
-      }
+      return readLedgerGroups(path, period);
     });
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../../src/services/ledger/budget.ts";
 import { createBudgetWatch, reportOnce } from "../../../src/services/ledger/budget-watch.ts";
 import { settle } from "../../support/fake-clock.ts";
-import { createLedgerFixture, samplePrices, tokensOf } from "../../support/ledger-fixture.ts";
+import { createLedgerFixture, sampleLaunch, samplePrices, tokensOf } from "../../support/ledger-fixture.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const limit = (warn: number | null, hold: number | null, more: Partial<BudgetLimit> = {}): BudgetLimit => ({
@@ -37,12 +37,15 @@ test.each([
   expect(state && `${state.level} ${state.of}`).toBe(want);
 });
 
-test("the reason names what was used and the command that raises it", () => {
-  expect(
-    decideBudget([facts(2_500_000, limit(null, 2_000_000, { unit: "micro_usd", per: "total" }))])?.detail,
-  ).toBe(
-    '"worker" used $2.50 of $2.00 in all; raise it with: svc-mgr budget set --agent worker --per total --hold MORE',
-  );
+test("a reached budget says what was used and the command that raises it, as one word of a shell each", () => {
+  const given = facts(2_500_000, limit(null, 2_000_000, { unit: "micro_usd", per: "total" }));
+  expect(decideBudget([given])).toMatchObject({
+    detail: '"worker" used $2.50 of $2.00 in all',
+    command: "svc-mgr budget set --agent worker --per total --hold MORE",
+  });
+  expect(decideBudget([{ ...given, of: "team", name: "a; rm -rf $HOME" }])).toMatchObject({
+    command: "svc-mgr budget set --team 'a; rm -rf $HOME' --per total --hold MORE",
+  });
 });
 
 test("limits of one span and unit replace each other, and an empty budget leaves no file", () => {
@@ -81,19 +84,10 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
   const problems: string[] = [];
   const team = scratch.path("teams/project-1");
   mkdirSync(team, { recursive: true, mode: 0o700 });
-  const launch = {
-    ...{
-      tool: "demo",
-      workdir: "/",
-      worktree: false,
-      args: [],
-      headless: false,
-      unattended: false,
-      mailbox: false,
-    },
-    ...{ model: null, role_sha256: null, env_sha256: "" },
+  const agents = {
+    worker: { agent_id: "id-1", launch: sampleLaunch },
+    other: { agent_id: "id-2", launch: sampleLaunch },
   };
-  const agents = { worker: { agent_id: "id-1", launch }, other: { agent_id: "id-2", launch } };
   const record = { schema_version: 1, team_file: "/src/project/svc.yaml", agents };
   writeFileSync(`${team}/agents.json`, JSON.stringify(record), { mode: 0o600 });
   const watch = createBudgetWatch({

@@ -11,7 +11,7 @@ import {
   sumLedgers,
 } from "../../../src/services/ledger/fleet-ledger.ts";
 import { exactCost, priceOf, readPrices, toMicroUsd } from "../../../src/services/ledger/prices.ts";
-import { createLedgerFixture, samplePrices, tokensOf } from "../../support/ledger-fixture.ts";
+import { createLedgerFixture, sampleLaunch, samplePrices, tokensOf } from "../../support/ledger-fixture.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 function group(
@@ -140,22 +140,10 @@ test("the ledgers of this machine are read beside their gateways, with their tea
   });
   const folder = scratch.path("teams/builders-1");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const launch = {
-    tool: "demo",
-    workdir: "/",
-    worktree: false,
-    args: [],
-    headless: false,
-    unattended: false,
-    mailbox: false,
-    model: null,
-    role_sha256: null,
-    env_sha256: "",
-  };
   const team = {
     schema_version: 1,
     team_file: "/src/builders/svc.yaml",
-    agents: { one: { agent_id: "id-one", launch } },
+    agents: { one: { agent_id: "id-one", launch: sampleLaunch } },
   };
   writeFileSync(join(folder, "agents.json"), JSON.stringify(team), { mode: 0o600 });
   expect([...readTeams(scratch.files, scratch.path("teams"))]).toEqual([["id-one", "builders"]]);

@@ -48,6 +48,22 @@ export const meanings: readonly Meaning[] = [
     aim: { of: "ratio", atLeast: 0.6 },
   },
   {
+    bench: "requests",
+    metric: "failed_p50_ms",
+    title: "the failed of 100,000 requests",
+    what: "a list of the 20 that failed among 100,000 requests, the oldest of them",
+    limit: "an answer of the same gateway that needs nothing",
+    aim: { of: "value", atMost: 2 },
+  },
+  {
+    bench: "reminders",
+    metric: "change_durable_p50_ms",
+    title: "a change among 5,000 reminders",
+    what: "one of 5,000 reminders changed: a durable one, on disk when it is answered",
+    limit: "an answer of the same gateway that needs nothing",
+    aim: { of: "value", atMost: 2 },
+  },
+  {
     bench: "deliver",
     metric: "p50_ms",
     title: "delivery to the terminal",

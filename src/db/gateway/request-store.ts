@@ -19,6 +19,7 @@ import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" }
 import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
 import idempotencyKeys from "./migrations/0005_idempotency_keys.sql" with { type: "text" };
 import ledger from "./migrations/0006_ledger.sql" with { type: "text" };
+import finishedByState from "./migrations/0007_finished_by_state.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -30,10 +31,11 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0003_turns_found", sql: turnsFound },
   { tag: "0004_reminders", sql: reminders },
   { tag: "0005_idempotency_keys", sql: idempotencyKeys },
+  { tag: "0006_ledger", sql: ledger },
   {
-    tag: "0006_ledger",
-    sql: ledger,
-    digest: "e063b76045c3294fb757e79c1f2d637316565314dae3392f53de1aa5188de4f7",
+    tag: "0007_finished_by_state",
+    sql: finishedByState,
+    digest: "ca2c8b27bff423cd375897a2ced16f3f7b64b46b7ea2e42b15db6c3b490ab019",
   },
 ];
 

@@ -47,6 +47,10 @@ export const requests = sqliteTable(
     uniqueIndex("one_running_request").on(table.state).where(sql`state = 'running'`),
     // One partial index a state: a bound `state IN (...)` would not use a shared one. It counts them, too.
     index("accepted_by_lane").on(table.lane, table.seq).where(sql`state = 'accepted'`),
+    // Lists of a state that is rare among many; a waiting request costs it nothing.
+    index("finished_by_state")
+      .on(table.state, table.seq)
+      .where(sql`state <> 'accepted' AND state <> 'running'`),
     // Most requests name no turn, and cost it nothing.
     index("request_of_turn").on(table.turnId).where(sql`turn_id IS NOT NULL`),
     uniqueIndex("request_of_key").on(table.idempotencyKey).where(sql`idempotency_key IS NOT NULL`),

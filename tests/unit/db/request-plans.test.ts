@@ -72,7 +72,7 @@ describe("a queue with many finished requests", () => {
     { id: "finds what runs", act: (store) => store.running() },
     { id: "counts what is open", act: (store) => store.depth() },
     { id: "knows its instance", act: (store) => store.instance() },
-    ...(["accepted", "running"] as const).flatMap((state) => [
+    ...(["accepted", "running", "failed", "coalesced"] as const).flatMap((state) => [
       { id: `lists what is ${state}`, act: (store: Store) => store.list({ limit: 5, state }) },
       {
         id: `pages on in what is ${state}`,
@@ -96,6 +96,13 @@ describe("a queue with many finished requests", () => {
     });
     expect(plans.length).toBeGreaterThan(0);
     expect(plans.filter(({ steps }) => steps.some(readsFinished))).toEqual([]);
+  });
+
+  test("finds those in a finished state in their order", async () => {
+    using queue = watched();
+    const plans = await queue.plansOf(() => queue.store.list({ limit: 5, state: "failed", beforeSeq: 9 }));
+    const found = "SEARCH gateway_requests USING INDEX finished_by_state (state=? AND seq<?)";
+    expect(plans.map(({ steps }) => steps)).toEqual([[found]]);
   });
 
   test("reads those that it lists, newest first, and at most so many", async () => {

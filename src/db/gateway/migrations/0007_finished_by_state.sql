@@ -1,0 +1,1 @@
+CREATE INDEX `finished_by_state` ON `gateway_requests` (`state`,`seq`) WHERE state <> 'accepted' AND state <> 'running';

@@ -241,7 +241,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     syncFolder,
     symlink: (label, target, path) => step(label, () => symlinkSync(target, path)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
-    remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
+    remove: (label, path) => step(label, () => removeWhole(path)),
     removeFile: (label, path) => step(label, () => unlinkIfThere(path)),
     isOwnFolder: (path) => {
       const found = lstatSync(path, { throwIfNoEntry: false });
@@ -254,6 +254,17 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     },
     contained: containedPath,
   };
+}
+
+const removalAttempts = 100;
+
+/** rmSync of Bun 1.4 leaves the rest where it is, and says nothing, once a part was gone before it came to it. */
+function removeWhole(path: string): void {
+  for (let attempt = 0; attempt < removalAttempts; attempt++) {
+    rmSync(path, { recursive: true, force: true });
+    if (lstatOrNull(path) === null) return;
+  }
+  throw new Error(`cannot remove ${path}: it changes meanwhile`);
 }
 
 /** The system's own words name the temporary file. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
+import { until } from "../support/until.ts";
 
 /** A launched agent and a gateway in our hands. */
 async function serving(fixture: CliFixture) {
@@ -31,8 +32,11 @@ async function serving(fixture: CliFixture) {
 test("a gateway whose session folder is removed ends cleanly, and makes nothing of it again", async () => {
   await using fixture = createCliFixture();
   const { root, end } = await serving(fixture);
-  // Forced: the gateway ends and removes files of its own meanwhile.
-  rmSync(root, { recursive: true, force: true });
+  await until("a folder that is gone", () => {
+    // The gateway writes and removes files of its own meanwhile, and Bun's removal then leaves the rest.
+    rmSync(root, { recursive: true, force: true });
+    return !existsSync(root);
+  });
   expect(await end()).toEqual([0, ""]);
   expect(existsSync(root)).toBe(false);
   // The agent lives on, as after every end of a gateway.

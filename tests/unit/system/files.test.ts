@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createScratch } from "../../support/scratch.ts";
 
 /** A process id that nobody has: beyond the largest that Linux gives out. */
@@ -33,4 +34,29 @@ describe("a file that is written", () => {
     expect(at.labels).toEqual(["file:leftovers"]);
     at.files.removeLeftovers("file:leftovers", at.path("nowhere"));
   });
+});
+
+/** Writes and removes files in a folder, whether it is there or not, until it is ended. */
+const restless = `
+  const { rmSync, writeFileSync } = require("node:fs");
+  for (;;) {
+    try { writeFileSync(process.argv[1] + "/new", "x"); } catch {}
+    rmSync(process.argv[1] + "/new", { force: true });
+  }
+`;
+
+test("a folder is removed whole while another process still writes and removes files in it", async () => {
+  using at = createScratch();
+  const folder = at.path("session");
+  const inner = join(folder, "gateway");
+  await using other = Bun.spawn([process.execPath, "-e", restless, inner], { stdout: "ignore" });
+  for (let round = 0; round < 300; round++) {
+    for (const part of [inner, join(folder, "turns")]) {
+      mkdirSync(part, { recursive: true });
+      for (const name of ["a", "b", "c"]) writeFileSync(join(part, name), "");
+    }
+    at.files.remove("file:x", at.files.contained(at.folder, "session"));
+    expect(existsSync(folder)).toBe(false);
+  }
+  expect(other.exitCode).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
@@ -94,3 +94,16 @@ async function launchWithPolicy(policy: object): Promise<HeadlessAgentFixture> {
   writeFileSync(path, JSON.stringify(policy), { mode: 0o600 });
   return launchHeadless({ tool: "demo-acp", name: "ruled", flags: ["--permission-policy", path] });
 }
+
+test("a turn whose session folder is removed ends, and its agent and the bridge with it", async () => {
+  await using own = await launchHeadless({ tool: "demo-acp", name: "removed" });
+  await own.submit("lost", "wait\nSLOW 600000");
+  const { child_pid, runner_pid } = await own.running("lost");
+  // The bridge runs no turn after this one.
+  process.kill(runner_pid, "SIGHUP");
+  await until("a folder that is gone", () => {
+    rmSync(own.sessionRoot, { recursive: true, force: true });
+    return !existsSync(own.sessionRoot);
+  });
+  await until("the end of both", () => ![child_pid, runner_pid].some((pid) => own.fixture.alive(pid)));
+}, 120_000);

@@ -259,7 +259,9 @@ async function serve(
         return;
       }
       case "session/prompt":
-        void prompt(id, sessionId, params);
+        prompt(id, sessionId, params).catch((error: unknown) =>
+          send({ id, error: { code: -32603, message: messageOf(error) } }),
+        );
         return;
       case "session/cancel": {
         const turn = turns.get(sessionId);

@@ -59,19 +59,21 @@ export async function runTurn(deps: RunTurnDeps, at: TurnDirectory): Promise<"ra
 
 /** The interrupt and the answers that the gateway writes into the folder of a turn. */
 interface TurnControls {
-  /** Aborts when the gateway asks for an interrupt. */
+  /** Aborts when the gateway asks for an interrupt, and when the folder of the turn is removed. */
   interrupted: AbortSignal;
   /** Resolves after something may have changed. */
   change(): Promise<void>;
   end(): void;
 }
 
-function watchControls({ clock, watch }: RunTurnDeps, at: TurnDirectory): TurnControls {
+function watchControls({ clock, files, watch }: RunTurnDeps, at: TurnDirectory): TurnControls {
   const interrupted = new AbortController();
+  // Nobody can interrupt a turn whose folder is gone, nor learn what it came to.
+  const isUnwanted = () => at.interrupt() !== null || !files.isOwnFolder(at.paths.folder);
   const ended = new AbortController();
   let waiting: (() => void)[] = [];
   const check = () => {
-    if (!interrupted.signal.aborted && at.interrupt()) interrupted.abort();
+    if (!interrupted.signal.aborted && isUnwanted()) interrupted.abort();
     const resolves = waiting;
     waiting = [];
     for (const resolve of resolves) resolve();

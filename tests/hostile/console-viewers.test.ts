@@ -15,8 +15,8 @@ const dist = join(import.meta.dirname, "../../dist");
 const viewersOfEach = 50;
 /** Lines of one flood, about 5 MB. */
 const lines = 700_000;
-/** What the second flood may add to the memory that the first one needed. */
-const maxGrowthMiB = 24;
+/** To this the memory falls again after each flood: 80 to 120 MiB were seen, also after the sixth. */
+const maxRestMiB = 140;
 /** security.md 8. */
 const maxPeakMiB = 300;
 
@@ -101,8 +101,7 @@ test("a hundred viewers and two who never read leave the memory of a gateway fla
   const slowRows = await neverReads(port, "/v1/screen/events", []);
   try {
     await until("everybody has a first picture", () => watchers.every(({ seen }) => seen.bytes > 100));
-    const peaks: number[] = [];
-    for (const mark of ["end-of-the-first-flood", "end-of-the-second-flood"]) {
+    for (const mark of ["end-of-the-first-flood", "end-of-the-second-flood", "end-of-the-last-flood"]) {
       // From now on the peak is counted again.
       writeFileSync(`/proc/${pid}/clear_refs`, "5");
       await flood(fixture, session, mark);
@@ -111,17 +110,15 @@ test("a hundred viewers and two who never read leave the memory of a gateway fla
         () => watchers.every(({ seen }) => seen.end.includes(mark)),
         120_000,
       );
-      peaks.push(memoryOf(pid, "VmHWM"));
+      expect(memoryOf(pid, "VmHWM")).toBeLessThan(maxPeakMiB);
+      await until(`the memory falls after the ${mark}`, () => memoryOf(pid, "VmRSS") < maxRestMiB);
     }
-    const [first = 0, second = 0] = peaks;
-    expect(second).toBeLessThan(maxPeakMiB);
-    expect(second - first).toBeLessThan(maxGrowthMiB);
 
     // What those who never read missed is not kept for them: they get the newest picture.
     slowBytes.read();
     slowRows.read();
     await until("they see the end", () =>
-      [slowBytes, slowRows].every(({ seen }) => seen.end.includes("end-of-the-second-flood")),
+      [slowBytes, slowRows].every(({ seen }) => seen.end.includes("end-of-the-last-flood")),
     );
     expect(slowBytes.seen.skipped).toBe(true);
     const all = Math.max(...watchers.map(({ seen }) => seen.bytes));

@@ -29,7 +29,7 @@ import { createHeadlessControl } from "../services/prompt/prompt-control.ts";
 import { createTypingLeases } from "../services/prompt/typing-lease.ts";
 import type { Queue } from "../services/queue/queue.ts";
 import type { ExecutionSlot } from "../services/queue/slot.ts";
-import { createRecorderControl, type RecorderControl } from "../services/recorder/recorder-control.ts";
+import { createRecorderControl } from "../services/recorder/recorder-control.ts";
 import type { Reminders } from "../services/reminders/reminders.ts";
 import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
@@ -37,6 +37,7 @@ import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { StatusBoard } from "../services/status/status-board.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
+import { createTraceControl } from "../services/traces/trace-control.ts";
 import { createTranscript, toAskedRequest } from "../services/transcript/transcript.ts";
 import type { SocketUpgrade } from "../system/sockets.ts";
 import type { System } from "../system/system.ts";
@@ -83,8 +84,8 @@ export interface DeferredServices {
   app: { fetch: Fetch; routes: readonly Route[] };
   /** Not started. */
   notifier: Notifier;
-  /** Not started. */
-  recorder: Pick<RecorderControl, "start" | "stop">;
+  /** The recorder and the traces: they begin before the queue works, and end once everything is written. */
+  observers: { start(): Promise<void>; stop(): Promise<void> };
   budgets: BudgetWatch;
   /** Ends every stream of events, so that a stopping server need not wait for its readers. */
   endStreams(): void;
@@ -101,8 +102,18 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { clock, ids, files } = system;
   const { log, events, diagnostics } = core.records;
   const paths = sessionPaths(sessionRoot);
+  const requests = requestStoreOn(core.database);
+  const notices = notifierStoreOn(core.database);
+  const traces = createTraceControl({
+    ...{ files, clock, log, events, requests, sessionRoot, env, network: system.network, notifier: notices },
+    agent: {
+      agentId: manifest.agent_id,
+      agentName: manifest.agent_name,
+      ...{ tool: manifest.tool, version: packageManifest.version },
+    },
+  });
   const metrics = meterGateway({
-    ...{ events, clock, status: board.status },
+    ...{ events, clock, status: board.status, spans: traces.counts },
     facts: { version: packageManifest.version, tool: manifest.tool },
   });
   const stream = createEventStream({ events, clock, onGiven: metrics.streamed });
@@ -128,13 +139,12 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     served: core.mailServed,
     attachmentRoots: () => attachmentRoots(files, { manifest, sessionRoot }),
   });
-  const requests = requestStoreOn(core.database);
   const transcript = createTranscript({
     sources: core.turnSources,
     request: (requestId) => toAskedRequest(requests.get(requestId)),
   });
   const notifier = createNotifier({
-    store: notifierStoreOn(core.database),
+    store: notices,
     ...{ agent, queue, board, clock, log },
     mail: mailBinding,
     context: createContextMaintenance({ agent, commands: core.profile?.data.commands ?? null }),
@@ -222,7 +232,17 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   });
   return {
     app: { fetch: metrics.around(app), routes: app.routes },
-    ...{ notifier, recorder, budgets },
+    ...{ notifier, budgets },
+    observers: {
+      async start() {
+        await recorder.start();
+        await traces.start();
+      },
+      async stop() {
+        await traces.stop();
+        await recorder.stop();
+      },
+    },
     endStreams() {
       ended.abort();
       leases.stop();

@@ -2,8 +2,9 @@ import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { wishedByCaller } from "../services/sessions/announcement.ts";
+import { noEndpoint, toTracesUrl } from "../services/sessions/otlp-endpoint.ts";
 import { defaultRulesFile } from "../services/sessions/roots.ts";
-import { ServiceError } from "../system/errors.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
 
@@ -25,6 +26,26 @@ export const attachmentRootFlag = {
       "let mail take attachments from this folder too, besides the agent's working directory; kept",
   },
 } satisfies Flags;
+
+export const otlpFlag = {
+  "otlp-endpoint": {
+    type: "string",
+    valueHint: "URL",
+    description:
+      "send traces of requests to the OpenTelemetry collector at this address, such as http://localhost:4318; none sends none; kept",
+  },
+} satisfies Flags;
+
+/** The wish for `--otlp-endpoint`; undefined keeps what is kept. UsageError for what is no address. */
+export function toOtlpEndpoint(text: string | undefined): string | undefined {
+  if (text === undefined || text === noEndpoint) return text;
+  try {
+    toTracesUrl(text);
+    return text;
+  } catch (error) {
+    throw new UsageError(`--otlp-endpoint: ${messageOf(error)}`);
+  }
+}
 
 /** Absolute; undefined for none, which keeps those of before. UsageError for what is no folder. */
 export function toAttachmentRoots(

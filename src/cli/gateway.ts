@@ -334,8 +334,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     await publish(server);
     followChanges();
     await app.complete();
-    const { notifier, recorder, budgets } = await openDeferred();
-    await recorder.start();
+    const { notifier, observers, budgets } = await openDeferred();
+    await observers.start();
     budgets.start();
     queue.start();
     storage.start();
@@ -366,7 +366,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       events.append("gateway_stopped");
     }
     records.close();
-    await deferred?.recorder.stop();
+    await deferred?.observers.stop();
     store.close();
     lock.release();
   };

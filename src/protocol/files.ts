@@ -71,6 +71,12 @@ export const DesiredConfig = Strict({
     ...DesiredRecorder,
     description: "additional: whether the agent is recorded, and how much is kept",
   }),
+  desired_otlp_endpoint: Type.Optional(
+    Type.String({
+      maxLength: 2048,
+      description: "additional: base address of the collector that gets traces; none: no traces",
+    }),
+  ),
   reconciled_instance_id: Type.Optional(
     Type.String({
       description: "additional: no request waited when this instance of the agent was launched",

@@ -20,7 +20,7 @@ export async function installPythonPackage(wanted: {
   version: string;
 }): Promise<string> {
   const { purpose, name, version } = wanted;
-  const folder = await once(`${name}-${version}`, async (folder) => {
+  const folder = await installOnce(`${name}-${version}`, async (folder) => {
     await installPackages({
       purpose: `${purpose} needs python3 with venv`,
       packages: ["python3", "python3-venv"],
@@ -43,7 +43,7 @@ export async function installNodePackages(
   packages: Readonly<Record<string, string>>,
 ): Promise<string> {
   const exact = Object.entries(packages).map(([one, version]) => `${one}@${version}`);
-  return once(`${name}-${Object.values(packages).join("-")}`, async (folder) => {
+  return installOnce(`${name}-${Object.values(packages).join("-")}`, async (folder) => {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
     await runForeign([process.execPath, "add", "--exact", "--ignore-scripts", ...exact], { cwd: folder });
@@ -66,7 +66,7 @@ export async function runForeign(
 }
 
 /** A folder of the cache that `make` filled to the end, now or before. */
-async function once(name: string, make: (folder: string) => Promise<void>): Promise<string> {
+export async function installOnce(name: string, make: (folder: string) => Promise<void>): Promise<string> {
   const folder = join(cacheRoot, name);
   const whole = join(folder, ".whole");
   if (existsSync(whole)) return folder;

@@ -244,7 +244,7 @@ export function createGatewayBundle(
       transcript,
       ledger,
       metrics: meterGateway({
-        ...{ clock, events: eventLog, status: board.status },
+        ...{ clock, events: eventLog, status: board.status, spans: () => null },
         facts: { version: "0.0.0", tool: "demo" },
       }),
     },

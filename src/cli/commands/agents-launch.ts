@@ -21,7 +21,14 @@ import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } fr
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
-import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../gateway-flags.ts";
+import {
+  attachmentRootFlag,
+  originFlag,
+  otlpFlag,
+  toAttachmentRoots,
+  toOrigins,
+  toOtlpEndpoint,
+} from "../gateway-flags.ts";
 import {
   type LaunchedVersion,
   launchWarnings,
@@ -109,6 +116,7 @@ export default command({
     },
     ...originFlag,
     ...attachmentRootFlag,
+    ...otlpFlag,
     "no-gateway": { type: "boolean", description: "start no gateway" },
     mailbox: { type: "boolean", description: "give it a mailbox, NAME@svc.localhost" },
     ...mailboxRootFlag,
@@ -117,6 +125,7 @@ export default command({
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
     const env = toVariables(args.env);
     const allowOrigins = toOrigins(args["allow-origin"]);
+    const otlpEndpoint = toOtlpEndpoint(args["otlp-endpoint"]);
     const context = openCliContext(io, inherited);
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
     const tool = chooseTool(context.tools, args.tool);
@@ -183,6 +192,7 @@ export default command({
       saveWish(context.files, session.sessionRoot, {
         port,
         attachmentRoots,
+        otlpEndpoint,
         executionMode: args["gateway-background"] ? "detached_process" : undefined,
       });
       return complete(toLaunchAnswer(context, session, null, null));
@@ -195,6 +205,7 @@ export default command({
         executionMode,
         allowOrigins,
         attachmentRoots,
+        otlpEndpoint,
       });
       return complete(toLaunchAnswer(context, session, attached, null));
     } catch (error) {

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
+import { readDesiredConfig, saveWish } from "../../services/sessions/desired-config.ts";
 import { parseExecutionVariables } from "../../services/sessions/environment.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
@@ -9,9 +9,11 @@ import { createGateway } from "../gateway.ts";
 import {
   chooseListener,
   listenerFlags,
+  otlpFlag,
   readListenerWish,
   readTimings,
   serveTimingFlags,
+  toOtlpEndpoint,
 } from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
@@ -29,6 +31,7 @@ export default command({
     },
     ...listenerFlags,
     ...serveTimingFlags,
+    ...otlpFlag,
     reconcile: {
       type: "boolean",
       description: "work with the agent's present instance; requests for an earlier one fail",
@@ -48,6 +51,8 @@ export default command({
         noToken: args["no-token"],
       },
     );
+    const otlpEndpoint = toOtlpEndpoint(args["otlp-endpoint"]);
+    if (otlpEndpoint !== undefined) saveWish(files, sessionRoot, { otlpEndpoint });
     const execution = parseExecutionVariables(io.env);
     if (warning) await warn(io, warning);
     const gone = Promise.withResolvers<void>();

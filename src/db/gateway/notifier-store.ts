@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { desc, eq, lt, sql } from "drizzle-orm";
-import { type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import { type MailSummaryEntry, type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
 import { once } from "./request-statements.ts";
@@ -25,6 +25,8 @@ export interface NotifierStore {
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
   /** Times of the newest polls that woke the agent, RFC 3339, newest first. */
   newestWakes(limit: number): string[];
+  /** The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other request. */
+  mailOfWake(requestId: string): MailSummaryEntry[];
   /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */
   audit(options: { limit: number; before?: number }): { rows: NotifierAuditRow[]; more: boolean };
 }
@@ -115,6 +117,16 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         .limit(limit)
         .all()
         .map(({ at }) => at),
+    mailOfWake(requestId) {
+      const row = db
+        .select()
+        .from(notifierAudit)
+        .where(eq(notifierAudit.enqueuedRequestId, requestId))
+        .orderBy(desc(notifierAudit.auditId))
+        .limit(1)
+        .get();
+      return row ? toRow(row).unread_summary : [];
+    },
     audit({ limit, before }) {
       const rows: NotifierAuditRow[] = [];
       let left = maxAuditChars;

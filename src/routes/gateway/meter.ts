@@ -21,6 +21,8 @@ export function meterGateway(deps: {
   events: Pick<StoredEventLog, "readEvents" | "subscribe">;
   clock: Clock;
   status: () => GatewayStatus;
+  /** Of the traces; null while they are off. */
+  spans: () => GatewayFacts["spans"];
   facts: Pick<GatewayFacts, "version" | "tool">;
 }): Meter {
   const { events, clock } = deps;
@@ -56,7 +58,7 @@ export function meterGateway(deps: {
         opening = null;
         throw error;
       });
-      return (await opening).scrape({ ...deps.facts, status: deps.status(), startedMs });
+      return (await opening).scrape({ ...deps.facts, status: deps.status(), spans: deps.spans(), startedMs });
     },
     close: () => metrics?.close(),
   };

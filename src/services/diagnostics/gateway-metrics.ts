@@ -21,12 +21,23 @@ export interface GatewayMetrics {
   close(): void;
 }
 
+/** Spans since the process began, and those that wait now. */
+export interface SpanCounts {
+  exported: number;
+  /** The queue was full, or the gateway ended before a collector took them. */
+  dropped: number;
+  /** The collector took the request and not these of it, or refuses such requests for good. */
+  rejected: number;
+  queued: number;
+}
+
 /** What is true at the moment of a scrape. */
 export interface GatewayFacts {
   status: GatewayStatus;
   version: string;
   tool: string;
   startedMs: number;
+  spans: SpanCounts | null;
 }
 
 /** A prompt waits for a turn, and a turn takes seconds to hours. */
@@ -186,7 +197,7 @@ function countTokens(kept: Registry): (event: LoggedEvent) => void {
 }
 
 /** Made again for each scrape. Pure. */
-function toRegistry({ status, version, tool, startedMs }: GatewayFacts): Registry {
+function toRegistry({ status, version, tool, startedMs, spans }: GatewayFacts): Registry {
   const registry = new Registry();
   const gauge = (name: string, help: string, labels: Record<string, string>, value: number) =>
     new Gauge({ name, help, labelNames: Object.keys(labels), registers: [registry] }).set(labels, value);
@@ -206,7 +217,22 @@ function toRegistry({ status, version, tool, startedMs }: GatewayFacts): Registr
   );
   if (status.waiting) gauge("svc_waiting", "1: why the queue waits", { reason: status.waiting.reason }, 1);
   if (status.awaiting_decision) gauge("svc_awaiting_decision", "1: a question waits for a person", {}, 1);
+  if (spans !== null) countSpans(registry, spans);
   return registry;
+}
+
+function countSpans(registry: Registry, { queued, ...results }: SpanCounts): void {
+  const registers = [registry];
+  new Gauge({ name: "svc_trace_spans_queued", help: "Spans that wait for the collector", registers }).set(
+    queued,
+  );
+  const counter = new Counter({
+    name: "svc_trace_spans_total",
+    help: "Spans of traces that a collector took, that were dropped without one, and that it refused",
+    labelNames: ["result"],
+    registers,
+  });
+  for (const [result, count] of Object.entries(results)) counter.inc({ result }, count);
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : "");

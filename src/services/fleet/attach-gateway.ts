@@ -39,6 +39,8 @@ interface AttachWish {
   timings?: Partial<TrackingTimings> | undefined;
   /** Where mail may take attachments from, besides the working directory; applied to a gateway that runs too. */
   attachmentRoots?: readonly string[] | undefined;
+  /** Base address of the collector that gets traces, or `none`; for a gateway that starts. */
+  otlpEndpoint?: string | undefined;
   /** Work with the agent's present instance (ruling 5). */
   reconcile?: boolean | undefined;
 }
@@ -72,8 +74,9 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
   }
   const { gatewayRoot } = sessionPaths(sessionRoot);
   deps.files.ensureDirectory("file:gateway-folder", gatewayRoot);
-  const { attachmentRoots } = wish;
-  if (attachmentRoots !== undefined) saveWish(deps.files, sessionRoot, { attachmentRoots });
+  const { attachmentRoots, otlpEndpoint } = wish;
+  if (attachmentRoots !== undefined || otlpEndpoint !== undefined)
+    saveWish(deps.files, sessionRoot, { attachmentRoots, otlpEndpoint });
   return deps.locks.hold(
     join(gatewayRoot, "attach.lock"),
     async () => {

@@ -22,6 +22,8 @@ export interface GatewayWish {
   attachmentRoots?: readonly string[] | undefined;
   tokenRequired?: boolean | undefined;
   recorder?: DesiredRecorder | undefined;
+  /** `none` keeps traces off. */
+  otlpEndpoint?: string | undefined;
   /** It needs no reconciliation while no request waits (ruling 5): a relaunch without a gateway found none. */
   reconciledInstanceId?: string | undefined;
 }
@@ -80,6 +82,7 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
     desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
     ...(wish.tokenRequired === undefined ? {} : { desired_token_required: wish.tokenRequired }),
     ...(wish.recorder === undefined ? {} : { desired_recorder: wish.recorder }),
+    ...(wish.otlpEndpoint === undefined ? {} : { desired_otlp_endpoint: wish.otlpEndpoint }),
     ...(wish.reconciledInstanceId === undefined ? {} : { reconciled_instance_id: wish.reconciledInstanceId }),
     ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
   };

@@ -14,6 +14,8 @@ const status = {
   waiting: { reason: "not_ready" },
 } as unknown as GatewayStatus;
 
+const spans = { exported: 5, dropped: 2, rejected: 0, queued: 1 };
+
 function openMeter(scratch: Scratch) {
   const clock = createFakeClock();
   const log = createEventLog({
@@ -24,7 +26,7 @@ function openMeter(scratch: Scratch) {
   });
   log.append("accepted", { request_id: "of-the-process-before", request_kind: "submit_prompt" });
   const meter = meterGateway({
-    ...{ events: log, clock, status: () => status },
+    ...{ events: log, clock, status: () => status, spans: () => spans },
     facts: { version: "0.1.0", tool: "demo" },
   });
   const samples = async () => {
@@ -78,6 +80,8 @@ describe("the first scrape", () => {
     expect(lines).toContain("svc_queue_depth 2");
     expect(lines).toContain("svc_instance_epoch 3");
     expect(lines).toContain('svc_waiting{reason="not_ready"} 1');
+    expect(lines).toContain('svc_trace_spans_total{result="dropped"} 2');
+    expect(lines).toContain("svc_trace_spans_queued 1");
     expect(lines).toContain('svc_build_info{version="0.1.0",tool="demo",backend="local_interactive"} 1');
   });
 });

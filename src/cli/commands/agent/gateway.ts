@@ -17,10 +17,12 @@ import {
   attachmentRootFlag,
   attachTimingFlags,
   listenerFlags,
+  otlpFlag,
   readListenerWish,
   readTimings,
   toAttachmentRoots,
   toOrigins,
+  toOtlpEndpoint,
 } from "../../gateway-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
@@ -49,6 +51,7 @@ const attach = command({
       description: "work with the agent's present instance; requests for an earlier one fail",
     },
     ...attachTimingFlags,
+    ...otlpFlag,
   },
   async run(invocation) {
     const { args, io } = invocation;
@@ -60,6 +63,7 @@ const attach = command({
       allowOrigins: toOrigins(args["allow-origin"]),
       timings: readTimings("gateway-tui-", args),
       reconcile: args.reconcile,
+      otlpEndpoint: toOtlpEndpoint(args["otlp-endpoint"]),
       executionMode: args.background
         ? ("detached_process" as const)
         : args.window
@@ -83,6 +87,7 @@ const attach = command({
       args.host,
       args.port,
       wish.executionMode,
+      wish.otlpEndpoint,
       ...wish.allowOrigins,
       ...Object.values(wish.timings),
     ];

@@ -1,0 +1,54 @@
+import { messageOf } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
+import { readDesiredConfig } from "../sessions/desired-config.ts";
+import type { Environment } from "../sessions/roots.ts";
+import type { FollowedTraces, TraceSources } from "./follow-requests.ts";
+import { decideOtlp, type OtlpSettings } from "./otlp-settings.ts";
+
+export interface TraceDeps extends TraceSources {
+  files: Files;
+  sessionRoot: string;
+  env: Environment;
+}
+
+/** Exports the requests of a gateway as traces. While that is off nothing of it is loaded, and it listens to nothing. */
+export interface TraceControl {
+  /** Begins when the session, or the environment, says so, with what happened since the control was made. */
+  start(): Promise<void>;
+  /** Sends what is left, for a second at most. */
+  stop(): Promise<void>;
+  /** Null while it is off. */
+  counts(): SpanCounts | null;
+}
+
+export function createTraceControl(deps: TraceDeps): TraceControl {
+  const { files, log, sessionRoot, env } = deps;
+  const afterSeq = deps.events.readEvents({ afterSeq: 0, limit: 0 }).lastSeq;
+  let traces: FollowedTraces | null = null;
+
+  /** What is wrong with a variable must not keep a gateway from its agent. */
+  function settings(): OtlpSettings | null {
+    try {
+      return decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, env);
+    } catch (error) {
+      log.line("traces not exported", { error: messageOf(error) });
+      return null;
+    }
+  }
+
+  return {
+    async start() {
+      const wanted = settings();
+      if (wanted === null || traces !== null) return;
+      const { followRequests } = await import("./follow-requests.ts");
+      traces = followRequests(deps, wanted, afterSeq);
+      log.line("exporting traces", { origin: new URL(wanted.url).origin });
+    },
+    async stop() {
+      await traces?.stop();
+      traces = null;
+    },
+    counts: () => traces?.counts() ?? null,
+  };
+}

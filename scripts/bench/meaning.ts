@@ -201,6 +201,22 @@ export const meanings: readonly Meaning[] = [
     aim: { of: "value", atMost: 150 },
   },
   {
+    bench: "commands",
+    metric: "list_few_p50_ms",
+    title: "agents list, 5 agents",
+    what: "`svc agents list` with 5 live agents, from its start to its end",
+    limit: "a compiled program that prints a line",
+    aim: { of: "value", atMost: 60 },
+  },
+  {
+    bench: "commands",
+    metric: "list_registered_p50_ms",
+    title: "agents list, 300 agents",
+    what: "the same with 300 agents, 40 of them live, without a coordination server",
+    limit: "a compiled program that prints a line",
+    aim: { of: "value", atMost: 80 },
+  },
+  {
     bench: "console",
     metric: "first_load_kb",
     title: "console: first load",

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { RegistryRecord } from "../protocol/files.ts";
 import { createPeopleMail, type PeopleMail } from "../services/attention/people-mail.ts";
 import type { MailboxOpeners } from "../services/mail/binding.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
@@ -57,12 +58,16 @@ export function usedMailboxRoots(
   return [...all].filter((root) => files.exists(rootPaths(root).index));
 }
 
-/** The mail of people on this machine. `onError` gets what cannot be read. */
-export const openPeopleMail = (context: CliContext, onError: (what: string) => void): PeopleMail =>
+/** The mail of people on this machine. `onError` gets what cannot be read. `records`: where they are known already. */
+export const openPeopleMail = (
+  context: CliContext,
+  onError: (what: string) => void,
+  records: () => readonly RegistryRecord[] = () => context.registry.list().records,
+): PeopleMail =>
   createPeopleMail({
     files: context.files,
     otherRoots: () => knownMailboxRoots(context),
-    records: () => context.registry.list().records,
+    records,
     openRoot: (root) => openTrustedRoot(context, root),
     onError,
   });

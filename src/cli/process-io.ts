@@ -17,7 +17,7 @@ export function createProcessIo(): CliIo {
     cwd: process.cwd(),
     home: process.env["HOME"] || homedir(),
     get stdoutIsTty() {
-      return process.stdout.isTTY === true;
+      return isTerminal(1);
     },
     get columns() {
       return process.stdout.columns || 80;
@@ -26,16 +26,15 @@ export function createProcessIo(): CliIo {
       return process.stdout.rows || 24;
     },
     get stderrIsTty() {
-      return process.stderr.isTTY === true;
+      return isTerminal(2);
     },
     get stdinIsTty() {
-      return process.stdin.isTTY === true;
+      return isTerminal(0);
     },
     writeOut: (text) => out(isTerminal(1) ? atTerminal(text) : text),
     writeError: (text) => error(isTerminal(2) ? visible(text) : text),
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
-    readInput: (options) =>
-      readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: process.stdin.isTTY === true }),
+    readInput: (options) => readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: isTerminal(0) }),
     readLine,
     interrupted,
     unheard() {

@@ -5,31 +5,37 @@ import { type Bench, durationRows, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
 import { type BenchFixture, createBenchFixture } from "./fixture.ts";
 
+const few = effort(5, 2);
 const agents = effort(40, 4);
-const launchedAtOnce = 4;
+/** Those that do not live included. */
+const registered = effort(300, 30);
 const rounds = effort(40, 5);
 
 const dist = join(import.meta.dir, "..", "..", "dist");
 
 /**
  * Commands as a person types them, from their start to their end, beside a compiled program that prints a line: one that
- * reads nothing, one that asks one gateway, and the lists of `agents` live ones.
+ * reads nothing, one that asks one gateway, and lists: of few live agents, of more, and of those among many that do not
+ * live. No coordination server runs.
  */
 const bench: Bench = {
   name: "commands",
   async run() {
     if (!existsSync(join(dist, "svc"))) throw new Error("the programs are not built: bun run build");
     await using fixture = await createBenchFixture();
-    const numbers = Array.from({ length: agents }, (_, index) => index).values();
-    const work = async () => {
-      for (const number of numbers) {
-        const gateway = await (await fixture.launch(`live-${number}`)).serve();
-        await gateway.whenReady();
-      }
-    };
-    await Promise.all(Array.from({ length: launchedAtOnce }, work));
     const bare = compileBare(join(fixture.tmux.folder, "bare"), "hello", 'console.log("hello");\n');
     const svc = join(dist, "svc");
+    const list = (newest: string) =>
+      takeTurns(
+        [
+          { name: "bare", run: () => spend(fixture, [bare], "hello") },
+          { name: "list", run: () => spend(fixture, [svc, "agents", "list"], newest) },
+        ],
+        { rounds, warmUp: 2 },
+      );
+    await launch(fixture, 0, few);
+    const ofFew = await list(`live-${few - 1}`);
+    await launch(fixture, few, agents);
     const durations = await takeTurns(
       [
         { name: "bare", run: () => spend(fixture, [bare], "hello") },
@@ -39,17 +45,25 @@ const bench: Bench = {
       ],
       { rounds, warmUp: 2 },
     );
+    for (let number = agents; number < registered; number++) await fixture.register(`other-${number}`);
+    const ofAll = await list(`other-${registered - 1}`);
     const of = (contestant: string) => durations[contestant] ?? [];
     return [
       { metric: "agents", value: agents, unit: "" },
       ...durationRows("help", of("help"), of("bare")),
       ...durationRows("ask_one", of("ok"), of("bare")),
       ...durationRows("svc", of("svc"), of("bare")),
+      ...durationRows("list_few", ofFew["list"] ?? [], ofFew["bare"]),
+      ...durationRows("list_registered", ofAll["list"] ?? [], ofAll["bare"]),
     ];
   },
 };
 
 export default bench;
+
+function launch(fixture: BenchFixture, from: number, to: number): Promise<unknown> {
+  return fixture.launchMany(Array.from({ length: to - from }, (_, index) => `live-${from + index}`));
+}
 
 async function spend({ world, tmux }: BenchFixture, command: string[], expected: string): Promise<void> {
   const child = Bun.spawn(command, {

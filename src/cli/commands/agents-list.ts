@@ -31,21 +31,26 @@ export const listCommand = (commandPrefix: string) =>
         ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
       );
       const openers = mailboxOpeners(context, (what) => void warn(io, what));
+      // Asked while the agents are looked at.
+      const lost = findOrphans({ ...context, runtimeRoot: context.roots.runtimeRoot }, records).catch(
+        () => [],
+      );
       let snapshots: AgentSnapshot[];
       let mail: PersonMail[];
       try {
         const sessionAlive = createSessionsSeen(context.tmuxFor);
         [snapshots, mail] = await Promise.all([
           snapshotAgents({ ...context, openers, sessionAlive }, wanted),
-          openPeopleMail(context, (what) => void warn(io, what)).unread(),
+          openPeopleMail(
+            context,
+            (what) => void warn(io, what),
+            () => records,
+          ).unread(),
         ]);
       } finally {
         for (const opener of Object.values(openers)) opener.close();
       }
-      const orphans = await findOrphans(
-        { ...context, runtimeRoot: context.roots.runtimeRoot },
-        records,
-      ).catch(() => []);
+      const orphans = await lost;
       for (const orphan of orphans) {
         await warn(io, `${orphan.tmuxSession} has no record: ${orphanRemedy(context.tmux, orphan)}`);
       }

@@ -6,6 +6,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { judgingFoldersOnce } from "../sessions/trust.ts";
 import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import {
   type AttentionFacts,
@@ -63,8 +64,9 @@ export async function snapshotAgents(
 ): Promise<AgentSnapshot[]> {
   const snapshots: AgentSnapshot[] = [];
   const rest = records.entries();
+  const looking = { ...deps, files: judgingFoldersOnce(deps.files) };
   async function work(): Promise<void> {
-    for (const [index, record] of rest) snapshots[index] = await snapshotAgent(deps, record);
+    for (const [index, record] of rest) snapshots[index] = await snapshotAgent(looking, record);
   }
   await Promise.all(Array.from({ length: Math.min(atOnce, records.length) }, work));
   return snapshots;

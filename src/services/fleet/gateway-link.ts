@@ -52,7 +52,16 @@ export async function linkGateway(
   session: { sessionRoot: string; attachIdentity: string },
 ): Promise<GatewayLink> {
   const claimed = readClaim(deps, session.sessionRoot);
-  if (claimed === null) return { state: "absent", why: "no gateway runs for this agent" };
+  return claimed === null ? unclaimed : linkClaimed(deps, session, claimed);
+}
+
+const unclaimed: GatewayLink = { state: "absent", why: "no gateway runs for this agent" };
+
+async function linkClaimed(
+  deps: GatewayLinkDeps,
+  session: { attachIdentity: string },
+  claimed: Claimed,
+): Promise<GatewayLink> {
   const { claim, key, respectProxyEnvironment } = claimed;
   const proof = { key, timeoutMs: probeTimeoutMs, respectProxyEnvironment };
   const why = await proveListener({ ...deps, network: claimed.network }, claim, proof);
@@ -80,7 +89,8 @@ export async function readGateway(
 ): Promise<ReadGateway> {
   const options = { query: { limit }, timeoutMs: probeTimeoutMs };
   const claimed = readClaim(deps, session.sessionRoot);
-  if (claimed?.key && claimed.token === null) {
+  if (claimed === null) return { link: unclaimed, snapshot: null };
+  if (claimed.key && claimed.token === null) {
     const client = clientOf(deps, claimed);
     const response = await client.call("snapshot", {
       ...options,

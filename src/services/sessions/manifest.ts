@@ -270,10 +270,13 @@ export function createManifestStore(deps: { files: Files; locks: Locks }): Manif
  * behind it is not ours to read or write. Folders above it may be links: where sessions live is the user's choice.
  * Of turns each is looked at by itself.
  */
-function refuseLinks(files: Pick<Files, "isLink">, sessionRoot: string): void {
-  const { queue, ...paths } = sessionPaths(sessionRoot);
-  const ours = [sessionRoot, ...Object.values(paths), queue, `${queue}-wal`, `${queue}-shm`];
-  const linked = ours.find((path) => files.isLink(path));
+function refuseLinks(files: Pick<Files, "isLink" | "exists">, sessionRoot: string): void {
+  const { manifest, gatewayRoot, queue, ...paths } = sessionPaths(sessionRoot);
+  const isLink = (path: string) => files.isLink(path);
+  const inGateway = () => [...Object.values(paths), queue, `${queue}-wal`, `${queue}-shm`];
+  const linked =
+    [sessionRoot, manifest, gatewayRoot].find(isLink) ??
+    (files.exists(gatewayRoot) ? inGateway().find(isLink) : undefined);
   if (linked === undefined) return;
   const name = relative(dirname(sessionRoot), linked);
   throw new ServiceError(

@@ -108,14 +108,15 @@ export function createRegistry(deps: RegistryDeps): Registry {
       kept: false,
     });
     if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
-    if (files.isLink(path)) return ignore(path, "is a symbolic link");
+    const text = files.readOwn(path);
+    // Nothing is read through a link; here is only said why.
+    if (text === null && files.isLink(path)) return ignore(path, "is a symbolic link");
     // The root itself is judged where it is chosen.
     const exposure = files.exposure(path, { below: deps.root });
     if (exposure) return { ...ignore(exposure.path, exposure.reason), kept: true };
-    const facts = files.stat(path);
+    const facts = text === null ? files.stat(path) : undefined;
     if (facts === null) return ignore(path, "is missing");
-    if (facts.directory) return ignore(path, "is no file");
-    const text = files.readOwn(path);
+    if (facts?.directory) return ignore(path, "is no file");
     if (text === null) return ignore(path, "is no regular file of this user alone");
     const parsed = parseRecord(text, agentId);
     if (!parsed.ok) return ignore(path, parsed.problem);

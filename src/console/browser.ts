@@ -71,6 +71,17 @@ export function keepDraft(name: string, text: string): void {
   }
 }
 
+/** Hands the reader a text as a file of this name. */
+export function offerFile(name: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text]));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  // The browser reads it after this turn.
+  after(60_000, () => URL.revokeObjectURL(address));
+}
+
 /** The next person at this browser is not to read them. */
 export function forgetDrafts(): void {
   try {

@@ -1,11 +1,16 @@
 import type { ScreenRun } from "../../protocol/console.ts";
 import { screenOf } from "../screens-stream.ts";
-import { lastRows } from "../state/screen.ts";
+import { lastRows, type ScreenView } from "../state/screen.ts";
 
 /** The last rows of the screen of an agent, as the server rendered them. */
 export function Picture({ id, max }: { id: string; max: number }) {
   const view = screenOf(id).value;
   if (view.absent !== null) return <span class="picture absent">{view.absent}</span>;
+  return <ScreenRows view={view} max={max} />;
+}
+
+/** The last rows of a screen. */
+export function ScreenRows({ view, max }: { view: ScreenView; max: number }) {
   return (
     <span class="picture" aria-hidden="true">
       {lastRows(view, max).map(({ row, runs }) => (

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clockTime, exactTime } from "../browser.ts";
-import { Empty } from "../parts/pieces.tsx";
+import { Empty, lazy } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { brief, count } from "../state/format.ts";
 import {
@@ -15,6 +15,8 @@ import {
 import { formatRoute } from "../state/route.ts";
 import { agents, followLog, now, pastEvents, rows } from "../store.ts";
 import { go } from "../ui.ts";
+
+const Recorded = lazy(async () => (await import("./recorded.tsx")).Recorded);
 
 const maxShown = 400;
 const buckets = 120;
@@ -66,6 +68,7 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
       ) : (
         <Chart events={own} agent={agent} at={at} />
       )}
+      {agent === null ? null : <Recorded agent={agent} name={nameFor(agent)} at={at} />}
       <ol class="moments" aria-label="Events, newest first">
         {shown.map((past, index) => (
           <Line key={past.key} past={past} agent={agent} chosen={at !== null && index === 0} />
@@ -73,6 +76,11 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
       </ol>
     </div>
   );
+}
+
+function nameFor(agent: string): string {
+  const view = agents.value.get(agent);
+  return view ? nameOf(view.identity) : agent;
 }
 
 function Line({ past, agent, chosen }: { past: PastEvent; agent: string | null; chosen: boolean }) {

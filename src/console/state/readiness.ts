@@ -18,10 +18,13 @@ const reasons: Record<string, string> = {
   "accepting_input=unknown": "Its screen does not say whether it accepts input.",
 };
 
+/** Null for a fact without words here. */
+export const wordsOfFact = (fact: string): string | null => reasons[fact] ?? null;
+
 /** A fact without words here is shown by its name. */
 export const factInWords = (fact: string): string => {
-  const known = reasons[fact];
-  if (known !== undefined) return known;
+  const known = wordsOfFact(fact);
+  if (known !== null) return known;
   const [name = "", value = ""] = fact.split("=");
   return `${words(name.replaceAll(".", " "))} is ${value}`;
 };

@@ -17,7 +17,7 @@ export function renderMailList(
     cut(`${fill(flags, 3)}  ${fill(time, 16)}  ${fill(sender, senderWidth)}  ${subject}`, columns);
   const rows = messages.flatMap((message, at) => [
     row(flagsOf(message), shortTime(message.created_at_utc), senders[at] ?? "", visibleLine(message.subject)),
-    `     ${visibleLine(message.message_ref)}`,
+    `     ${visibleLine(message.message_ref)}${beside(attestationOf(message))}`,
   ]);
   const count = messages.length === 1 ? "1 message" : `${messages.length} messages`;
   const more = list.next_cursor ? `\nmore with: --cursor ${visibleLine(list.next_cursor)}` : "";
@@ -32,6 +32,7 @@ export function renderMailList(
 export function renderMail(message: MailMessage): string {
   const head = renderPairs([
     ["from", nameOf(message.sender)],
+    ["signature", attestationOf(message)],
     ["to", message.to.map(nameOf).join(", ")],
     ["cc", message.cc.map(nameOf).join(", ") || null],
     ["reply to", message.reply_to.map(nameOf).join(", ") || null],
@@ -79,6 +80,15 @@ function flagsOf({ unread, answered, archived, attachments }: MailMessage): stri
     attachments.length > 0 ? "@" : "",
   ].join("");
 }
+
+/** `verified`, `unsigned`, or `broken` with the reason; null where a gateway does not say. */
+function attestationOf({ attestation, attestation_detail: why }: MailMessage): string | null {
+  return attestation === undefined
+    ? null
+    : `${attestation}${why === undefined ? "" : `: ${visibleLine(why)}`}`;
+}
+
+const beside = (text: string | null) => (text === null ? "" : `  ${text}`);
 
 function nameOf({ address, display_name: name }: MailParticipant): string {
   return name ? `${visibleLine(name)} <${visibleLine(address)}>` : visibleLine(address);

@@ -47,7 +47,7 @@ const mailbox = group({
     ...lazyLeaves(["init", "status", "register", "unregister"], () =>
       import("./commands/mailbox.ts").then((module) => module.mailboxCommands),
     ),
-    ...lazyLeaves(["repair", "cleanup", "clear-messages", "export"], mailboxUpkeep),
+    ...lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], mailboxUpkeep),
     accounts: group({
       name: "accounts",
       description: "the registered mailboxes, the present and the former",

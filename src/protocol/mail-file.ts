@@ -29,6 +29,20 @@ export const StoredAttachment = Strict({
 });
 export type StoredAttachment = Static<typeof StoredAttachment>;
 
+/** The header of a message that holds its `MailAttestation`. */
+export const attestationHeader = "x-svc-attestation";
+
+/**
+ * What the sender signed, and with which key: `signature` is Ed25519 over the UTF-8 bytes of `statement`, whose layout
+ * `services/mail/attestation.ts` has.
+ */
+export const MailAttestation = Strict({
+  statement: Type.String({ maxLength: 262_144 }),
+  key: Type.String({ pattern: "^[A-Za-z0-9_-]{43}$", description: "public key, 32 bytes as base64url" }),
+  signature: Type.String({ pattern: "^[A-Za-z0-9_-]{86}$", description: "64 bytes as base64url" }),
+});
+export type MailAttestation = Static<typeof MailAttestation>;
+
 /** The front matter, in the order in which it is written. */
 export const MailEnvelope = Strict({
   protocol_version: Type.Literal(mailProtocolVersion),

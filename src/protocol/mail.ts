@@ -103,6 +103,13 @@ export const MailMessage = Strict(
     hops: Type.Optional(
       Type.Integer({ minimum: 1, description: "how many replies led to it; absent for none" }),
     ),
+    attestation: Type.Optional(
+      StringEnum(["verified", "unsigned", "broken"], {
+        description:
+          "whether the sender's mailbox signed it, as it is; absent from versions that do not look. A list shows what was found when it came",
+      }),
+    ),
+    attestation_detail: Type.Optional(Type.String({ description: "why it is broken" })),
   },
   { description: "one mail message, with its state in this mailbox" },
 );

@@ -99,6 +99,34 @@ export type RepairResult = Static<typeof RepairResult>;
 export const MailboxRepairAnswer = Answer(repairResult);
 export type MailboxRepairAnswer = Static<typeof MailboxRepairAnswer>;
 
+/** What one registration has signed and sent, checked from the first message on. */
+export const MailboxHistory = Strict({
+  address: Type.String(),
+  registration_id: Type.String(),
+  status: StringEnum(["active", "inactive", "stashed"]),
+  keys: Type.Array(Type.String({ description: "public keys, the oldest first; base64url" })),
+  entry_count: Type.Integer({ minimum: 0, description: "messages that it signed and sent" }),
+  cleared_count: Type.Integer({ minimum: 0, description: "of these, cleared by a person" }),
+  head_hash: Nullable(Type.String({ description: "hash of the last entry that holds" })),
+  broken: Nullable(
+    Strict(
+      {
+        sequence: Nullable(Type.Integer({ description: "null for a message without a place" })),
+        message_id: Nullable(Type.String({ description: "null where the entry is missing" })),
+        why: Type.String(),
+      },
+      { description: "the first place that does not hold" },
+    ),
+  ),
+});
+export type MailboxHistory = Static<typeof MailboxHistory>;
+
+export const MailboxVerifyAnswer = Answer({
+  ok: Type.Boolean({ description: "every history holds" }),
+  histories: Type.Array(MailboxHistory),
+});
+export type MailboxVerifyAnswer = Static<typeof MailboxVerifyAnswer>;
+
 export const MaintenanceAction = Strict({
   artifact_kind: StringEnum([
     "registration",

@@ -80,6 +80,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
         to: [expect.objectContaining({ address: "worker@svc.localhost" })],
         ...{ cc: [], reply_to: [], attachments: [], notify_block: null },
         notify_auth: { scheme: "none" },
+        attestation: expect.stringMatching(/^(verified|unsigned)$/),
       },
     ]);
   });

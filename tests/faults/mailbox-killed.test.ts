@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
+import { verifyHistories } from "../../src/services/mail/filesystem/history.ts";
 import {
   initMailRoot,
   type MailRoot,
@@ -157,10 +158,11 @@ function filesWrong(path: string): string[] {
     .map((one) => `dangling: ${one.name} -> ${readlinkSync(join(one.parentPath, one.name))}`);
 }
 
-/** Mail goes on between all who are registered. */
+/** Mail goes on between all who are registered, and the history of each holds before and after. */
 async function goesOn(path: string): Promise<string[]> {
   const root = openMailRoot(mailRootDeps(), path);
   try {
+    const before = await brokenHistories(root);
     const ada = root.openMailbox(defaultMailbox("ada"));
     const others = root.registrations.list({ status: "active" });
     const to = others.map((one) => one.address);
@@ -172,12 +174,21 @@ async function goesOn(path: string): Promise<string[]> {
       const { messages } = await mailbox.list({ ...everything, box: "inbox" });
       const count = messages.filter((mail) => mail.subject === "after" && mail.unread).length;
       if (count !== 1) problems.push(`${address} has the next message ${count} times`);
+      const unproved = messages.filter((mail) => mail.attestation !== "verified").length;
+      if (unproved > 0) problems.push(`${address} has ${unproved} messages that are not verified`);
       mailbox.close();
     }
-    return problems;
+    return [...before, ...problems, ...(await brokenHistories(root))];
   } finally {
     root.close();
   }
+}
+
+async function brokenHistories(root: MailRoot): Promise<string[]> {
+  const histories = await verifyHistories(mailRootDeps(), root, { address: null });
+  return histories.flatMap(({ address, broken }) =>
+    broken ? [`the history of ${address} is broken at ${broken.sequence}: ${broken.why}`] : [],
+  );
 }
 
 function momentsOf(passed: string): Moment[] {
@@ -201,7 +212,8 @@ describe("a caller that is killed at a mailbox", () => {
   const row = {
     area: "mail",
     fault: "Whoever acts on a mailbox is killed before or after any step of the act",
-    outcome: "the act stands whole, or not at all, and the commit decides which; mail goes on between all",
+    outcome:
+      "the act stands whole, or not at all, and the commit decides which; mail goes on between all, and each history of signed mail holds",
     seen: "the mailbox as before the act, or as after it",
     recovery: "by itself: the next one to open the mailbox finishes or undoes what was half done",
   } as const;

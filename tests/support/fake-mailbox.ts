@@ -132,6 +132,7 @@ export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
         state,
         preview: previewOf(body),
         body: withBody ? body : null,
+        verdict: { state: "unsigned" },
         locate: (path) => path,
       });
     const change = (refs: readonly string[], plan: (held: Held) => ViewState): Mail[] => {

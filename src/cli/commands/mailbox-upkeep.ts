@@ -1,12 +1,15 @@
 import type {
   MailboxExportAnswer,
+  MailboxHistory,
   MailboxMaintenanceAnswer,
   MailboxRepairAnswer,
+  MailboxVerifyAnswer,
   MaintenanceAction,
 } from "../../protocol/mailbox-admin.ts";
 import { cleanUpMailRoot } from "../../services/mail/filesystem/cleanup.ts";
 import { clearMessages } from "../../services/mail/filesystem/clear.ts";
 import { exportMailRoot } from "../../services/mail/filesystem/export.ts";
+import { verifyHistories } from "../../services/mail/filesystem/history.ts";
 import type { MaintenanceResult } from "../../services/mail/filesystem/maintenance.ts";
 import { repairMailRoot } from "../../services/mail/filesystem/repair.ts";
 import { type Answer, command, type Flags, type Invocation, UsageError } from "../command.ts";
@@ -87,6 +90,52 @@ const repair = command({
     };
   },
 });
+
+const verify = command({
+  name: "verify",
+  description:
+    "check what each mailbox has signed and sent: that nothing is missing, changed or in another place",
+  examples: ["svc-mgr mailbox verify", "svc-mgr mailbox verify --address ann@svc.localhost --json"],
+  args: {
+    address: {
+      type: "string",
+      description: "only this mailbox",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
+  },
+  async run(invocation) {
+    const chosen = chooseRoot(invocation, { creates: false });
+    const address = invocation.args.address ?? null;
+    const histories = await withMailRoot(chosen, (open) =>
+      withProgress(invocation.io, "nothing was changed", (options) =>
+        verifyHistories(chosen.deps, open, { ...options, address }),
+      ),
+    );
+    const ok = histories.every(({ broken }) => broken === null);
+    const answer: MailboxVerifyAnswer = { ...chosen.heading, ok, histories };
+    return { json: answer, text: renderHistories(histories), exitCode: ok ? 0 : 1 };
+  },
+});
+
+function renderHistories(histories: readonly MailboxHistory[]): string {
+  const rows = histories.map(({ address, status, keys, entry_count, cleared_count, broken }) => {
+    const cleared = cleared_count === 0 ? "" : ` (${cleared_count} cleared)`;
+    return [
+      address,
+      status,
+      `${entry_count}${cleared}`,
+      String(keys.length),
+      broken ? toPlace(broken) : "holds",
+    ];
+  });
+  return renderTable(["MAILBOX", "STATUS", "SIGNED", "KEYS", "HISTORY"], rows);
+}
+
+function toPlace({ sequence, message_id, why }: NonNullable<MailboxHistory["broken"]>): string {
+  const place = [sequence === null ? null : `number ${sequence}`, message_id].filter((one) => one !== null);
+  return `broken at ${place.join(", ")}: ${why}`;
+}
 
 const maxAgeSeconds = 100 * 365 * 86_400;
 
@@ -214,6 +263,7 @@ const exportMail = command({
 
 export const upkeepCommands = {
   repair,
+  verify,
   cleanup,
   "clear-messages": clearAll,
   export: exportMail,

@@ -11,6 +11,7 @@ import { createReopeningHandle } from "./reopening-handle.ts";
 
 const {
   attachments,
+  attestedMail,
   catalog,
   hostOutbox,
   messages,
@@ -25,6 +26,8 @@ export type RegistrationRow = typeof registrations.$inferSelect;
 export type PendingArtifact = Pick<typeof pendingArtifacts.$inferSelect, "action" | "path" | "destination">;
 export type MessageRow = typeof schema.messages.$inferSelect;
 type RecipientRow = typeof schema.recipients.$inferSelect;
+/** An entry of the chain of what a mailbox has signed and sent. */
+export type AttestedRow = Omit<typeof attestedMail.$inferSelect, "isCleared">;
 export type AttachmentRow = typeof schema.attachments.$inferSelect;
 
 /** A message of one mailbox as the catalog has it; `seq` counts deliveries. */
@@ -39,6 +42,8 @@ export interface IndexedMessage {
   projections: readonly { registrationId: string; folder: string }[];
   /** Other hosts that it goes to, and since when. */
   outgoing?: readonly { host: string; acceptedAtUtc: string }[];
+  /** Its place among what its sender signed. */
+  attested?: AttestedRow | null;
 }
 
 /** One transaction's worth of change of who is registered. */
@@ -76,6 +81,8 @@ export interface Catalog {
   /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
   deliver(label: string, delivery: IndexedMessage, check: () => void): void;
   knows(messageId: string): boolean;
+  /** The newest entry of what a registration signed and sent; null before the first. */
+  newestAttested(registrationId: string): AttestedRow | null;
   /** 0 for a registration without mail. */
   newestProjection(registrationId: string): number;
   /** Oldest first. */
@@ -178,10 +185,12 @@ export function openCatalog(options: {
           for (const row of delivery.attachments) statements.addAttachment.run({ ...row });
           for (const row of delivery.projections) statements.addProjection.run({ messageId, ...row });
           for (const row of delivery.outgoing ?? []) statements.addOutgoing.run({ messageId, ...row });
+          if (delivery.attested) statements.addAttested.run({ ...delivery.attested });
         });
       });
     },
     knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
+    newestAttested: (registrationId) => prepared().newestAttested.get({ registrationId }) ?? null,
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
     projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
     close: () => handle.close(),
@@ -285,6 +294,28 @@ export function catalogStatements({ db }: Pick<Store, "db">) {
         messageId: value("messageId"),
         host: value("host"),
         acceptedAtUtc: value("acceptedAtUtc"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+    newestAttested: db
+      .select({
+        registrationId: attestedMail.registrationId,
+        sequence: attestedMail.sequence,
+        messageId: attestedMail.messageId,
+        hash: attestedMail.hash,
+      })
+      .from(attestedMail)
+      .where(eq(attestedMail.registrationId, value("registrationId")))
+      .orderBy(desc(attestedMail.sequence))
+      .limit(1)
+      .prepare(),
+    addAttested: db
+      .insert(attestedMail)
+      .values({
+        registrationId: value("registrationId"),
+        sequence: value("sequence"),
+        messageId: value("messageId"),
+        hash: value("hash"),
       })
       .onConflictDoNothing()
       .prepare(),

@@ -51,7 +51,13 @@ function ours(count: () => number): number | null {
  */
 export function salvageRows(
   path: string,
-  table: "fleet_host" | "host_outbox" | "message_state" | "registrations",
+  table:
+    | "attestation_keys"
+    | "attested_mail"
+    | "fleet_host"
+    | "host_outbox"
+    | "message_state"
+    | "registrations",
   visit: (row: Record<string, unknown>) => void,
 ): void {
   const rows = readableRows(path, table);

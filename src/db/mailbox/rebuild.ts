@@ -9,7 +9,7 @@ import {
   type RegistrationRow,
 } from "./catalog.ts";
 
-const { attachments, hostOutbox, messages, projections, recipients, registrations } = schema;
+const { attachments, attestedMail, hostOutbox, messages, projections, recipients, registrations } = schema;
 
 export interface Evidence {
   messageId: string;
@@ -205,6 +205,11 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
     db
       .delete(hostOutbox)
       .where(eq(hostOutbox.messageId, value("id")))
+      .prepare(),
+    db
+      .update(attestedMail)
+      .set({ isCleared: true })
+      .where(eq(attestedMail.messageId, value("id")))
       .prepare(),
     db
       .delete(messages)

@@ -27,13 +27,15 @@ const listedColumns = [
   "isAnswered",
   "envelopeJson",
   "bodyPreview",
+  "attestation",
 ] as const;
 
 /** The same, as the database gives it: the library's own way to objects takes a tenth of a page's time. */
-type ListedValues = [string, string, string, number, number, string, string];
+type ListedValues = [string, string, string, number, number, string, string, string | null];
 
 function toListed(values: ListedValues): ListedRow {
-  const [messageId, createdAtUtc, boxName, isRead, isAnswered, envelopeJson, bodyPreview] = values;
+  const [messageId, createdAtUtc, boxName, isRead, isAnswered, envelopeJson, bodyPreview, attestation] =
+    values;
   return {
     messageId,
     createdAtUtc,
@@ -42,6 +44,7 @@ function toListed(values: ListedValues): ListedRow {
     isAnswered: isAnswered === 1,
     envelopeJson,
     bodyPreview,
+    attestation,
   };
 }
 
@@ -92,6 +95,8 @@ export interface MailboxState {
    * it is in the transaction; null is a message that is not here. Durable; nothing is written when nothing changes.
    */
   change(label: string, messageIds: readonly string[], plan: (row: StateRow | null) => ViewRow): StateRow[];
+  /** Notes the verdict of the last look at a message. Not synced: it is looked at again. */
+  noteAttestation(label: string, messageId: string, attestation: string | null): void;
   /** Rows whose symbolic link is not where it belongs. */
   misplaced(limit: number): StateRow[];
   /** Notes where links are now. Not synced: a link is looked for again when it is in doubt. */
@@ -131,6 +136,7 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
       linkBox: value("linkBox"),
       envelopeJson: value("envelopeJson"),
       bodyPreview: value("bodyPreview"),
+      attestation: value("attestation"),
     })
     .onConflictDoNothing()
     .returning({ seq: messageState.seq })
@@ -217,6 +223,15 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         });
       }
       return messageIds.flatMap((id) => get(id) ?? []);
+    },
+    noteAttestation(label, messageId, attestation) {
+      store.write(
+        label,
+        () => {
+          db.update(messageState).set({ attestation }).where(eq(messageState.messageId, messageId)).run();
+        },
+        { durable: false },
+      );
     },
     misplaced: (limit) => misplacedRows.all({ limit }),
     placed(label, links) {

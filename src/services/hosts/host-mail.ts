@@ -2,8 +2,7 @@ import type { RegistrationRow } from "../../db/mailbox/catalog.ts";
 import type { HostMail } from "../../protocol/hosts.ts";
 import type { MailPrincipal } from "../../protocol/mail-file.ts";
 import { parseTimestamp } from "../../system/clock.ts";
-import { sha256 } from "../../system/digest.ts";
-import { localAddress, localPart, splitHostAddress } from "../mail/address.ts";
+import { localPart, splitHostAddress, toFleetAddress } from "../mail/address.ts";
 import { hopsHeader, hopsOf } from "../mail/draft.ts";
 import type { StoredMessage } from "../mail/filesystem/message-file.ts";
 import { storedTime } from "../mail/view-state.ts";
@@ -13,12 +12,6 @@ import { storedTime } from "../mail/view-state.ts";
  * `name@host` another host's. Nothing that the sending host says of itself is believed but the names of mailboxes:
  * under which host name it sends is proved by the way that the message came. Source: design/hosts.md. Pure.
  */
-
-/** An address of this host as other hosts read it. */
-function toFleetAddress(address: string, ownHost: string): string {
-  const isLocal = address === localAddress(localPart(address));
-  return isLocal ? `${localPart(address)}@${ownHost}` : address;
-}
 
 /** What this host sends to `host`; null when no recipient is there. */
 export function toHostMail(
@@ -100,12 +93,4 @@ export function fromHostMail(
     },
     body: mail.body,
   };
-}
-
-/**
- * Another id for a message whose own is that of a message from elsewhere: a host that got a message of a third one may send
- * its id to keep that one out.
- */
-export function idBesideForeign(messageId: string, fromHost: string): string {
-  return `${messageId.slice(0, -32)}${sha256(`${fromHost} ${messageId}`).slice(0, 32)}`;
 }

@@ -8,12 +8,12 @@ import { PathRefused } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
-import { localAddress, splitHostAddress } from "../mail/address.ts";
+import { idBesideForeign, localAddress, splitHostAddress } from "../mail/address.ts";
 import { parseBody, parseSubject } from "../mail/draft.ts";
 import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message-file.ts";
 import type { MailRoot } from "../mail/filesystem/root.ts";
 import { readMessageFile } from "../mail/filesystem/root-paths.ts";
-import { fromHostMail, idBesideForeign, toHostMail } from "./host-mail.ts";
+import { fromHostMail, toHostMail } from "./host-mail.ts";
 import type { JoinedRoots } from "./joined-roots.ts";
 
 /** How messages reach another host: kept on the way until that host has dealt with them, in the order of one sender. */

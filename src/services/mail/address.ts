@@ -1,4 +1,5 @@
 import { hostNamePattern } from "../../protocol/wire.ts";
+import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** Mailbox addresses. Case counts. Source: contract 2.5; spec/mailbox-agui.md A2, E 4. Pure. */
@@ -54,6 +55,20 @@ export function splitHostAddress(address: string): { name: string; host: string 
 
 /** The address of a local mailbox by its local part. Pure. */
 export const localAddress = (name: string) => `${name}@${mailDomain}`;
+
+/** An address of the host `host` as other hosts read it: that of a local mailbox is `name@host`. Pure. */
+export function toFleetAddress(address: string, host: string): string {
+  const name = localPart(address);
+  return address === localAddress(name) ? `${name}@${host}` : address;
+}
+
+/**
+ * Another id for a message whose own is that of a message from elsewhere: a host that got a message of a third one may send
+ * its id to keep that one out.
+ */
+export function idBesideForeign(messageId: string, fromHost: string): string {
+  return `${messageId.slice(0, -32)}${sha256(`${fromHost} ${messageId}`).slice(0, 32)}`;
+}
 
 /** The local part of an address. Pure. */
 export const localPart = (address: string): string => address.split("@", 1)[0] ?? "";

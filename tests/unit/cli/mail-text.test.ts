@@ -28,6 +28,16 @@ describe("a list of mail for people", () => {
     expect(renderMailList(page, 80)).toContain("--cursor abc");
   });
 
+  test("says beside each reference whether the sender signed it, and of a broken one why", () => {
+    const why = "its text is not the one that was signed";
+    const broken = mailSample({ attestation: "broken", attestation_detail: why });
+    expect(
+      list([mailSample({ attestation: "verified" }), broken, mailSample()]).match(/filesystem:m1.*/g),
+    ).toEqual(["filesystem:m1  verified", `filesystem:m1  broken: ${why}`, "filesystem:m1"]);
+    expect(renderMail(broken)).toContain(`signature  broken: ${why}`);
+    expect(renderMail(mailSample())).not.toContain("signature");
+  });
+
   test("shows nothing that would act on the terminal", () => {
     const subject = "a\x1b[2Jb\u202ec\r\nd";
     const body_text = "x\x1b]0;title\x07y\r\nz";

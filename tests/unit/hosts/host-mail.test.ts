@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RegistrationRow } from "../../../src/db/mailbox/catalog.ts";
-import { fromHostMail, idBesideForeign, toHostMail } from "../../../src/services/hosts/host-mail.ts";
+import { fromHostMail, toHostMail } from "../../../src/services/hosts/host-mail.ts";
+import { idBesideForeign } from "../../../src/services/mail/address.ts";
 import type { StoredMessage } from "../../../src/services/mail/filesystem/message-file.ts";
 
 const id = (digit: string) => `msg-20261125T100000Z-${digit.repeat(32)}`;

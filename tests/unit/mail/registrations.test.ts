@@ -72,7 +72,7 @@ describe("a registration", () => {
     const made = readdirSync(join(fixture.path, "mailboxes", ben.address)).filter(
       (name) => !name.startsWith("mailbox.sqlite"),
     );
-    expect(made.sort()).toEqual(["archive", "drafts", "inbox", "sent"]);
+    expect(made.sort()).toEqual(["archive", "attestation.key", "drafts", "inbox", "sent"]);
   });
 
   test("of another owner is refused, and nothing changes", async () => {

@@ -117,6 +117,40 @@ export const projections = sqliteTable(
   ],
 );
 
+/**
+ * Public keys with which mailboxes sign what they send. `registration_id`: whose key it is here; null for a mailbox of
+ * another host, whose first key is kept. Keys stay when a registration ends: mail signed with them does too.
+ */
+export const attestationKeys = sqliteTable(
+  "attestation_keys",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    address: text().notNull(),
+    /** 32 bytes, base64url. */
+    publicKey: text("public_key").notNull(),
+    registrationId: text("registration_id"),
+    seenAtUtc: text("seen_at_utc").notNull(),
+  },
+  (table) => [uniqueIndex("one_entry_for_each_key").on(table.address, table.publicKey)],
+);
+
+/** What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. */
+export const attestedMail = sqliteTable(
+  "attested_mail",
+  {
+    registrationId: text("registration_id").notNull(),
+    sequence: integer().notNull(),
+    messageId: text("message_id").notNull(),
+    hash: text().notNull(),
+    /** A person cleared the message: it is not to be there. */
+    isCleared: integer("is_cleared", { mode: "boolean" }).notNull().default(false),
+  },
+  (table) => [
+    primaryKey({ columns: [table.registrationId, table.sequence] }),
+    index("attested_by_message").on(table.messageId),
+  ],
+);
+
 /** Under which name this machine has joined a fleet of hosts: mail to `name@host` goes there. No row: it has joined none. */
 export const fleetHost = sqliteTable(
   "fleet_host",

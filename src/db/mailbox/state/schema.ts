@@ -26,6 +26,8 @@ export const messageState = sqliteTable(
     /** The front matter of the canonical file as JSON. */
     envelopeJson: text("envelope_json").notNull(),
     bodyPreview: text("body_preview").notNull(),
+    /** The verdict of the last look at the message: `verified`, `broken: <why>`, or null for an unsigned one. */
+    attestation: text(),
   },
   (table) => [
     check("archived_is_a_box", sql`${table.isArchived} = (${table.boxName} = 'archive')`),

@@ -3,10 +3,10 @@ import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailb
 import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
 import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
-import { messageOf, ServiceError } from "../../../system/errors.ts";
-import type { Files } from "../../../system/files.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
-import type { FolderWatch } from "../../../system/watch.ts";
+import type { SigningKey } from "../../../system/signatures.ts";
+import { attest } from "../attestation.ts";
 import {
   type DraftAttachment,
   fileNameOf,
@@ -17,7 +17,9 @@ import {
   whyNotAttached,
 } from "../draft.ts";
 import type { ReplyDraft } from "../mailbox.ts";
-import { archive, inbox, sent, storedTime } from "../view-state.ts";
+import { inbox, sent, storedTime } from "../view-state.ts";
+import { createDoorbell } from "./doorbell.ts";
+import { createMailboxKeys } from "./mailbox-keys.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } from "./remote-party.ts";
 import {
@@ -30,7 +32,6 @@ import {
   pathInRoot,
   rootPaths,
 } from "./root-paths.ts";
-import { type Link, linkAt, placeLink } from "./seeding.ts";
 
 /** What a message says besides what `deliver` adds. */
 interface OutgoingMessage extends ReplyDraft {
@@ -68,6 +69,7 @@ export function createDelivery(
   const { files, clock, ids } = deps;
   const paths = rootPaths(root);
   const doorbell = createDoorbell(deps);
+  const keys = createMailboxKeys(deps, root, catalog);
   let lastMs = 0;
 
   function stamped(): { id: string; createdAtUtc: string } {
@@ -113,15 +115,18 @@ export function createDelivery(
     };
   }
 
-  /** Puts the files of a message where they belong; whatever is there now is added to `made`. */
-  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): void {
-    for (const one of envelope.attachments) {
+  function placeAttachments(attachments: readonly StoredAttachment[], made: ContainedPath[]): void {
+    for (const one of attachments) {
       const staged = pathInRoot(files, root, ["staging", one.attachment_id], "folder");
       files.syncFolder(staged);
       const kept = attachmentPlace(files, root, one.path).folder;
       made.push(kept);
       files.place("mail.attachment-placed", staged, kept);
     }
+  }
+
+  /** Puts the file of a message where it belongs; whatever is there now is added to `made`. */
+  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): void {
     const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
     const place = messageFile(files, root, id);
     if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
@@ -135,9 +140,15 @@ export function createDelivery(
     files.place("mail.placed", staged, place);
   }
 
-  function commit(message: StoredMessage, parties: readonly RegistrationRow[], rows: IndexedMessage): void {
+  /** `isNext`: whether a signed message still continues the chain of its sender. */
+  function commit(
+    message: StoredMessage,
+    parties: readonly RegistrationRow[],
+    { rows, isNext }: { rows: IndexedMessage; isNext: () => boolean },
+  ): void {
     const place = messageFile(files, root, rows.message);
     catalog.deliver("sql:mail-delivered", rows, () => {
+      if (!isNext()) throw new ChainMoved();
       for (const party of parties) {
         const now = catalog.active(party.address);
         if (now?.registrationId !== party.registrationId || now.ownerPrincipalId !== party.ownerPrincipalId) {
@@ -156,6 +167,46 @@ export function createDelivery(
         );
       }
     });
+  }
+
+  /** Signs, stores and commits; again, with the next number, when the sender has sent by another process meanwhile. */
+  function deliverSigned(
+    plain: StoredMessage,
+    outgoing: OutgoingMessage,
+    made: ContainedPath[],
+  ): { message: StoredMessage; rows: IndexedMessage } {
+    const key = keys.of(outgoing.from);
+    const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
+    for (;;) {
+      const { message, attested, isNext } = signed(plain, outgoing.from, key);
+      const rows = { ...toRows(message, outgoing), attested };
+      store(message, made);
+      try {
+        commit(message, parties, { rows, isNext });
+        return { message, rows };
+      } catch (error) {
+        if (!(error instanceof ChainMoved)) throw error;
+        files.remove("mail.withdrawn", messageFile(files, root, rows.message));
+      }
+    }
+  }
+
+  function signed(
+    { envelope, body }: StoredMessage,
+    { registrationId }: RegistrationRow,
+    key: SigningKey | null,
+  ) {
+    if (!key) return { message: { envelope, body }, attested: null, isNext: () => true };
+    const newest = () => catalog.newestAttested(registrationId);
+    const before = newest();
+    const sequence = (before?.sequence ?? 0) + 1;
+    const made = attest({ envelope, body }, key, { sequence, previous: before?.hash ?? null });
+    return {
+      message: { envelope: made.envelope, body },
+      attested: { registrationId, sequence, messageId: envelope.message_id, hash: made.hash },
+      // The entry itself is there where a commit is repeated, because the file of the index was replaced.
+      isNext: () => [before?.hash, made.hash].includes(newest()?.hash),
+    };
   }
 
   /** Announces the message to every mailbox that holds it now. Never throws: the message is delivered. */
@@ -188,13 +239,12 @@ export function createDelivery(
       const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
       return whole(id, made, () => {
         const attachments = outgoing.attachments.map((one) => attach(one, made));
-        const message = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
-        if (!isEnvelope(message.envelope)) {
+        const plain = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
+        if (!isEnvelope(plain.envelope)) {
           throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
         }
-        const rows = toRows(message, outgoing);
-        store(message, made);
-        commit(message, parties, rows);
+        placeAttachments(attachments, made);
+        const { message, rows } = deliverSigned(plain, outgoing, made);
         announceAll(rows, parties);
         return message;
       });
@@ -212,8 +262,9 @@ export function createDelivery(
       files.remove("mail.withdrawn", messageFile(files, root, { messageId: id, createdAtUtc }));
       const made: ContainedPath[] = [];
       return whole(id, made, () => {
+        placeAttachments(message.envelope.attachments, made);
         store(message, made);
-        commit(message, receivers, rows);
+        commit(message, receivers, { rows, isNext: () => true });
         announceAll(rows, receivers);
         return true;
       });
@@ -239,6 +290,9 @@ export function createDelivery(
     }
   }
 }
+
+/** Another process has sent from the same mailbox since the message was signed. */
+class ChainMoved extends Error {}
 
 function toEnvelope(
   outgoing: OutgoingMessage,
@@ -289,63 +343,4 @@ function toRows(message: StoredMessage, { from, to, cc }: OutgoingMessage): Inde
     ),
     outgoing: [...hosts].map((host) => ({ host, acceptedAtUtc })),
   };
-}
-
-/**
- * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new message into
- * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. It is only a
- * hint: the message is delivered without it, and the recipient's next scheduled poll finds it.
- */
-interface Doorbell {
-  /**
-   * Announces one delivered message. The first failure of each mailbox is reported, and the next one only after an
-   * announcement has worked again. Never throws.
-   */
-  announce(link: Link): void;
-}
-
-function createDoorbell(deps: { files: Files; onFault?: (what: string) => void }): Doorbell {
-  const { files, onFault } = deps;
-  /** Mailboxes whose failure is reported. */
-  const silent = new Set<string>();
-  return {
-    announce(link) {
-      const why = tryAnnounce(files, link);
-      if (why === null) silent.delete(link.mailbox);
-      else if (!silent.has(link.mailbox)) {
-        silent.add(link.mailbox);
-        onFault?.(
-          `the doorbell of ${link.mailbox} failed: ${why}. Its mail is delivered, and its next poll finds it`,
-        );
-      }
-    },
-  };
-}
-
-/** Null when it worked, else why not. */
-function tryAnnounce(files: Files, link: Link): string | null {
-  const why = placeLink(files, link);
-  if (why !== null || link.box === archive) return why;
-  try {
-    // The recipient may have archived the message between the commit and the link.
-    if (files.isLink(linkAt(files, { ...link, box: archive }))) {
-      files.remove("mail.link-late", linkAt(files, link));
-    }
-    return null;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-/** Calls `listener` after each announcement to the mailbox in `folder`. Returns the function that ends it. */
-export function watchDoorbell(
-  { files, watch }: { files: Pick<Files, "isLink">; watch: FolderWatch },
-  folder: string,
-  listener: () => void,
-): () => void {
-  const inboxFolder = childPath(folder, inbox);
-  return watch.watchFolder(inboxFolder, (name) => {
-    // A link that was removed, as when the owner archives the message, is not an announcement.
-    if (name === null || files.isLink(childPath(inboxFolder, name))) listener();
-  });
 }

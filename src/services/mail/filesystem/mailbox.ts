@@ -2,10 +2,11 @@ import { parseColumn } from "../../../db/json-column.ts";
 import type { Catalog } from "../../../db/mailbox/catalog.ts";
 import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
-import { MailEnvelope } from "../../../protocol/mail-file.ts";
+import { attestationHeader, MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { localAddress, nearestAddress, operator, parseAddress, splitHostAddress } from "../address.ts";
+import { judgeBody } from "../attestation.ts";
 import { originHeader, parseSubject, planRecipients, planReply, replyPolicyHeader } from "../draft.ts";
 import type { Mail, Mailbox, MailPage, MailQuery } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
@@ -23,7 +24,9 @@ import {
   type ViewState,
 } from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
-import { type Delivery, watchDoorbell } from "./delivery.ts";
+import type { Delivery } from "./delivery.ts";
+import { watchDoorbell } from "./doorbell.ts";
+import { createInspector, fromStoredVerdict, toStoredVerdict } from "./inspector.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
@@ -99,10 +102,26 @@ export function createFilesystemMailbox(
     }
   }
 
+  /** A row says what was found when the message came; a body is looked at as it is now. */
   function toShown(row: ListedRow, body: string | null): Mail {
     const envelope = envelopeOf(row);
-    const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
-    return toMail({ envelope, state, preview: row.bodyPreview, body, locate });
+    const found = fromStoredVerdict(row.attestation);
+    const verdict = found.state === "verified" && body !== null ? judgeBody(envelope, body) : found;
+    return toMail({ ...viewOf(row), envelope, body, verdict, locate });
+  }
+
+  /** Keeps the verdict on a message that is opened. One that was broken may be whole now, or its key known. */
+  function toOpened(state: MailboxState, row: StateRow, body: string): Mail {
+    const found = fromStoredVerdict(row.attestation);
+    if (found.state === "unsigned") return toShown(row, body);
+    const message = { envelope: envelopeOf(row), body };
+    const verdict =
+      found.state === "verified"
+        ? judgeBody(message.envelope, body)
+        : createInspector(catalog).inspect(message, address);
+    const text = toStoredVerdict(verdict);
+    if (text !== row.attestation) state.noteAttestation("sql:mail-attestation", row.messageId, text);
+    return toMail({ ...viewOf(row), ...message, verdict, locate });
   }
 
   /** Reads a few rows at a time: what a page has no place for is not held either. */
@@ -142,7 +161,9 @@ export function createFilesystemMailbox(
   /** What has just been delivered, as it is in a mailbox that has not looked yet. */
   function toDelivered({ envelope, body }: StoredMessage, box: string): Mail {
     const state = { box, read: box !== inbox, answered: false };
-    return toMail({ envelope, state, preview: previewOf(body), body, locate });
+    const isSigned = envelope.headers[attestationHeader] !== undefined;
+    const verdict = { state: isSigned ? ("verified" as const) : ("unsigned" as const) };
+    return toMail({ envelope, state, preview: previewOf(body), body, verdict, locate });
   }
 
   /** For people only: nothing is opened there. */
@@ -233,7 +254,7 @@ export function createFilesystemMailbox(
     peek: (ref, options) =>
       seeing((now) => {
         const row = inBox(holding(now, ref), options?.box);
-        return toShown(row, bodyText(row));
+        return toOpened(now.state, row, bodyText(row));
       }),
     read: (ref, options) =>
       seeing((now) => {
@@ -244,7 +265,7 @@ export function createFilesystemMailbox(
           ...inBox(one ?? found, options?.box),
           isRead: true,
         }));
-        return toShown(row ?? found, body);
+        return toOpened(now.state, row ?? found, body);
       }),
     send: (draft) =>
       run(() => {
@@ -321,6 +342,10 @@ export function createFilesystemMailbox(
       handle.close();
     },
   };
+}
+
+function viewOf({ boxName, isRead, isAnswered, bodyPreview }: ListedRow) {
+  return { state: { box: boxName, read: isRead, answered: isAnswered }, preview: bodyPreview };
 }
 
 function toRow(state: ViewState): ViewRow {

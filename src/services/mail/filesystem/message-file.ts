@@ -4,6 +4,7 @@ import type { MailParticipant } from "../../../protocol/mail.ts";
 import { MailEnvelope, type MailPrincipal } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseYaml } from "../../../system/yaml.ts";
+import type { Verdict } from "../attestation.ts";
 import { hopsHeader, hopsOf } from "../draft.ts";
 import type { Mail } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
@@ -156,9 +157,10 @@ export function toMail(options: {
   state: ViewState;
   preview: string;
   body: string | null;
+  verdict: Verdict;
   locate: (path: string) => string;
 }): Mail {
-  const { envelope, state, preview, body, locate } = options;
+  const { envelope, state, preview, body, verdict, locate } = options;
   const hops = hopsOf(envelope.headers[hopsHeader]);
   return {
     message_ref: toRef(envelope.message_id),
@@ -188,6 +190,8 @@ export function toMail(options: {
     notify_block: envelope.notify_block,
     notify_auth: envelope.notify_auth,
     ...(hops === 0 ? {} : { hops }),
+    attestation: verdict.state,
+    ...(verdict.state === "broken" ? { attestation_detail: verdict.why } : {}),
   };
 }
 

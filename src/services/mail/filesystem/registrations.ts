@@ -5,6 +5,7 @@ import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { isReserved, operator, parseAddress } from "../address.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
+import { ensureKey } from "./mailbox-keys.ts";
 import {
   type Entry,
   type MailboxKind,
@@ -111,13 +112,15 @@ export function createRegistrations(
       });
     }
     settleArtifacts(files, root, catalog);
-    catalog.undisturbed("sql:mail-boxes", () => {
+    const made = catalog.undisturbed("sql:mail-boxes", () => {
       const active = catalog.active(address);
-      if (!active || catalog.pending().length > 0) return;
+      if (!active || catalog.pending().length > 0) return null;
       // Only here a person names a folder outside of the root.
       if (active.mailboxKind === "symlink" && active.mailboxPath === mailboxPath) markMailbox(files, active);
       ensureMailbox(files, root, active);
+      return active;
     });
+    if (made) ensureKey(deps, root, catalog, made);
     const { stashed_mailbox_path: stashed } = result;
     return stashed === undefined
       ? result

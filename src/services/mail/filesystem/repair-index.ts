@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { type Attestations, openAttestations } from "../../../db/mailbox/attestations.ts";
 import { catalogMigrations } from "../../../db/mailbox/catalog/migrations.ts";
 import {
   type Catalog,
@@ -55,7 +56,10 @@ export function openIndex(run: RepairRun): WorkingIndex {
   const catalog = openCatalog({ ...deps, path: beside, create: true });
   const rebuild = rebuildCatalog(catalog.store);
   rebuild.saveRegistrations(saved);
-  if (deps.files.exists(paths.index)) salvageOutbox(paths.index, openHostOutbox(catalog));
+  if (deps.files.exists(paths.index)) {
+    salvageOutbox(paths.index, openHostOutbox(catalog));
+    salvageAttestations(paths.index, openAttestations(catalog));
+  }
   return { catalog, rebuild, beside, saved, lost: true };
 }
 
@@ -68,6 +72,23 @@ function salvageOutbox(path: string, outbox: HostOutbox): void {
   salvageRows(path, "host_outbox", ({ message_id: messageId, host, accepted_at_utc: acceptedAtUtc }) => {
     const isOurs = typeof messageId === "string" && isMessageId(messageId) && isHost(host);
     if (isOurs) outbox.restore({ messageId, host, acceptedAtUtc: String(acceptedAtUtc) });
+  });
+}
+
+/** Keys of other hosts are known only from here, and so is which messages a person cleared. */
+function salvageAttestations(path: string, attestations: Attestations): void {
+  salvageRows(path, "attestation_keys", (row) => {
+    const { address, public_key: publicKey, registration_id: registrationId, seen_at_utc: seenAtUtc } = row;
+    if (typeof address !== "string" || typeof publicKey !== "string" || typeof seenAtUtc !== "string") return;
+    if (registrationId !== null && typeof registrationId !== "string") return;
+    attestations.publish({ address, publicKey, registrationId, seenAtUtc });
+  });
+  salvageRows(path, "attested_mail", (row) => {
+    const { registration_id: registrationId, sequence, message_id: messageId, hash } = row;
+    if (typeof registrationId !== "string" || typeof messageId !== "string" || typeof hash !== "string")
+      return;
+    if (typeof sequence !== "number" || !isMessageId(messageId)) return;
+    attestations.restore([{ registrationId, sequence, messageId, hash, isCleared: row["is_cleared"] === 1 }]);
   });
 }
 

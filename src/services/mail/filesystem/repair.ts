@@ -1,10 +1,12 @@
-import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { openCatalog } from "../../../db/mailbox/catalog.ts";
+import { type Catalog, openCatalog, type RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { RepairResult } from "../../../protocol/mailbox-admin.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
 import { operator, shown } from "../address.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
+import { restoreHistories } from "./history.ts";
+import { ensureKey, publishExisting } from "./mailbox-keys.ts";
+import { parseMessageFile } from "./message-file.ts";
 import { indexMessages, openIndex, placeIndex, type WorkingIndex } from "./repair-index.ts";
 import { repairMailbox } from "./repair-mailbox.ts";
 import {
@@ -19,7 +21,7 @@ import {
 } from "./repair-run.ts";
 import { findUnregistered, listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
-import { isUsable, pathInRoot, rootPaths } from "./root-paths.ts";
+import { isUsable, pathInRoot, readMessageFile, rootPaths } from "./root-paths.ts";
 
 export type { RepairOptions } from "./repair-run.ts";
 
@@ -79,8 +81,12 @@ async function repair(run: RepairRun): Promise<RepairResult> {
   const catalog = openCatalog({ ...deps, path: paths.index });
   try {
     const states = { restored: 0, defaulted: 0 };
+    for (const { registration } of found.mailboxes) {
+      if (registration.status === "active") ensureMailbox(deps.files, root, registration);
+      mendKey(run, catalog, registration);
+    }
+    if (index.beside !== null) restoreHistories(catalog, (stray) => readStray(run, stray));
     for (const mailbox of found.mailboxes) {
-      if (mailbox.registration.status === "active") ensureMailbox(deps.files, root, mailbox.registration);
       const one = await repairMailbox(run, catalog, mailbox);
       states.restored += one.restored;
       states.defaulted += one.defaulted;
@@ -105,6 +111,24 @@ async function repair(run: RepairRun): Promise<RepairResult> {
   } finally {
     catalog.close();
   }
+}
+
+/** A mailbox from before keys gets one; a mailbox without a usable one sends unsigned until it does. */
+function mendKey(run: RepairRun, catalog: Catalog, registration: RegistrationRow): void {
+  const { deps, paths } = run;
+  try {
+    if (registration.status === "active") ensureKey(deps, paths.root, catalog, registration);
+    else publishExisting(deps, paths.root, catalog, registration);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    run.find(`${paths.root}/${registration.mailboxEntryPath}`, `it has no key: ${messageOf(error)}`);
+  }
+}
+
+function readStray({ deps, paths }: RepairRun, stray: { messageId: string; createdAtUtc: string }) {
+  const text = readMessageFile(deps.files, paths.root, stray);
+  const parsed = text === null ? null : parseMessageFile(text);
+  return parsed?.ok ? parsed.message : null;
 }
 
 /** What somebody else wrote into the index goes: orders that reach beyond the root, and rows of registrations. */

@@ -5,6 +5,7 @@ import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { inbox, isBox, sent } from "../view-state.ts";
+import { createInspector, type Inspector, toStoredVerdict } from "./inspector.ts";
 import { bodyOf } from "./message-file.ts";
 import {
   liesBelow,
@@ -63,6 +64,7 @@ function addNext(seeding: Seeding): boolean {
   const found = catalog.projectionsAfter(registrationId, from, batch);
   const rows: NewStateRow[] = [];
   const moved = found.length === 0 ? () => null : boxOfMoved(seeding);
+  const inspector = createInspector(catalog);
   let seededSeq = from;
   let chars = 0;
   for (const message of found) {
@@ -71,7 +73,7 @@ function addNext(seeding: Seeding): boolean {
     if (state.get(message.messageId) !== null) continue;
     const text = readMessageFile(seeding.files, seeding.root, message);
     chars += text?.length ?? 0;
-    rows.push(toStateRow(seeding, message, { text, movedTo: moved(message.messageId) }));
+    rows.push(toStateRow(seeding, message, { text, movedTo: moved(message.messageId), inspector }));
   }
   if (found.length === 0) seededSeq = newest;
   const next: SeedMark = { generation, registrationId, seededSeq };
@@ -127,7 +129,7 @@ export function holdsMovedMail({ files, root, registration }: Omit<Seeding, "cat
 function toStateRow(
   { files, root, registration }: Seeding,
   message: ProjectedMessage,
-  { text, movedTo }: { text: string | null; movedTo: string | null },
+  { text, movedTo, inspector }: { text: string | null; movedTo: string | null; inspector: Inspector },
 ): NewStateRow {
   const { address } = registration;
   const isOwn = message.senderAddress === address;
@@ -145,6 +147,9 @@ function toStateRow(
     linkBox: placeLink(files, { root, mailbox, box, message }) === null ? box : null,
     envelopeJson: message.envelopeJson,
     bodyPreview: message.bodyPreview,
+    attestation: toStoredVerdict(
+      inspector.inspectRow(message.envelopeJson, text === null ? null : bodyOf(text), address),
+    ),
     body: text === null ? "" : bodyOf(text).slice(0, searchableChars),
     answers: isOwn ? message.inReplyTo : null,
   };

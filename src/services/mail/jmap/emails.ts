@@ -76,6 +76,8 @@ export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boo
     })),
     notify_block: null,
     notify_auth: null,
+    // A mail server does not prove who the sender of a message is.
+    attestation: "unsigned",
     ...(hops === 0 ? {} : { hops }),
   };
 }

@@ -140,6 +140,7 @@ describe("a message", () => {
       ],
       notify_block: null,
       notify_auth: null,
+      attestation: "unsigned",
     });
   });
 

@@ -1,0 +1,118 @@
+import { and, asc, count, eq, gt, isNull, sql } from "drizzle-orm";
+import * as schema from "./catalog/schema.ts";
+import type { AttestedRow, Catalog } from "./catalog.ts";
+
+const { attestationKeys, attestedMail, messages } = schema;
+
+export type AttestationKeyRow = Omit<typeof attestationKeys.$inferSelect, "seq">;
+
+/** An entry with its message as the catalog has it; null where it has none. */
+export type AttestedEntry = AttestedRow & {
+  isCleared: boolean;
+  message: { createdAtUtc: string; envelopeJson: string } | null;
+};
+
+export type StrayMessage = { messageId: string; createdAtUtc: string; envelopeJson: string };
+
+/** Keys of mailboxes, and the messages that they signed. Each method reads or changes the present file. */
+export interface Attestations {
+  /** Public keys of an address, the oldest first. */
+  keysOf(address: string): AttestationKeyRow[];
+  /** Keys of mailboxes on other hosts, by address. */
+  foreignKeys(): AttestationKeyRow[];
+  /** Adds a key; one that the address has stays as it is. */
+  publish(key: AttestationKeyRow): void;
+  /** Removes what is known of a mailbox on another host. Returns how many keys it had. */
+  forgetForeign(address: string): number;
+  /** What a registration signed and sent, in order, from the one after `after`. */
+  entries(query: { registrationId: string; after: number; limit: number }): AttestedEntry[];
+  countEntries(registrationId: string): number;
+  /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
+  strays(query: { address: string | null; after: string; limit: number }): StrayMessage[];
+  /** Entries of a lost index; those that are known stay as they are. */
+  restore(entries: readonly (AttestedRow & { isCleared: boolean })[]): void;
+}
+
+export function openAttestations(catalog: Pick<Catalog, "store">): Attestations {
+  const db = () => catalog.store.db;
+  const columns = {
+    address: attestationKeys.address,
+    publicKey: attestationKeys.publicKey,
+    registrationId: attestationKeys.registrationId,
+    seenAtUtc: attestationKeys.seenAtUtc,
+  };
+  return {
+    keysOf: (address) =>
+      db()
+        .select(columns)
+        .from(attestationKeys)
+        .where(eq(attestationKeys.address, address))
+        .orderBy(asc(attestationKeys.seq))
+        .all(),
+    foreignKeys: () =>
+      db()
+        .select(columns)
+        .from(attestationKeys)
+        .where(isNull(attestationKeys.registrationId))
+        .orderBy(asc(attestationKeys.address), asc(attestationKeys.seq))
+        .all(),
+    publish(key) {
+      catalog.store.write("sql:mail-key-published", (tx) => {
+        tx.insert(attestationKeys).values(key).onConflictDoNothing().run();
+      });
+    },
+    forgetForeign: (address) =>
+      catalog.store.write("sql:mail-key-forgotten", (tx) => {
+        const is = and(eq(attestationKeys.address, address), isNull(attestationKeys.registrationId));
+        const found = tx.select().from(attestationKeys).where(is).all().length;
+        tx.delete(attestationKeys).where(is).run();
+        return found;
+      }),
+    entries: ({ registrationId, after, limit }) =>
+      db()
+        .select({
+          registrationId: attestedMail.registrationId,
+          sequence: attestedMail.sequence,
+          messageId: attestedMail.messageId,
+          hash: attestedMail.hash,
+          isCleared: attestedMail.isCleared,
+          message: { createdAtUtc: messages.createdAtUtc, envelopeJson: messages.envelopeJson },
+        })
+        .from(attestedMail)
+        .leftJoin(messages, eq(messages.messageId, attestedMail.messageId))
+        .where(and(eq(attestedMail.registrationId, registrationId), gt(attestedMail.sequence, after)))
+        .orderBy(asc(attestedMail.sequence))
+        .limit(limit)
+        .all(),
+    countEntries: (registrationId) =>
+      db()
+        .select({ n: count() })
+        .from(attestedMail)
+        .where(eq(attestedMail.registrationId, registrationId))
+        .get()?.n ?? 0,
+    strays: ({ address, after, limit }) =>
+      db()
+        .select({
+          messageId: messages.messageId,
+          createdAtUtc: messages.createdAtUtc,
+          envelopeJson: messages.envelopeJson,
+        })
+        .from(messages)
+        .where(
+          and(
+            gt(messages.messageId, after),
+            address === null ? undefined : eq(messages.senderAddress, address),
+            sql`${messages.messageId} NOT IN (SELECT message_id FROM attested_mail)`,
+          ),
+        )
+        .orderBy(asc(messages.messageId))
+        .limit(limit)
+        .all(),
+    restore(entries) {
+      if (entries.length === 0) return;
+      catalog.store.write("sql:mail-attested-restored", (tx) => {
+        for (const entry of entries) tx.insert(attestedMail).values(entry).onConflictDoNothing().run();
+      });
+    },
+  };
+}

@@ -1,0 +1,1 @@
+ALTER TABLE `message_state` ADD `attestation` text;

@@ -1,0 +1,97 @@
+import { openAttestations } from "../../../db/mailbox/attestations.ts";
+import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { timestampNow } from "../../../system/clock.ts";
+import { childPath } from "../../../system/contained-path.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { createSigningKey, openSigningKey, type SigningKey } from "../../../system/signatures.ts";
+import { type MailRootDeps, mailboxFolder, pathInRoot } from "./root-paths.ts";
+
+/** In a mailbox: its private key, PKCS#8 in PEM, which only its user may read. */
+const keyFileName = "attestation.key";
+
+type Deps = Pick<MailRootDeps, "files" | "clock" | "onFault">;
+
+/**
+ * The key of an active registration, made where its mailbox has none that is private, and published in the catalog. Safe to
+ * repeat, by several processes too. Throws where the mailbox cannot be written, and when another registration has replaced it.
+ */
+export function ensureKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
+  const { files } = deps;
+  const known = readKey(files, root, row);
+  const key = known ?? makeKey(files, root, catalog, row);
+  publishKey(deps, catalog, row, key);
+  return key;
+}
+
+/** Publishes the key in the folder of any registration; without one does nothing. */
+export function publishExisting(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): void {
+  const key = readKey(deps.files, root, row);
+  if (key) publishKey(deps, catalog, row, key);
+}
+
+function publishKey({ clock }: Deps, catalog: Catalog, row: RegistrationRow, key: SigningKey): void {
+  const { address, registrationId } = row;
+  const attestations = openAttestations(catalog);
+  if (attestations.keysOf(address).some(({ publicKey }) => publicKey === key.publicKey)) return;
+  const seenAtUtc = timestampNow(clock).replace("+00:00", "Z");
+  attestations.publish({ address, registrationId, publicKey: key.publicKey, seenAtUtc });
+}
+
+function makeKey(files: Deps["files"], root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
+  return catalog.undisturbed("sql:mail-key", () => {
+    if (catalog.active(row.address)?.registrationId !== row.registrationId) {
+      throw new ServiceError(
+        "transport_failed",
+        `the mailbox ${row.address} is just being replaced; try again`,
+      );
+    }
+    // Another process was as quick.
+    const made = readKey(files, root, row);
+    if (made) return made;
+    const pem = createSigningKey();
+    files.write("mail.key-written", keyPath(files, root, row), pem);
+    const key = openSigningKey(pem);
+    if (!key) throw new Error("the runtime does not read the key that it made");
+    return key;
+  });
+}
+
+/** Null for a key that is missing or damaged, or that others may read. */
+function readKey(files: Deps["files"], root: string, row: RegistrationRow): SigningKey | null {
+  const pem = files.readPrivate(keyPath(files, root, row));
+  return pem === null ? null : openSigningKey(pem);
+}
+
+function keyPath(files: Deps["files"], root: string, row: RegistrationRow): string {
+  const folder = mailboxFolder(files, root, row);
+  return row.mailboxKind === "in_root"
+    ? pathInRoot(files, root, [...row.mailboxPath.split("/"), keyFileName], "file")
+    : childPath(folder, keyFileName);
+}
+
+/** The keys with which mailboxes of one root sign. */
+export interface MailboxKeys {
+  /** Null where it cannot be had: mail goes out unsigned then. The first failure of each mailbox is reported. */
+  of(row: RegistrationRow): SigningKey | null;
+}
+
+export function createMailboxKeys(deps: Deps, root: string, catalog: Catalog): MailboxKeys {
+  const open = new Map<string, SigningKey>();
+  const reported = new Set<string>();
+  return {
+    of(row) {
+      const held = open.get(row.registrationId);
+      if (held) return held;
+      try {
+        const key = ensureKey(deps, root, catalog, row);
+        open.set(row.registrationId, key);
+        return key;
+      } catch (error) {
+        const { address } = row;
+        if (!reported.has(address)) deps.onFault?.(`mail from ${address} is not signed: ${messageOf(error)}`);
+        reported.add(address);
+        return null;
+      }
+    },
+  };
+}

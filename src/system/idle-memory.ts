@@ -37,6 +37,15 @@ export function createPressureRelief(clock: Clock): () => void {
   };
 }
 
+/**
+ * Collects garbage in another thread: a call costs 0.1 ms. Before what is kept for good is allocated, so that it fills the
+ * places of what is gone, which no later collection moves.
+ */
+export function collectBeside(): void {
+  const { gc } = Bun;
+  gc(false);
+}
+
 const betweenReadsBytes = 8 * 1024 * 1024;
 
 /** The same for one request that reads many large files. Call it with the bytes of each file. */

@@ -124,8 +124,12 @@ function readVariables(files: Pick<Files, "readOwn">, sessionRoot: string): Reco
 export const runtimeSettings = {
   // Else Bun's collector wakes an idle process every second; memory that grows is still collected.
   BUN_GC_TIMER_DISABLE: "1",
-  // Ten times the usual: what runs a few times at the start is not worth compiling, which took a quarter of it.
-  BUN_JSC_thresholdForJITAfterWarmUp: "5000",
+  // A hundred times the usual: what runs a few times at the start is not worth compiling, nor the memory of its code.
+  BUN_JSC_thresholdForJITAfterWarmUp: "50000",
+  // Blocks of the heap that wait for an allocation, and the thread that makes them.
+  BUN_JSC_useWarmUpMarkedBlocks: "0",
+  // In ms. Pages are given back by a thread that else looks after each wake-up: a quarter of an idle minute.
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "10000",
 } as const;
 
 /** How a gateway learns from its environment where it runs. Pure. Source: spec/gateway.md "Process". */

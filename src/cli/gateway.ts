@@ -34,7 +34,7 @@ import { removeLeftScripts } from "../services/terminal/tmux-launch.ts";
 import { afterThisTurn } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
-import { collectBeside, createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
+import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
 import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
@@ -333,7 +333,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     reminders.start();
     await publish(server);
     followChanges();
-    collectBeside();
     await app.complete();
     const { notifier, observers, budgets } = await openDeferred();
     await observers.start();

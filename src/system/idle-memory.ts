@@ -37,15 +37,6 @@ export function createPressureRelief(clock: Clock): () => void {
   };
 }
 
-/**
- * Collects garbage in another thread: a call costs 0.1 ms. Before what is kept for good is allocated, so that it fills the
- * places of what is gone, which no later collection moves.
- */
-export function collectBeside(): void {
-  const { gc } = Bun;
-  gc(false);
-}
-
 const betweenReadsBytes = 8 * 1024 * 1024;
 
 /** The same for one request that reads many large files. Call it with the bytes of each file. */
@@ -67,11 +58,14 @@ const afterStartMs = 3000;
 const quietMs = 60_000;
 
 /**
- * Calls `release` when the start is over, and again whenever there was something and then nothing for a minute. One
- * timer at most, and none while nothing happens.
+ * To be created once the first part of the start is done: collects in another thread, in 0.1 ms of this one, so that
+ * later objects fill the places of former ones. Calls `release` when the start is over, and again whenever there was
+ * something and then nothing for a minute. One timer at most, and none while nothing happens.
  */
 export function createIdleMemory(deps: { clock: Clock; release?: () => void }): IdleMemory {
   const { clock, release = Bun.shrink } = deps;
+  const { gc } = Bun;
+  gc(false);
   let touchedMs = clock.monotonicMs();
   let cancel: (() => void) | null = clock.after(afterStartMs, due);
   let stopped = false;

@@ -185,6 +185,14 @@ export const meanings: readonly Meaning[] = [
     aim: { of: "value", atMost: 2 },
   },
   {
+    bench: "launch",
+    metric: "launch_p50_ms",
+    title: "launch with a gateway",
+    what: "`svc new NAME demo` from its start to its end: the program proved on its screen, its gateway healthy",
+    limit: "the same program in a bare tmux session, until its composer is there",
+    aim: { of: "value", atMost: 300 },
+  },
+  {
     bench: "commands",
     metric: "ask_one_p50_ms",
     title: "a command of one agent",

@@ -51,6 +51,7 @@ export async function createSessionFixture(): Promise<SessionFixture> {
     command: [standInAgent],
     installHint: "It stands in tests/support.",
     occupies: ({ argv }) => argv.includes(standInAgent),
+    profile: null,
     homeVariable: "STAND_IN_HOME",
     ownAutoMode: null,
     unattendedArgs: ["--unattended"],

@@ -19,6 +19,7 @@ export function toAcpTool(profile: AcpProfile, demoCommand: readonly [string, ..
     command: tool === demoAcp.tool ? [...demoCommand, ...args] : [executable, ...args],
     installHint: profile.install ?? `Install it as the makers of ${tool} say.`,
     occupies: () => false,
+    profile: null,
     homeVariable: profile.home_variable ?? null,
     unattendedArgs: [],
     ownAutoMode: null,

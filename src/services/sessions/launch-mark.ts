@@ -2,7 +2,9 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
+import { isBlank } from "../terminal/screen.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
+import { readPaneOnce } from "../terminal/tmux-pane-reader.ts";
 import { paneTail } from "../terminal/tmux-screen.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 
@@ -62,12 +64,13 @@ const occupyMs = 10_000;
 const stayMs = 300;
 /** However long it takes to load, it is not taken for started before it shows something, unless it shows nothing at all. */
 const silentMs = 5000;
-const pollIntervalMs = 25;
+const pollIntervalMs = 10;
 const tailRows = 20;
 
 /**
- * The tool's process once it is in the pane, has shown something and stayed for a moment after. Throws
- * `dispatch_failed` with the end of the screen when it ended or never came, and when `signal` aborts.
+ * The tool's process once it is in the pane and has drawn its composer or a question; one whose screen cannot
+ * be read so, once it has shown something and stayed for a moment after. Throws `dispatch_failed` with the end of the
+ * screen when it ended or never came, and when `signal` aborts.
  */
 export async function awaitProcessReady(
   deps: { clock: Clock; processes: Processes; tmux: Tmux },
@@ -86,7 +89,9 @@ export async function awaitProcessReady(
     const nowMs = clock.monotonicMs();
     if (found) {
       seenMs = Math.min(seenMs, nowMs);
-      if (shownMs > nowMs && (await showsSomething(deps.tmux, pane))) shownMs = nowMs;
+      const shown = await screenOf(deps, tool, pane);
+      if (shown === "own") return found;
+      if (shown === "something") shownMs = Math.min(shownMs, nowMs);
       if (nowMs - Math.max(seenMs, shownMs) >= stayMs || nowMs - seenMs >= silentMs) return found;
     } else {
       seenMs = Number.POSITIVE_INFINITY;
@@ -105,12 +110,23 @@ export async function awaitProcessReady(
   }
 }
 
-function paneLost(tool: string, why: string): string {
-  return `the tmux pane in which ${tool} was started has gone (${why}): its session or the tmux server has ended. Launch it again`;
+/** `own`: what only the tool draws that has taken its arguments and runs. */
+async function screenOf(
+  deps: { clock: Clock; processes: Processes; tmux: Tmux },
+  { profile }: LaunchTool,
+  { paneId }: TmuxPane,
+): Promise<"own" | "something" | "nothing"> {
+  const seen = await readPaneOnce(deps, paneId).catch(() => null);
+  if (seen === null || seen.rows.every(isBlank)) return "nothing";
+  if (profile === null) return "something";
+  // Most commands list agents or ask one, and never read a screen.
+  const { detect } = await import("../terminal/detect.ts");
+  const { promptVisible, awaitingDecision } = detect(seen, profile);
+  return promptVisible || awaitingDecision !== null ? "own" : "something";
 }
 
-async function showsSomething(tmux: Tmux, { paneId }: TmuxPane): Promise<boolean> {
-  return (await paneTail(tmux, paneId, 1).catch(() => "")) !== "";
+function paneLost(tool: string, why: string): string {
+  return `the tmux pane in which ${tool} was started has gone (${why}): its session or the tmux server has ended. Launch it again`;
 }
 
 /** What the launch script of the terminal becomes when the program has ended. */

@@ -13,6 +13,8 @@ export interface LaunchTool {
   installHint: string;
   /** True for a process that is this tool's program, and not the shell around it. */
   occupies: (process: ProcessFacts) => boolean;
+  /** By which its screen is read; null when nothing describes it. */
+  profile: CompiledProfile | null;
   /** Variable that selects another home of the tool, or null when none is known. */
   homeVariable: string | null;
   /** Flags that skip permissions or sandboxes; null when the tool has none to add. */
@@ -80,6 +82,7 @@ export function toLaunchTool(
       ? `Install it with: npm install -g ${facts.package}`
       : `Install it as the makers of ${tool} say.`,
     occupies: (process) => matchProcesses([process], profile).length > 0,
+    profile,
     homeVariable: facts.homeVariable,
     unattendedArgs: facts.unattendedArgs,
     ownAutoMode: facts.ownAutoMode ?? null,

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { awaitProcessReady } from "../../../src/services/sessions/launch-mark.ts";
 import type { LaunchTool } from "../../../src/services/sessions/launch-tools.ts";
+// A launch loads it meanwhile, and a fake clock does not wait for files.
+import "../../../src/services/terminal/detect.ts";
+import { profileFor } from "../../../src/services/terminal/profile.ts";
 import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -8,20 +12,29 @@ import { createFakeClock } from "../../support/fake-clock.ts";
 const tool = {
   tool: "slow",
   occupies: ({ command }) => command === "slow",
+  profile: null,
 } as Partial<LaunchTool> as LaunchTool;
+const demo: LaunchTool = { ...tool, profile: profileFor("demo") };
+const recorded = (state: string) => readFileSync(`tests/screens/demo/1/${state}/screen.ansi.txt`, "utf8");
 const wrapper = { pid: 10, parentPid: 1, command: "sh", argv: ["sh", "/launch"] };
-const program = { pid: 11, parentPid: 10, command: "slow", argv: ["slow"] };
+const program = { pid: 11, parentPid: 10, command: "slow", argv: ["svc-gateway", "demo-agent"] };
+
+/** As tmux answers one question about a pane and its screen. */
+const answer = (screen: string) => `%0 10 0 0 110 37 0 2 4 host\nagent\nhost\n${screen}`;
 
 /** A launch whose program comes, shows something, and ends so many milliseconds after it. */
-function waitFor(span: { comesMs: number; showsMs?: number; endsMs?: number }) {
+function waitFor(
+  span: { comesMs: number; showsMs?: number; endsMs?: number },
+  { tool: started = tool, screen = "hello" }: { tool?: LaunchTool; screen?: string } = {},
+) {
   const { comesMs, showsMs = Number.POSITIVE_INFINITY, endsMs = Number.POSITIVE_INFINITY } = span;
   const clock = createFakeClock();
   const runs = () => clock.monotonicMs() >= comesMs && clock.monotonicMs() < endsMs;
   const processes: Partial<Processes> = { tree: async () => (runs() ? [wrapper, program] : [wrapper]) };
-  const tmux: Partial<Tmux> = { run: async () => (clock.monotonicMs() >= showsMs ? "hello\n" : "\n") };
+  const tmux: Partial<Tmux> = { run: async () => answer(clock.monotonicMs() >= showsMs ? screen : "") };
   const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
   const deps = { clock, processes: processes as Processes, tmux: tmux as Tmux };
-  const outcome = awaitProcessReady(deps, tool, pane).then(
+  const outcome = awaitProcessReady(deps, started, pane).then(
     ({ pid }) => ({ pid, atMs: clock.monotonicMs() }),
     (error: Error) => ({ error: error.message, atMs: clock.monotonicMs() }),
   );
@@ -31,6 +44,14 @@ function waitFor(span: { comesMs: number; showsMs?: number; endsMs?: number }) {
 describe("a tool that starts", () => {
   test("counts as started a moment after it has shown something", async () => {
     expect(await waitFor({ comesMs: 100, showsMs: 2000 })).toEqual({ pid: 11, atMs: 2300 });
+  });
+
+  test.each([
+    { id: "its composer", screen: recorded("ready"), atMs: 400 },
+    { id: "its question", screen: recorded("trust"), atMs: 400 },
+    { id: "some text", screen: "error: unknown option --modle", atMs: 700 },
+  ])("that is known counts as started at $atMs ms with $id on its screen", async ({ screen, atMs }) => {
+    expect(await waitFor({ comesMs: 100, showsMs: 400 }, { tool: demo, screen })).toEqual({ pid: 11, atMs });
   });
 
   test("counts as started without a word after 5 s", async () => {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { desc, eq, lt, sql } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "drizzle-orm";
 import { type MailSummaryEntry, type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
@@ -25,7 +25,10 @@ export interface NotifierStore {
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
   /** Times of the newest polls that woke the agent, RFC 3339, newest first. */
   newestWakes(limit: number): string[];
-  /** The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other request. */
+  /**
+   * The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other request, and
+   * when 2000 polls came after it.
+   */
   mailOfWake(requestId: string): MailSummaryEntry[];
   /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */
   audit(options: { limit: number; before?: number }): { rows: NotifierAuditRow[]; more: boolean };
@@ -34,6 +37,9 @@ export interface NotifierStore {
 /** So many audit rows are kept; older ones go a batch at a time. */
 const keptRows = 20_000;
 const pruneEvery = 256;
+
+/** No index finds the row of a request, and each may be some kilobytes. */
+const rowsLookedAt = 2000;
 
 /** A row holds up to a thousand notices. */
 const rowsAtOnce = 32;
@@ -121,7 +127,12 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
       const row = db
         .select()
         .from(notifierAudit)
-        .where(eq(notifierAudit.enqueuedRequestId, requestId))
+        .where(
+          and(
+            eq(notifierAudit.enqueuedRequestId, requestId),
+            sql`${notifierAudit.auditId} > (SELECT max(audit_id) FROM ${notifierAudit}) - ${rowsLookedAt}`,
+          ),
+        )
         .orderBy(desc(notifierAudit.auditId))
         .limit(1)
         .get();

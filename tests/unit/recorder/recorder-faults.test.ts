@@ -127,6 +127,8 @@ describe("a disk that refuses", () => {
     for (let count = 0; count < 64; count++) {
       fixture.pane.write("y ".repeat(512 * 1024));
       await settle();
+      // What was let go of is not what is kept, and a busy machine collects late.
+      if (count % 8 === 7) Bun.gc(true);
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(120 * 1024 * 1024);
     const stopped = recorder.stop();

@@ -66,7 +66,9 @@ export type RemindersLost = Static<typeof RemindersLost>;
 
 /** Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17). */
 export const WakesHeld = Strict({
-  reason: StringEnum(["max_wakes_per_hour", "max_hops"], { description: "the setting that holds them back" }),
+  reason: StringEnum(["max_wakes_per_hour", "max_hops", "require_attestation"], {
+    description: "the setting that holds them back",
+  }),
   detail: Type.String(),
   since_utc: Timestamp,
 });

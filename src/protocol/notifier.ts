@@ -71,6 +71,9 @@ const config = {
       "mail to which so many replies led wakes nobody: agents that answer each other would never end; 0 is no limit",
   }),
   quiet_hours: Nullable(QuietHours),
+  require_attestation: StringEnum(["none", "verified"], {
+    description: "verified: only mail whose sender signed it as it is wakes the agent",
+  }),
 };
 
 /** As stored: everything but what the last cycles did. */
@@ -102,6 +105,7 @@ export const NotifierUpdate = Strict({
   min_gap_seconds: Type.Optional(config.min_gap_seconds),
   max_wakes_per_hour: Type.Optional(config.max_wakes_per_hour),
   max_hops: Type.Optional(config.max_hops),
+  require_attestation: Type.Optional(config.require_attestation),
   quiet_hours: Type.Optional(
     Type.Union([QuietHours, Type.Literal("none")], {
       description: "daily hours without a wake-up; none: no such hours",

@@ -23,6 +23,11 @@ const TeamNotifier = Strict(
         description: "mail to which so many replies led wakes nobody; default: 20; 0 is no limit",
       }),
     ),
+    require_attestation: Type.Optional(
+      StringEnum(["none", "verified"], {
+        description: "verified: only mail that its sender's mailbox signed wakes the agent; default: none",
+      }),
+    ),
     appendix_text: Type.Optional(Type.String({ description: "guidance in every wake-up" })),
   },
   { description: "wakes the agent when mail arrives; needs `mailbox: true`" },

@@ -45,6 +45,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
       min_gap_seconds: 0,
       max_wakes_per_hour: 0,
       max_hops: 0,
+      require_attestation: "none",
       quiet_hours: null,
       supported: true,
       support_error: null,

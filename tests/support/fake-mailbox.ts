@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { MailEnvelope, MailPrincipal } from "../../src/protocol/mail-file.ts";
 import { operator, parseAddress } from "../../src/services/mail/address.ts";
+import type { Verdict } from "../../src/services/mail/attestation.ts";
 import {
   fileNameOf,
   mediaTypeOf,
@@ -39,6 +40,11 @@ export interface FakeMail {
   failWith(error: Error | null): void;
 }
 
+interface MemoryMail extends FakeMail {
+  /** Verdicts on what an address sends; it is unsigned without one. */
+  readonly verdicts: Map<string, Verdict>;
+}
+
 interface Held {
   envelope: MailEnvelope;
   body: string;
@@ -53,9 +59,10 @@ interface Box {
 }
 
 /** Messages are stamped from `clock` (default: from 2026-01-01 on), each a millisecond or more after the one before. */
-export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
+export function createFakeMail(options: { clock?: Clock } = {}): MemoryMail {
   const { clock } = options;
   const boxes = new Map<string, Box>();
+  const verdicts = new Map<string, Verdict>();
   let failure: Error | null = null;
   let lastMs = Date.UTC(2026, 0, 1);
   let count = 0;
@@ -132,7 +139,7 @@ export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
         state,
         preview: previewOf(body),
         body: withBody ? body : null,
-        verdict: { state: "unsigned" },
+        verdict: verdicts.get(envelope.from.address) ?? { state: "unsigned" },
         locate: (path) => path,
       });
     const change = (refs: readonly string[], plan: (held: Held) => ViewState): Mail[] => {
@@ -241,6 +248,7 @@ export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
 
   return {
     open,
+    verdicts,
     failWith(error) {
       failure = error;
     },

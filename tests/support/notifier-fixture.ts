@@ -7,14 +7,14 @@ import type { BeforeWake } from "../../src/services/notifier/decide.ts";
 import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { createFakeClock, type FakeClock, settle } from "./fake-clock.ts";
-import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
+import { createFakeMail } from "./fake-mailbox.ts";
 
 export const ready: Readiness = { ready: true };
 export const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
 
 export interface NotifierFixture extends AsyncDisposable {
   clock: FakeClock;
-  mail: FakeMail;
+  mail: ReturnType<typeof createFakeMail>;
   store: NotifierStore;
   notifier: Notifier;
   prompts: string[];

@@ -254,6 +254,7 @@ export function Wakes({ id }: { id: string }) {
             ? `Wakes by mail, looks every ${setting.interval_seconds ?? 0} s.`
             : "Does not wake by mail."}{" "}
           {setting.max_wakes_per_hour > 0 ? `At most ${setting.max_wakes_per_hour} wakes an hour. ` : ""}
+          {setting.require_attestation === "verified" ? "Only verified mail wakes it. " : ""}
           {setting.quiet_hours
             ? `Quiet from ${setting.quiet_hours.start} to ${setting.quiet_hours.end}, ${setting.quiet_hours.time_zone}. `
             : ""}

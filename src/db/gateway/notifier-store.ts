@@ -47,16 +47,18 @@ const maxAuditChars = 8 * 2 ** 20;
 
 /** Rows of other versions may have further fields. */
 const Entries = Type.Array(Type.Object({}));
-const { max_wakes_per_hour, max_hops, ...storedBefore } = NotifierConfig.properties;
+const { max_wakes_per_hour, max_hops, require_attestation, ...storedBefore } = NotifierConfig.properties;
 const StoredConfig = Type.Object({
   ...storedBefore,
   max_wakes_per_hour: Type.Optional(max_wakes_per_hour),
   max_hops: Type.Optional(max_hops),
+  require_attestation: Type.Optional(require_attestation),
 });
 
-const addedFields: Pick<NotifierConfig, "max_wakes_per_hour" | "max_hops"> = {
+const addedFields: Pick<NotifierConfig, "max_wakes_per_hour" | "max_hops" | "require_attestation"> = {
   max_wakes_per_hour: 0,
   max_hops: 0,
+  require_attestation: "none",
 };
 
 const Notified = Type.Record(

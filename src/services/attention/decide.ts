@@ -1,4 +1,5 @@
 import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protocol/attention.ts";
+import type { WakesHeld } from "../../protocol/gateway.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import type { AttentionFacts, FailedRequest } from "../fleet/attention-facts.ts";
@@ -216,17 +217,30 @@ function heldWakes(facts: AttentionFacts): Finding | null {
   const { agent, wakesHeld: held } = facts;
   if (!held) return null;
   const notifier = `${commandPrefix(facts)} gateway mail-notifier`;
-  const isLoop = held.reason === "max_hops";
+  const { next, command } = heldAdvice[held.reason];
   return {
     ...{ kind: "held_wakes", key: [agent.generation, held.reason], sinceUtc: held.since_utc },
     reason: sentence(`mail does not wake "${agent.name}": ${held.detail}`),
     evidence: [held.reason],
-    next: isLoop
-      ? "See who answers whom; a higher limit lets it go on"
-      : "See why it is woken so often; a higher limit lets it go on",
-    command: isLoop ? `${notifier} enable --max-hops N` : `${notifier} audit`,
+    next,
+    command: `${notifier} ${command}`,
   };
 }
+
+const heldAdvice: Record<WakesHeld["reason"], { next: string; command: string }> = {
+  max_hops: {
+    next: "See who answers whom; a higher limit lets it go on",
+    command: "enable --max-hops N",
+  },
+  max_wakes_per_hour: {
+    next: "See why it is woken so often; a higher limit lets it go on",
+    command: "audit",
+  },
+  require_attestation: {
+    next: "See who sent it; read it yourself, and archive it",
+    command: "audit",
+  },
+};
 
 function reachedBudget(facts: AttentionFacts): Finding | null {
   const { agent, budget } = facts;

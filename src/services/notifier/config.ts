@@ -28,6 +28,7 @@ export const defaultNotifierConfig: NotifierConfig = {
   max_wakes_per_hour: 0,
   max_hops: 0,
   quiet_hours: null,
+  require_attestation: "none",
 };
 
 /**

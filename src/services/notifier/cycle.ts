@@ -21,6 +21,8 @@ import {
   type EligibleMail,
   type GateFacts,
   loopDetail,
+  parkedDetail,
+  unprovedDetail,
   whyBusy,
 } from "./decide.ts";
 import { rememberWake, type WakingMail } from "./wake.ts";
@@ -117,8 +119,11 @@ function limitOf(
   if (decision.outcome === "wake_held" && decision.limit) {
     return { reason: decision.limit, detail: decision.detail };
   }
-  if (!mail.listed || mail.looping === 0) return null;
-  return { reason: "max_hops", detail: loopDetail(mail.looping, max_hops) };
+  if (!mail.listed) return null;
+  if (mail.unproved.length > 0) {
+    return { reason: "require_attestation", detail: unprovedDetail(mail.unproved) };
+  }
+  return mail.looping > 0 ? { reason: "max_hops", detail: loopDetail(mail.looping, max_hops) } : null;
 }
 
 function newestWakesMs({ newestWakes }: CycleDeps, limit: number): number[] {
@@ -196,11 +201,12 @@ function remember(memory: NotifierMemory, row: NewAuditRow, mail: readonly Wakin
 }
 
 /** What a poll did not look at, although it is there. */
-function leftOut(mail: EligibleMail, { max_hops }: NotifierConfig): string | null {
+function leftOut(mail: EligibleMail, config: NotifierConfig): string | null {
   if (!mail.listed) return null;
-  const { unreadable, looping, more, messages } = mail;
+  const { unreadable, more, messages } = mail;
+  const parked = parkedDetail(mail, config);
   const parts = [
-    ...(looping > 0 ? [loopDetail(looping, max_hops)] : []),
+    ...(parked === null ? [] : [parked]),
     ...(unreadable > 0
       ? [`${unreadable} message(s) left out, their files are missing: svc-mgr mailbox repair says which`]
       : []),
@@ -219,13 +225,15 @@ const maxListed = 1000;
 /** An audit row lists at most this many of the oldest; its count is of all. */
 const maxSummed = 50;
 
+type EligibilityConfig = Pick<NotifierConfig, "mode" | "max_hops" | "require_attestation">;
+
 /**
  * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
- * lost its content or has too many hops is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
+ * lost its content, has too many hops or is not proved is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
  */
 export async function eligibleMail(
   open: () => Mailbox,
-  { mode, max_hops }: Pick<NotifierConfig, "mode" | "max_hops">,
+  { mode, max_hops, require_attestation: required }: EligibilityConfig,
 ): Promise<EligibleMail> {
   try {
     const mailbox = open();
@@ -242,7 +250,10 @@ export async function eligibleMail(
       onlyReadable: true,
     });
     const loops = ({ hops = 0 }: Mail) => max_hops > 0 && hops >= max_hops;
-    const messages = page.messages.filter((one) => !loops(one)).sort(byAge);
+    const isUnproved = ({ attestation }: Mail) => required === "verified" && attestation !== "verified";
+    const answerable = page.messages.filter((one) => !loops(one)).sort(byAge);
+    const unproved = answerable.filter(isUnproved);
+    const messages = answerable.filter((one) => !isUnproved(one));
     const refs = messages.map((message) => message.message_ref).sort();
     return {
       listed: true,
@@ -250,7 +261,8 @@ export async function eligibleMail(
       messages,
       more: page.nextCursor !== null,
       unreadable: page.unreadable ?? 0,
-      looping: page.messages.length - messages.length,
+      looping: page.messages.length - answerable.length,
+      unproved,
       digest: sha256(refs.join("\n")),
     };
   } catch (error) {

@@ -25,6 +25,8 @@ export type EligibleMail =
       unreadable: number;
       /** Messages to which too many replies led, which are not among `messages`. */
       looping: number;
+      /** Messages whose sender did not prove that it sent them, where that is required; not among `messages`. */
+      unproved: readonly Mail[];
       digest: string;
     }
   | { listed: false; error: string };
@@ -66,8 +68,8 @@ export function decideCycle(facts: CycleFacts): CycleDecision {
   const { config, mail } = facts;
   if (!mail.listed) return { outcome: "poll_error", detail: mail.error };
   if (mail.messages.length === 0) {
-    if (mail.looping === 0) return { outcome: "empty" };
-    return { outcome: "wake_held", detail: loopDetail(mail.looping, config.max_hops), forMs: null };
+    const detail = parkedDetail(mail, config);
+    return detail === null ? { outcome: "empty" } : { outcome: "wake_held", detail, forMs: null };
   }
   const busy = whyBusy(facts.gate);
   if (busy !== null) return { outcome: "busy_skip", detail: busy };
@@ -85,6 +87,30 @@ export function decideCycle(facts: CycleFacts): CycleDecision {
 /** For people and the audit. */
 export function loopDetail(looping: number, maxHops: number): string {
   return `max_hops=${maxHops}: ${looping} message(s) are answers to answers, perhaps of agents that answer each other`;
+}
+
+/** A detail names so many messages. */
+const maxNamed = 5;
+
+/** The same of mail that nobody proved to have sent. */
+export function unprovedDetail(unproved: readonly Mail[]): string {
+  const named = unproved.slice(0, maxNamed).map(({ message_ref, attestation, attestation_detail: why }) => {
+    return `${message_ref} is ${attestation ?? "unsigned"}${why === undefined ? "" : ` (${why})`}`;
+  });
+  const more = unproved.length > maxNamed ? [`and ${unproved.length - maxNamed} more`] : [];
+  return `require_attestation=verified: ${unproved.length} message(s) wake nobody: ${[...named, ...more].join("; ")}`;
+}
+
+/** Which eligible mail settings keep from waking the agent; null when none. */
+export function parkedDetail(
+  { looping, unproved }: Pick<Extract<EligibleMail, { listed: true }>, "looping" | "unproved">,
+  { max_hops }: Pick<NotifierConfig, "max_hops">,
+): string | null {
+  const parts = [
+    ...(looping > 0 ? [loopDetail(looping, max_hops)] : []),
+    ...(unproved.length > 0 ? [unprovedDetail(unproved)] : []),
+  ];
+  return parts.length > 0 ? parts.join("; ") : null;
 }
 
 /** Why the agent is left alone, naming each failing fact; null when it may be given a prompt. */

@@ -102,6 +102,9 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     if (deps.baseUrl() === null) return "this gateway listens on no loopback address, so it serves no mail";
     const { supported, error } = mail.supported();
     if (!supported) return error ?? "this session has no usable mailbox";
+    if (config.require_attestation === "verified" && mail.current().transport !== "filesystem") {
+      return "require_attestation=verified needs a mailbox of the filesystem transport: a mail server proves no sender";
+    }
     return config.pre_notification_context_action === "compact" ? context.compactUnsupported() : null;
   }
 

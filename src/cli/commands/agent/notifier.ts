@@ -54,6 +54,11 @@ const settingFlags = {
     description: "mail to which so many replies led wakes nobody; 0 is no limit",
     valueHint: "N",
   },
+  "require-attestation": {
+    type: "enum",
+    options: ["none", "verified"],
+    description: "wake for all mail, or only for mail that its sender's mailbox signed, as it is",
+  },
   "quiet-hours": {
     type: "string",
     description: 'no wake-ups in these hours, such as "22:00-07:00 Europe/Berlin"; "" ends it',
@@ -188,6 +193,7 @@ function toSettings(args: Values<typeof settingFlags & typeof notifyBlockFlags>)
     context_error_policy: args["context-error-policy"],
     pre_notification_context_action: args["pre-notification-context-action"],
     wake_policy: args["wake-policy"],
+    require_attestation: args["require-attestation"],
     notify_block_render: args["notify-block-render"],
     notify_block_auth_mode: args["notify-block-auth-mode"],
     notify_block_auth_verifier: args["notify-block-auth-verifier"],
@@ -239,6 +245,7 @@ function renderNotifier(status: NotifierStatus): string {
     ["verifier", status.notify_block_auth_verifier],
     ["wake policy", status.wake_policy],
     ["least gap", status.min_gap_seconds === 0 ? null : `${status.min_gap_seconds} s`],
+    ["only verified mail", status.require_attestation === "verified" ? "yes" : null],
     ["most replies", status.max_hops === 0 ? null : `${status.max_hops} before a message that wakes`],
     ["most wake-ups", status.max_wakes_per_hour === 0 ? null : `${status.max_wakes_per_hour} an hour`],
     ["quiet hours", quiet && `${quiet.start}-${quiet.end} ${quiet.time_zone}`],

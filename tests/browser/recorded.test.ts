@@ -108,6 +108,22 @@ test("a part of it is downloaded as an asciicast", async () => {
   expect(view.errors).toEqual([]);
 }, 120_000);
 
+test("a gap says why nothing is recorded, and keeps what was known", async () => {
+  const zoe = await at.launch("zoe");
+  const record = (action: string) => at.run("agents", "single", "--agent-name", "zoe", "record", action);
+  await record("on");
+  await record("off");
+  await using view = await at.open(`timeline/${zoe}?at=${Date.now()}`);
+  await view.shows("Nothing was recorded then:");
+  await view.shows("in the queue");
+  expect(await view.flaws()).toEqual([]);
+  expect(view.errors).toEqual([]);
+  await at.run("agents", "single", "--agent-name", "zoe", "gateway", "detach");
+  await using later = await at.open(`timeline/${zoe}`);
+  await later.shows("which reads its recordings, does not answer");
+  expect(await later.flaws()).toEqual([]);
+}, 120_000);
+
 test("without recordings there is no bar", async () => {
   const walt = await at.launch("walt");
   await using view = await at.open(`timeline/${walt}`);

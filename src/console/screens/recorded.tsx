@@ -28,8 +28,16 @@ const lengths = [
 
 export function Recorded({ agent, name, at }: { agent: string; name: string; at: number | null }) {
   const { value: span, failure, reload } = useLoaded(agent, 0, () => loadSpan(agent));
-  if (failure !== null)
-    return <Failure detail={`Its recordings cannot be read. ${failure}`} retry={reload} />;
+  if (failure !== null) {
+    return (
+      <p class="recorded quiet">
+        Its gateway, which reads its recordings, does not answer: {failure}
+        <button type="button" class="plain" onClick={reload}>
+          Try again
+        </button>
+      </p>
+    );
+  }
   if (span === null) return null;
   return (
     <section class="recorded" aria-label="Recording">
@@ -100,7 +108,7 @@ function Then({ agent, name, at }: { agent: string; name: string; at: number }) 
         </p>
       ) : null}
       <div class="then">
-        <PastScreen past={value} name={name} at={at} />
+        <PastScreen past={value} name={name} />
         <Facts agent={agent} past={value} />
       </div>
       <Download agent={agent} name={name} at={at} />
@@ -118,8 +126,9 @@ function useMoment(agent: string, at: number) {
   return { ...loaded, value: loaded.value ?? before };
 }
 
-function PastScreen({ past, name, at }: { past: PastMoment; name: string; at: number }) {
+function PastScreen({ past, name }: { past: PastMoment; name: string }) {
   const { screen } = past;
+  const at = parseTime(past.moment.at_utc) ?? 0;
   return (
     <figure>
       <figcaption>

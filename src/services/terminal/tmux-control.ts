@@ -7,6 +7,7 @@ import {
   type ControlItem,
   createControlReader,
   exactSession,
+  type PaneBytes,
   TmuxError,
   tmuxCommand,
 } from "./tmux-protocol.ts";
@@ -40,7 +41,7 @@ export interface ControlConnection extends Lifecycle {
    */
   batch(line: string, replies: number, onReplies: (parts: string[][]) => void): Promise<void>;
   /** Called with all that the pane writes, in order. Returns how to stop listening. */
-  onBytes(paneId: string, listener: (bytes: Uint8Array) => void): () => void;
+  onBytes(paneId: string, listener: (bytes: PaneBytes) => void): () => void;
   /** Called when the pane has written something: a wake-up without content. Returns how to stop listening. */
   onOutput(paneId: string, listener: () => void): () => void;
   onEvent(listener: (event: ControlEvent) => void): () => void;
@@ -67,7 +68,7 @@ const LONGEST_GREETING_MS = 1000;
 export function createControlConnection(options: ControlOptions): ControlConnection {
   const { clock, mutex, session, log } = options;
   const outputListeners = new Map<string, Set<() => void>>();
-  const byteListeners = new Map<string, Set<(bytes: Uint8Array) => void>>();
+  const byteListeners = new Map<string, Set<(bytes: PaneBytes) => void>>();
   const eventListeners = new Set<(event: ControlEvent) => void>();
   let client: ControlClient | null = null;
   let running: Promise<void> | null = null;
@@ -234,7 +235,7 @@ export interface ControlClientOptions {
   session: string;
   onAttached: () => void;
   wantsBytes: (paneId: string) => boolean;
-  onOutput: (paneId: string, bytes?: Uint8Array) => void;
+  onOutput: (paneId: string, bytes?: PaneBytes) => void;
   onNotice: (name: string, text: string) => void;
 }
 

@@ -1,6 +1,6 @@
 import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { ControlConnection } from "./tmux-control.ts";
-import { quoteArgument } from "./tmux-protocol.ts";
+import { type PaneBytes, quoteArgument } from "./tmux-protocol.ts";
 
 /** What a viewer of the pane is given, in order. */
 export type PaneFrame =
@@ -9,7 +9,7 @@ export type PaneFrame =
   | { kind: "bytes"; bytes: Uint8Array }
   | { kind: "heartbeat" };
 
-/** Bytes that wait for one viewer. Beyond it they are thrown away, and the viewer gets the newest picture instead. */
+/** Bytes that wait for one viewer, as tmux sends them. Beyond it they are thrown away, and the viewer gets the newest picture instead. */
 const maxWaiting = 256 * 1024;
 /** Between two pictures for a viewer who is too slow. */
 const skipGapMs = 150;
@@ -33,7 +33,7 @@ export async function* followPane(options: {
   overpaint?: boolean;
 }): AsyncGenerator<PaneFrame> {
   const { control, clock, signal, overpaint: painting = true } = options;
-  let waiting: Uint8Array[] = [];
+  let waiting: PaneBytes[] = [];
   let waitingBytes = 0;
   let due = "first" as Why | null;
   let quiet = true;
@@ -127,11 +127,10 @@ export async function* followPane(options: {
         yield { kind: "bytes", bytes: encoder.encode(picture.text) };
         continue;
       }
-      const [bytes] = waiting;
-      if (bytes !== undefined) {
-        const all = waiting.length === 1 ? bytes : Buffer.concat(waiting);
+      if (waiting.length > 0) {
+        const parts = waiting.map((part) => part.read());
         drop();
-        yield { kind: "bytes", bytes: all };
+        yield { kind: "bytes", bytes: Buffer.concat(parts) };
         continue;
       }
       if (await pause(quiet ? heartbeatMs : idleMs)) continue;

@@ -56,12 +56,19 @@ export function quoteArgument(value: string | Uint8Array): string {
   return `"${parts.join("")}"`;
 }
 
+/** A part of what a pane wrote. Decoded when it is read, since others act on the notice of it first. */
+export interface PaneBytes {
+  /** As tmux sends it; decoded it is no longer. */
+  readonly length: number;
+  read(): Uint8Array;
+}
+
 export type ControlItem =
   /**
    * The pane wrote something: without `bytes` a wake-up, at most one for each pane and chunk; with them all that it wrote,
    * in order.
    */
-  | { kind: "output"; paneId: string; bytes?: Uint8Array }
+  | { kind: "output"; paneId: string; bytes?: PaneBytes }
   /** The end of one command. `ours`: sent by this client, not run by tmux for it. */
   | { kind: "reply"; ours: boolean; ok: boolean; lines: string[] }
   /** Any other notification: `%name text`. */
@@ -150,22 +157,34 @@ const COLON = Buffer.from(" : ");
 const BACKSLASH = 0x5c;
 
 /** What the pane wrote: control characters and backslashes come as `\ooo`. */
-function outputBytes(line: Buffer, paneId: string): Uint8Array {
+function outputBytes(line: Buffer, paneId: string): PaneBytes {
   const extended = line[1] === EXTENDED_OUTPUT[1];
   const at = (extended ? EXTENDED_OUTPUT : OUTPUT).length + paneId.length;
-  const start = extended ? line.indexOf(COLON, at) + COLON.length : at + 1;
-  const bytes = new Uint8Array(Math.max(0, line.length - start));
+  const sent = line.subarray(extended ? line.indexOf(COLON, at) + COLON.length : at + 1);
+  return { length: sent.length, read: () => decodeEscapes(sent) };
+}
+
+/** Bytes between two escapes are copied at once. */
+function decodeEscapes(sent: Buffer): Uint8Array {
+  const bytes = new Uint8Array(sent.length);
   let size = 0;
-  for (let from = start; from < line.length; from++) {
-    const byte = line[from] ?? 0;
-    if (byte === BACKSLASH && from + 3 < line.length) {
-      const digit = (offset: number) => ((line[from + offset] ?? 0) - 0x30) & 7;
-      bytes[size++] = (digit(1) << 6) | (digit(2) << 3) | digit(3);
-      from += 3;
-    } else {
-      bytes[size++] = byte;
-    }
+  let from = 0;
+  const copy = (to: number) => {
+    bytes.set(sent.subarray(from, to), size);
+    size += to - from;
+    from = to;
+  };
+  const digit = (at: number) => ((sent[at] ?? 0) - 0x30) & 7;
+  for (
+    let at = sent.indexOf(BACKSLASH);
+    at >= 0 && at + 3 < sent.length;
+    at = sent.indexOf(BACKSLASH, from)
+  ) {
+    copy(at);
+    bytes[size++] = (digit(at + 1) << 6) | (digit(at + 2) << 3) | digit(at + 3);
+    from = at + 4;
   }
+  copy(sent.length);
   return bytes.subarray(0, size);
 }
 

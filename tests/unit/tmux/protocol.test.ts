@@ -149,3 +149,31 @@ describe("what of a prompt reaches a terminal", () => {
     );
   });
 });
+
+describe("what a pane writes, for those who read it", () => {
+  const sent = (prefix: string, text: Uint8Array) =>
+    Buffer.concat([
+      Buffer.from(prefix),
+      ...[...text].map((byte) =>
+        byte < 0x20 || byte === 0x5c
+          ? Buffer.from(`\\${byte.toString(8).padStart(3, "0")}`)
+          : Buffer.from([byte]),
+      ),
+      Buffer.from("\n"),
+    ]);
+
+  test.each(["%output %7 ", "%extended-output %7 12 : "])("is every byte of it after %s", (prefix) => {
+    const all = Uint8Array.from({ length: 1024 }, (_, at) => (at * 37) % 256);
+    const reader = createControlReader((paneId) => paneId === "%7");
+    const [item] = reader.push(sent(prefix, all));
+    if (item?.kind !== "output") throw new Error(`no output: ${JSON.stringify(item)}`);
+    expect(item.paneId).toBe("%7");
+    expect(item.bytes?.length).toBeGreaterThanOrEqual(1024);
+    expect(Buffer.from(item.bytes?.read() ?? []).equals(Buffer.from(all))).toBe(true);
+  });
+
+  test("ends in a backslash that no digits follow", () => {
+    const [item] = createControlReader(() => true).push(Buffer.from("%output %1 a\\03\n"));
+    expect(item?.kind === "output" && Buffer.from(item.bytes?.read() ?? []).toString()).toBe("a\\03");
+  });
+});

@@ -286,10 +286,13 @@ function isCopy(one: LedgerTurn, other: LedgerTurn): boolean {
   return isSame && one.turn_id !== other.turn_id && JSON.stringify(one.usage) === JSON.stringify(other.usage);
 }
 
-/** A record of the tool that says how the turn broke off is complete, also when it counts nothing. */
+/**
+ * A tool's record of a turn that failed is complete also when it counts nothing: the model gave no answer. One that was
+ * interrupted may have used tokens that codex 0.169.0 never hears of.
+ */
 function isCovered({ source, status, usage }: ReadTurn): boolean {
   if (usage.some(hasTokens)) return true;
-  return source === "tool" && (status === "interrupted" || status === "failed");
+  return source === "tool" && status === "failed";
 }
 
 /** Times as they are stored, so that they compare as text. */

@@ -6,7 +6,7 @@ import { openMcpSession } from "./mcp-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
-import { longPart, longStepsOf } from "./steps/long-steps.ts";
+import { createLongPart, longStepsOf } from "./steps/long-steps.ts";
 import { acpSteps, headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
 import { transports } from "./tool-facts.ts";
 
@@ -17,7 +17,7 @@ function describeLongLab(tool: LabTool): void {
   describeSteps({
     name: `${tool} for two hundred turns in the lab`,
     steps: longStepsOf(),
-    shared: { trusted: true, unattended: true, part: longPart },
+    shared: { trusted: true, unattended: true, part: createLongPart() },
     async open(settings) {
       const cli = await install(tool);
       return openLabSession(cli, createRecorder(cli), settings);

@@ -110,7 +110,7 @@ test("the tokens of each model are kept apart", async () => {
 test.each([
   { id: "the tool counts nothing of a turn that ended", facts: { status: "completed" }, want: [false] },
   { id: "the terminal alone was read", facts: { source: "screen", status: "completed" }, want: [false] },
-  { id: "it broke off before the model answered", facts: { status: "interrupted" }, want: [true] },
+  { id: "it was interrupted before the tool counted it", facts: { status: "interrupted" }, want: [false] },
   { id: "it failed before the model answered", facts: { status: "failed" }, want: [true] },
   { id: "it still runs", facts: { status: "running" }, want: [] },
 ] as const)("a turn without a count: $id", async ({ facts, want }) => {

@@ -35,16 +35,61 @@ function entriesWhen(page: () => Promise<LedgerPage>, isWanted: (entry: LedgerEn
   });
 }
 
+async function ledgerPage({ gateway }: LabSession, query = ""): Promise<LedgerPage> {
+  const init = { proxy: false } as RequestInit;
+  return (await (await fetch(`${gateway.ready.base_url}/v1/ledger${query}`, init)).json()) as LedgerPage;
+}
+
+async function wholeLedger(session: LabSession): Promise<LedgerEntry[]> {
+  const all: LedgerEntry[] = [];
+  for (let before = ""; ; ) {
+    const { entries, next } = await ledgerPage(session, `?limit=100${before}`);
+    all.push(...entries);
+    if (next === null) return all;
+    before = `&before=${next}`;
+  }
+}
+
+/**
+ * The turns that ended, to the token, however often each was tried; those that were interrupted count what the model
+ * had said of them by then, or are told not to be covered.
+ */
+export async function ledgerCountsLongRun(
+  session: LabSession,
+  { turns, interruptions }: { turns: number; interruptions: number },
+): Promise<void> {
+  const heard = session.model.received().filter(({ purpose }) => purpose === "turn");
+  const isLong = (text: string) => /(?:^|\n)long turn \d+\s*$/.test(text);
+  const said = heard.filter(({ newest_user_text: text, outcome }) => isLong(text) && outcome === "finished");
+  const refused = heard.filter(({ outcome }) => outcome === "failed");
+  expect(refused.length).toBeGreaterThan(0);
+  const entries = await until("all turns in the ledger", async () => {
+    const all = await wholeLedger(session);
+    return all.length >= turns + interruptions && all;
+  });
+  expect(entries).toHaveLength(turns + interruptions);
+  const ended = entries.filter(({ status }) => status === "completed");
+  const stopped = entries.filter(({ status }) => status !== "completed");
+  expect([ended.length, stopped.length]).toEqual([turns, interruptions]);
+  expect(sumOfLedger(ended)).toEqual(sumOfModel(said.map(({ usage }) => usage)));
+  expect(ended.every(({ covered }) => covered)).toBe(true);
+  const cut = sumOfModel(heard.filter(({ outcome }) => outcome === "aborted").map(({ usage }) => usage));
+  const counted = sumOfLedger(stopped);
+  const isCovered = stopped.every(({ covered }) => covered);
+  // codex hears of tokens only at the end of an answer.
+  if (isCovered) expect(counted.input).toBe(cut.input);
+  else expect(counted).toEqual({ input: 0, cached: 0, output: 0 });
+}
+
 /** Two turns of a terminal: the ledger has what the model said, without what the tool asked beside them. */
 export async function ledgerCountsTurns(session: LabSession): Promise<void> {
   const { gateway, model } = session;
   for (const prompt of prompts) await arrives(session, prompt);
   const ids = (await gateway.requests()).requests.slice(0, prompts.length).map((one) => one.request_id);
-  const page = async () => {
-    const init = { proxy: false } as RequestInit;
-    return (await (await fetch(`${gateway.ready.base_url}/v1/ledger`, init)).json()) as LedgerPage;
-  };
-  const entries = await entriesWhen(page, ({ request_id: id }) => id !== null && ids.includes(id));
+  const entries = await entriesWhen(
+    () => ledgerPage(session),
+    ({ request_id: id }) => id !== null && ids.includes(id),
+  );
   const heard = model
     .received()
     .filter((one) => one.purpose === "turn" && prompts.includes(one.newest_user_text));

@@ -5,7 +5,8 @@ import { sayAtOnce } from "../../../support/model-server/scenario.ts";
 import type { Part } from "../../../support/model-server/server.ts";
 import type { LabSession } from "../lab-session.ts";
 import { runManager, runShort } from "../programs.ts";
-import type { LabStep } from "./lab-step.ts";
+import { interrupted, type LabStep, speaks, startTurn } from "./lab-step.ts";
+import { ledgerCountsLongRun } from "./ledger-steps.ts";
 
 /** Two hundred turns of one agent, most with a tool call, whose answers are all different. */
 const turns = 200;
@@ -33,17 +34,30 @@ function planOf(turn: number) {
 
 const promptOf = (turn: number) => `long turn ${turn}`;
 
-/** The model's part: it runs a command where the turn has one, and then says the answer of that turn. */
-export const longPart: Part = ({ prompt, toolAnswered }) => {
-  const turn = Number(/^long turn (\d+)$/.exec(prompt.trim().split("\n").at(-1) ?? "")?.[1] ?? Number.NaN);
-  if (Number.isNaN(turn)) return null;
-  const { tool, answer } = planOf(turn);
-  if (!tool || toolAnswered) return sayAtOnce(answer);
-  return {
-    ...sayAtOnce(`I look at turn ${turn}.`),
-    command: { command: `echo of turn ${turn}`, escalate: false },
+/** Of so many turns one is refused at its first try, with an error after which every tool tries again. */
+const turnsToRefusal = 20;
+
+/**
+ * The model's part: it refuses some turns once, runs a command where the turn has one, and then says the answer of that
+ * turn.
+ */
+export function createLongPart(): Part {
+  const refused = new Set<number>();
+  return ({ prompt, toolAnswered }) => {
+    const turn = Number(/^long turn (\d+)$/.exec(prompt.trim().split("\n").at(-1) ?? "")?.[1] ?? Number.NaN);
+    if (Number.isNaN(turn)) return null;
+    if (turn % turnsToRefusal === 0 && !refused.has(turn)) {
+      refused.add(turn);
+      return { kind: "failure", status: 500 };
+    }
+    const { tool, answer } = planOf(turn);
+    if (!tool || toolAnswered) return sayAtOnce(answer);
+    return {
+      ...sayAtOnce(`I look at turn ${turn}.`),
+      command: { command: `echo of turn ${turn}`, escalate: false },
+    };
   };
-};
+}
 
 /** What `svc ask` prints is exactly what the model said, turn by turn. */
 async function printsExactly(session: LabSession, first: number): Promise<void> {
@@ -87,8 +101,29 @@ async function logIsWhole(session: LabSession, first: number): Promise<void> {
   expect(told).toEqual(want as typeof told);
 }
 
+const interruptions = 10;
+
+async function turnsAreInterrupted(session: LabSession): Promise<void> {
+  for (let count = 0; count < interruptions; count++) {
+    const { sequence } = await startTurn(session, `Stop me ${count} SLOWTURN`);
+    await speaks(session, `Stop me ${count} SLOWTURN`);
+    await interrupted(session, sequence);
+  }
+}
+
 /** Opt-in, `bun run live TOOL --long`: the steps of one session. */
 export function longStepsOf(): LabStep[] {
+  const atTheEnd: LabStep[] = [
+    { id: `${interruptions} turns are interrupted`, run: turnsAreInterrupted },
+    {
+      id: "the ledger counts all turns, those tried again and those interrupted, as the model counted them",
+      run: (session) => ledgerCountsLongRun(session, { turns, interruptions }),
+    },
+  ];
+  return [...stepsOfTurns(), ...atTheEnd];
+}
+
+function stepsOfTurns(): LabStep[] {
   return Array.from({ length: turns / turnsOfStep }, (_, index): LabStep[] => {
     const first = index * turnsOfStep + 1;
     const last = first + turnsOfStep - 1;

@@ -164,6 +164,13 @@ export const meanings: readonly Meaning[] = [
   },
   {
     bench: "turn",
+    metric: "overhead_p50_ms",
+    title: "headless turn over its provider",
+    what: "the median of that turn, less the median of the provider's command alone",
+    aim: { of: "value", atMost: 20 },
+  },
+  {
+    bench: "turn",
     metric: "event_latency_p50_ms",
     title: "event of a turn",
     what: "a record written by the provider to our event at a reader of the stream",

@@ -23,6 +23,7 @@ import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createExclusivePane } from "../services/terminal/tmux-exclusive-pane.ts";
+import { panesOf } from "../services/terminal/tmux-pane-reader.ts";
 import { followPane, type PaneFrame } from "../services/terminal/tmux-pane-stream.ts";
 import { captureWithScrollback } from "../services/terminal/tmux-screen.ts";
 import { createTracker, type Tracker } from "../services/terminal/tracker.ts";
@@ -204,7 +205,8 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });
   const connectivity = createHeadlessConnectivity({
-    ...{ clock, tmux },
+    clock,
+    tmux: { panes: (session) => panesOf({ control, tmux }, session) },
     readManifest: () => manifests.read(manifestPath),
     onError: (error) => log.line("looking for the agent failed", { error: messageOf(error) }),
     environmentFault: (read) => launchEnvironmentFault(files, sessionRoot, read),

@@ -14,8 +14,6 @@ import { programVersion } from "../version.ts";
  */
 export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   const [folder, ...more] = argv;
-  // A pane that is gone takes no text; the turn goes on.
-  process.stdout.on("error", () => {});
   const system = createSystem();
   const deps = {
     ...system,
@@ -23,7 +21,7 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
     env: Object.fromEntries(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
-    show: (text: string) => void process.stdout.write(text),
+    show: createPaneText(),
   };
   try {
     if (folder === "--acp" && more[0] !== undefined) return await runAcpBridge(deps, more[0], more[1] ?? "");
@@ -38,6 +36,16 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
     process.stderr.write(visible(`turn-bridge: ${messageOf(error)}\n`));
     return 1;
   }
+}
+
+/** A pane that is gone takes no text; the turn goes on. `process.stdout` takes 10 ms to make. */
+function createPaneText(): (text: string) => void {
+  const out = Bun.stdout.writer();
+  return (text) => {
+    try {
+      for (const done of [out.write(text), out.flush()]) Promise.resolve(done).catch(() => {});
+    } catch {}
+  };
 }
 
 type BridgeSystem = Parameters<typeof createBridge>[0] & ReturnType<typeof createSystem>;

@@ -158,7 +158,13 @@ export interface RequestStore {
   transition(label: string, changes: readonly Transition[]): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
   recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
-  addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
+  /** `durable: false`, as of `write`: for what can be proved again, as the files of a headless turn prove its steps. */
+  addEvidence(
+    label: string,
+    requestId: string,
+    evidence: readonly Evidence[],
+    options?: { durable?: boolean },
+  ): void;
   get(requestId: string): StoredRequest | null;
   /** The request that was accepted with this key of its caller. */
   byKey(idempotencyKey: string): StoredRequest | null;
@@ -288,12 +294,13 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const change of changes) apply(change);
       });
     },
-    addEvidence(label, requestId, evidence) {
-      store.write(label, () => {
+    addEvidence(label, requestId, evidence, options) {
+      const add = () => {
         const row = read(requestId);
         if (!row) return;
         prepared.saveEvidence().run({ requestId, evidence: JSON.stringify([...row.evidence, ...evidence]) });
-      });
+      };
+      store.write(label, add, options);
     },
     get: read,
     byKey(key) {

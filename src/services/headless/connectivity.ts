@@ -25,7 +25,7 @@ const resyncMs = 30_000;
 
 export function createHeadlessConnectivity(deps: {
   clock: Clock;
-  tmux: Tmux;
+  tmux: Pick<Tmux, "panes">;
   readManifest: () => Manifest;
   /** A look failed; the next one comes all the same. */
   onError: (error: unknown) => void;

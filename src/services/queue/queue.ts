@@ -202,7 +202,8 @@ export function createQueue(deps: QueueDeps): Queue {
 
   function addEvidence(requestId: string, evidence: Evidence): void {
     try {
-      store.addEvidence("sql:request-evidence", requestId, [evidence]);
+      const durable = !agent.turns || evidence.step === "typed";
+      store.addEvidence("sql:request-evidence", requestId, [evidence], { durable });
     } catch (error) {
       log.line("evidence not stored", { request_id: requestId, error: messageOf(error) });
     }

@@ -12,7 +12,7 @@ import { runStep } from "./steps.ts";
 
 // `bun run bench [name...] [--quick] [--json] [--out FOLDER]`. With --json one object a line for each bench, and
 // nothing else on stdout. A run of all of them writes its document, picture and figures into docs/, a quick one into
-// dist/bench/; --out says another place, also for some benches. Exit 1 when something could not be measured; never
+// dist/bench/; --out says another place, also for some benches, and keeps the figures of the others there. Exit 1 when something could not be measured; never
 // because something was slow.
 
 const folder = join(repositoryRoot, "tests", "bench");
@@ -92,11 +92,19 @@ function writeReport(place: string): void {
   const target = resolve(repositoryRoot, place);
   mkdirSync(target, { recursive: true });
   const before = JSON.parse(readFileSync(join(folder, "baseline.json"), "utf8")) as BenchResult[];
-  results.sort((one, other) => one.name.localeCompare(other.name));
-  writeFileSync(join(target, "benchmarks.json"), `${results.map((one) => JSON.stringify(one)).join("\n")}\n`);
-  writeFileSync(join(target, "benchmarks.md"), renderDocument(results, before, quick));
-  writeFileSync(join(target, "benchmarks.svg"), renderPicture(results));
+  const figures = join(target, "benchmarks.json");
+  const others = readResults(figures).filter(({ name }) => !results.some((one) => one.name === name));
+  const all = [...results, ...others].sort((one, other) => one.name.localeCompare(other.name));
+  writeFileSync(figures, `${all.map((one) => JSON.stringify(one)).join("\n")}\n`);
+  writeFileSync(join(target, "benchmarks.md"), renderDocument(all, before, quick));
+  writeFileSync(join(target, "benchmarks.svg"), renderPicture(all));
   console.error(`written: ${relative(repositoryRoot, target)}/benchmarks.{md,svg,json}`);
+}
+
+function readResults(path: string): BenchResult[] {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, "utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as BenchResult);
 }
 
 /** What a figure depends on; nothing that tells whose machine it is. */

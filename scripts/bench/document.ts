@@ -45,7 +45,7 @@ export function renderDocument(
     "<!-- Written by `bun run bench`. -->",
     "# Benchmarks",
     "",
-    `One run of \`bun run bench\` on: ${Object.values(results[0]?.machine ?? {}).join(", ")}.`,
+    `Figures of \`bun run bench\` on: ${Object.values(results[0]?.machine ?? {}).join(", ")}.`,
     ...(quick
       ? ["A quick run: few rounds and small data, so the figures are rough and sizes smaller than told."]
       : []),

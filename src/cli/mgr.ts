@@ -48,6 +48,12 @@ const mailbox = group({
       import("./commands/mailbox.ts").then((module) => module.mailboxCommands),
     ),
     ...lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], mailboxUpkeep),
+    keys: group({
+      name: "keys",
+      description: "the public keys with which mailboxes sign what they send, of this folder and other hosts",
+      examples: ["svc-mgr mailbox keys list", "svc-mgr mailbox keys forget --address worker@build-2"],
+      subCommands: () => import("./commands/mailbox-keys.ts").then((module) => module.keyCommands),
+    }),
     accounts: group({
       name: "accounts",
       description: "the registered mailboxes, the present and the former",

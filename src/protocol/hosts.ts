@@ -4,6 +4,7 @@ import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { HostMailCounts } from "./host-states.ts";
 import { NotifyBlock } from "./mail.ts";
+import { MailAttestation } from "./mail-file.ts";
 import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Messages between an agent host and an operator. They come from another machine: each is checked before it is read. */
@@ -162,6 +163,8 @@ export const HostMail = Strict({
   hops: Type.Integer({ minimum: 0 }),
   notify_block: Nullable(NotifyBlock),
   body: Type.String(),
+  /** As the sender's mailbox signed it, with the addresses that its host writes. */
+  attestation: Type.Optional(MailAttestation),
 });
 export type HostMail = Static<typeof HostMail>;
 

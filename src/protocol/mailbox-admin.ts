@@ -127,6 +127,25 @@ export const MailboxVerifyAnswer = Answer({
 });
 export type MailboxVerifyAnswer = Static<typeof MailboxVerifyAnswer>;
 
+/** A key with which a mailbox signs what it sends. */
+export const MailboxKey = Strict({
+  address: Type.String(),
+  public_key: Type.String({ description: "Ed25519, 32 bytes as base64url" }),
+  registration_id: Nullable(Type.String({ description: "null for a mailbox of another host" })),
+  seen_at_utc: Timestamp,
+});
+export type MailboxKey = Static<typeof MailboxKey>;
+
+export const MailboxKeysListAnswer = Answer({ keys: Type.Array(MailboxKey) });
+export type MailboxKeysListAnswer = Static<typeof MailboxKeysListAnswer>;
+
+export const MailboxKeysForgetAnswer = Answer({
+  ok: Type.Literal(true),
+  address: Type.String(),
+  forgotten_count: Type.Integer({ minimum: 1 }),
+});
+export type MailboxKeysForgetAnswer = Static<typeof MailboxKeysForgetAnswer>;
+
 export const MaintenanceAction = Strict({
   artifact_kind: StringEnum([
     "registration",

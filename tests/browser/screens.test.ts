@@ -202,6 +202,8 @@ test("mail is answered as the agent, marked and archived", async () => {
   await using view = await at.open(`mail/${edith}`);
   await view.page.getByRole("button", { name: /Which branch/ }).click();
   const messages = view.page.getByRole("region", { name: "Messages" });
+  // The note is signed by the operator's mailbox.
+  await messages.getByText("verified", { exact: true }).waitFor();
   await messages.getByRole("button", { name: "Mark read" }).click();
   await messages.getByRole("button", { name: "Mark unread" }).waitFor();
   await messages.getByRole("button", { name: "Reply as edith" }).click();

@@ -63,6 +63,7 @@ test("a message and its answer cross, with their thread", async () => {
   expect(asked).toMatchObject({
     sender: { address: "ann@build-1", principal_id: "ann@build-1" },
     to: [{ address: "bob@svc.localhost" }],
+    attestation: "verified",
   });
   const answer = ["--message-ref", String(asked?.["message_ref"]), "--body-content", "The **main** one"];
   await mail(two, "bob", "reply", ...answer);
@@ -72,6 +73,23 @@ test("a message and its answer cross, with their thread", async () => {
     ...{ body_text: "The **main** one", hops: 1, thread_ref: asked?.["thread_ref"] },
     sender: { address: "bob@build-2" },
     to: [{ address: "ann@svc.localhost" }],
+    attestation: "verified",
+  });
+  const root = ["--mailbox-root", join(two.fixture.folder, "mail")];
+  const { keys } = (await two.fixture.mgr("mailbox", "keys", "list", ...root, "--json")).json();
+  expect(keys).toContainEqual(expect.objectContaining({ address: "ann@build-1", registration_id: null }));
+  // The next message brings a key again.
+  const forget = () => two.fixture.mgr("mailbox", "keys", "forget", "--address", "ann@build-1", ...root);
+  expect((await forget()).stdout).toBe("forgot the key of ann@build-1\n");
+  const again = await forget();
+  expect([again.exitCode, again.stderr]).toEqual([
+    1,
+    expect.stringContaining("mailbox keys list names them"),
+  ]);
+  await send(one, "ann", "bob@build-2", "With its key");
+  await until("the key", async () => (await subjects(two, "bob")).includes("With its key"));
+  expect(((await mail(two, "bob", "list"))["messages"] as Json[])[0]).toMatchObject({
+    attestation: "verified",
   });
 }, 120_000);
 

@@ -45,6 +45,7 @@ export function Message({
     <article class="message" aria-label={`From ${who}`}>
       <header>
         <strong title={message.sender.address}>{who}</strong>
+        <Attestation message={message} />
         <span class="quiet">to {message.to.map(personOf).join(", ")}</span>
         <Ago at={message.created_at_utc} />
         {message.unread ? <span class="tag">unread</span> : null}
@@ -88,6 +89,17 @@ export function Message({
       {failure === null ? null : <p class="receipt failed">{failure}</p>}
       {replying ? <Reply message={message} mailbox={mailbox} onSent={() => setReplying(false)} /> : null}
     </article>
+  );
+}
+
+/** Whether the sender's mailbox signed the message; nothing where the gateway does not say. */
+function Attestation({ message: { attestation, attestation_detail: why } }: { message: MailMessage }) {
+  if (attestation === undefined) return null;
+  return (
+    <>
+      <span class={`tag ${attestation}`}>{attestation}</span>
+      {why === undefined ? null : <span class="quiet">{why}</span>}
+    </>
   );
 }
 

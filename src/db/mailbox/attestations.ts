@@ -18,8 +18,8 @@ export type StrayMessage = { messageId: string; createdAtUtc: string; envelopeJs
 export interface Attestations {
   /** Public keys of an address, the oldest first. */
   keysOf(address: string): AttestationKeyRow[];
-  /** Keys of mailboxes on other hosts, by address. */
-  foreignKeys(): AttestationKeyRow[];
+  /** By address, the oldest first. */
+  keys(): AttestationKeyRow[];
   /** Adds a key; one that the address has stays as it is. */
   publish(key: AttestationKeyRow): void;
   /** Removes what is known of a mailbox on another host. Returns how many keys it had. */
@@ -49,11 +49,10 @@ export function openAttestations(catalog: Pick<Catalog, "store">): Attestations 
         .where(eq(attestationKeys.address, address))
         .orderBy(asc(attestationKeys.seq))
         .all(),
-    foreignKeys: () =>
+    keys: () =>
       db()
         .select(columns)
         .from(attestationKeys)
-        .where(isNull(attestationKeys.registrationId))
         .orderBy(asc(attestationKeys.address), asc(attestationKeys.seq))
         .all(),
     publish(key) {

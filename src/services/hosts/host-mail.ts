@@ -1,8 +1,9 @@
 import type { RegistrationRow } from "../../db/mailbox/catalog.ts";
 import type { HostMail } from "../../protocol/hosts.ts";
-import type { MailPrincipal } from "../../protocol/mail-file.ts";
+import { attestationHeader, type MailPrincipal } from "../../protocol/mail-file.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { localPart, splitHostAddress, toFleetAddress } from "../mail/address.ts";
+import { attestedOf } from "../mail/attestation.ts";
 import { hopsHeader, hopsOf } from "../mail/draft.ts";
 import type { StoredMessage } from "../mail/filesystem/message-file.ts";
 import { storedTime } from "../mail/view-state.ts";
@@ -29,6 +30,7 @@ export function toHostMail(
   });
   if (there.length === 0) return null;
   const { display_name } = envelope.from;
+  const attested = attestedOf(envelope);
   return {
     kind: "mail",
     message_id: envelope.message_id,
@@ -47,6 +49,7 @@ export function toHostMail(
     hops: hopsOf(envelope.headers[hopsHeader]),
     notify_block: envelope.notify_block,
     body,
+    ...(attested ? { attestation: attested.attestation } : {}),
   };
 }
 
@@ -87,7 +90,10 @@ export function fromHostMail(
       reply_to: [],
       subject: mail.subject,
       attachments: [],
-      headers: mail.hops === 0 ? {} : { [hopsHeader]: mail.hops },
+      headers: {
+        ...(mail.hops === 0 ? {} : { [hopsHeader]: mail.hops }),
+        ...(mail.attestation ? { [attestationHeader]: mail.attestation } : {}),
+      },
       notify_block: mail.notify_block,
       notify_auth: null,
     },

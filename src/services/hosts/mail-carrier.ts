@@ -79,6 +79,7 @@ export function createMailCarrier(deps: {
   const { clock, files, host, way } = deps;
   const open = new Map<string, MailRoot>();
   const complained = new Map<string, string>();
+  const joining = new Map<MailRoot, Promise<void>>();
   let sentAtMs = new Map<string, number>();
   /** Since when this process tries to send to a host that confirms nothing, by root and host. */
   const triedAtMs = new Map<string, number>();
@@ -118,12 +119,7 @@ export function createMailCarrier(deps: {
   /** Sends to each host the oldest of what waits: were more on the way, what it loses would arrive after later mail. */
   async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
     const outbox = openHostOutbox(root.catalog);
-    if (!deps.joined.has(root.root)) {
-      await forEachWaiting(outbox, signal, (entry) => giveUp(root, outbox, entry, notOurs));
-      if (signal.aborted) return;
-      deps.joined.add(root.root);
-    }
-    outbox.joinAs(host);
+    await join(root, signal);
     const unconfirmed = new Set<string>();
     await forEachWaiting(outbox, signal, async (entry) => {
       if (isOverdue(root, entry)) {
@@ -135,6 +131,23 @@ export function createMailCarrier(deps: {
     });
   }
 
+  /** Once for each folder at a time: a note is written once. */
+  function join(root: MailRoot, signal?: AbortSignal): Promise<void> {
+    const begun = joining.get(root) ?? joinOnce(root, signal).finally(() => joining.delete(root));
+    joining.set(root, begun);
+    return begun;
+  }
+
+  async function joinOnce(root: MailRoot, signal?: AbortSignal): Promise<void> {
+    const outbox = openHostOutbox(root.catalog);
+    if (!deps.joined.has(root.root)) {
+      await forEachWaiting(outbox, signal, (entry) => giveUp(root, outbox, entry, notOurs));
+      if (signal?.aborted) return;
+      deps.joined.add(root.root);
+    }
+    outbox.joinAs(host);
+  }
+
   function isOverdue(root: MailRoot, { host: to, acceptedAtUtc }: OutboxEntry): boolean {
     const triedMs = triedAtMs.get(wayOf(root, to));
     if (triedMs === undefined || clock.monotonicMs() - triedMs < resendAfterMs) return false;
@@ -144,14 +157,14 @@ export function createMailCarrier(deps: {
 
   async function forEachWaiting(
     outbox: HostOutbox,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
     act: (entry: OutboxEntry) => Promise<void>,
   ): Promise<void> {
     let after = 0;
     for (;;) {
       const entries = outbox.waiting({ after, limit: batchSize });
       for (const entry of entries) {
-        if (signal.aborted) return;
+        if (signal?.aborted) return;
         await act(entry);
         after = entry.seq;
       }
@@ -300,6 +313,8 @@ export function createMailCarrier(deps: {
       byRoot.set(found.root, receivers.set(name, found.row));
     }
     for (const [root, receivers] of byRoot) {
+      // Which of the recipients are of this host is judged with its name.
+      await join(root);
       try {
         if (acceptIn(root, receivers, mail, from)) counted.delivered += receivers.size;
       } catch (error) {

@@ -19,7 +19,7 @@ import {
 import type { ReplyDraft } from "../mailbox.ts";
 import { inbox, sent, storedTime } from "../view-state.ts";
 import { createDoorbell } from "./doorbell.ts";
-import { createMailboxKeys } from "./mailbox-keys.ts";
+import { createMailboxKeys, keepFirstKey } from "./mailbox-keys.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } from "./remote-party.ts";
 import {
@@ -262,6 +262,7 @@ export function createDelivery(
       files.remove("mail.withdrawn", messageFile(files, root, { messageId: id, createdAtUtc }));
       const made: ContainedPath[] = [];
       return whole(id, made, () => {
+        keepFirstKey(deps, catalog, message);
         placeAttachments(message.envelope.attachments, made);
         store(message, made);
         commit(message, receivers, { rows, isNext: () => true });

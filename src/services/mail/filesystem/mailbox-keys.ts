@@ -1,9 +1,13 @@
 import { openAttestations } from "../../../db/mailbox/attestations.ts";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { timestampNow } from "../../../system/clock.ts";
+import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { createSigningKey, openSigningKey, type SigningKey } from "../../../system/signatures.ts";
+import { splitHostAddress } from "../address.ts";
+import { attestedOf, judge } from "../attestation.ts";
+import { storedTime } from "../view-state.ts";
+import type { StoredMessage } from "./message-file.ts";
 import { type MailRootDeps, mailboxFolder, pathInRoot } from "./root-paths.ts";
 
 /** In a mailbox: its private key, PKCS#8 in PEM, which only its user may read. */
@@ -33,8 +37,24 @@ function publishKey({ clock }: Deps, catalog: Catalog, row: RegistrationRow, key
   const { address, registrationId } = row;
   const attestations = openAttestations(catalog);
   if (attestations.keysOf(address).some(({ publicKey }) => publicKey === key.publicKey)) return;
-  const seenAtUtc = timestampNow(clock).replace("+00:00", "Z");
+  const seenAtUtc = storedTime(clock.nowMs());
   attestations.publish({ address, registrationId, publicKey: key.publicKey, seenAtUtc });
+}
+
+/**
+ * Keeps the key with which a mailbox of another host signs, once a message that it signed has come and none of it is known.
+ * Another key later is not taken: a person removes the first one.
+ */
+export function keepFirstKey({ clock }: Pick<Deps, "clock">, catalog: Catalog, message: StoredMessage): void {
+  const { address } = message.envelope.from;
+  const attested = attestedOf(message.envelope);
+  const attestations = openAttestations(catalog);
+  if (!attested || splitHostAddress(address) === null || attestations.keysOf(address).length > 0) return;
+  const { key } = attested.attestation;
+  const ownHost = openHostOutbox(catalog).host();
+  if (judge({ ...message, keys: [key], ownHost, mailbox: null }).state !== "verified") return;
+  const seenAtUtc = storedTime(clock.nowMs());
+  attestations.publish({ address, registrationId: null, publicKey: key, seenAtUtc });
 }
 
 function makeKey(files: Deps["files"], root: string, catalog: Catalog, row: RegistrationRow): SigningKey {

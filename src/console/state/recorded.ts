@@ -1,5 +1,6 @@
 import type { ScreenRun } from "../../protocol/console.ts";
 import type { RecordedDecision, RecordedTerminal } from "../../protocol/recorder.ts";
+import { joinRuns } from "../../protocol/screen-runs.ts";
 import { words } from "./format.ts";
 import { factsInWords, wordsOfFact } from "./readiness.ts";
 
@@ -75,27 +76,18 @@ export interface TerminalCell {
   isInverse(): number;
 }
 
-/** Reorder the text around them, on every screen. A space that does not break is shown as one, too. */
-const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const visible = (text: string) => text.replace(bidi, "").replaceAll("\u00a0", " ");
-
 /** The cells of a row as the server renders a live picture: runs of one style, without plain blanks at the end. */
 export function toRuns(cells: Iterable<TerminalCell>): ScreenRun[] {
-  const runs: ScreenRun[] = [];
+  return joinRuns(partsOf(cells));
+}
+
+function* partsOf(cells: Iterable<TerminalCell>): Generator<ScreenRun> {
   for (const cell of cells) {
     // The right half of a wide character.
     if (cell.getWidth() === 0) continue;
-    const run = { ...styleOf(cell), text: visible(cell.getChars() || " ") };
-    const last = runs.at(-1);
-    if (last && sameStyle(last, run)) last.text += run.text;
-    else runs.push(run);
+    // A space that does not break is shown as one, too.
+    yield { ...styleOf(cell), text: (cell.getChars() || " ").replaceAll("\u00a0", " ") };
   }
-  const end = runs.at(-1);
-  if (end && Object.keys(end).length === 1) {
-    end.text = end.text.trimEnd();
-    if (end.text === "") runs.pop();
-  }
-  return runs;
 }
 
 function styleOf(cell: TerminalCell): Omit<ScreenRun, "text"> {
@@ -116,10 +108,6 @@ function colourOf(value: number, isRgb: boolean, isPalette: boolean): string | n
   if (isRgb) return `#${value.toString(16).padStart(6, "0")}`;
   return isPalette ? `palette:${value}` : null;
 }
-
-const styles = ["foreground", "background", "bold", "dim", "italic", "underline", "inverse"] as const;
-const sameStyle = (one: ScreenRun, other: ScreenRun): boolean =>
-  styles.every((name) => one[name] === other[name]);
 
 /** Whether a queued prompt could be typed then, and what kept it back. */
 export function verdictOf(terminal: RecordedTerminal | null): string {

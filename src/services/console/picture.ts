@@ -1,5 +1,6 @@
 import type { ScreenAbsent, ScreenRun, ScreenUpdate } from "../../protocol/console.ts";
-import type { Observation, Row, Span } from "../terminal/screen.ts";
+import { joinRuns } from "../../protocol/screen-runs.ts";
+import type { Observation, Span } from "../terminal/screen.ts";
 
 /** The screen of one agent as runs of text, with the revision at which each row changed last. */
 export interface Picture {
@@ -81,42 +82,18 @@ export function frameAfter(before: Shown | null, update: ScreenUpdate): Frame | 
   return { atUtc, epoch, width, height, cursor, rows: next };
 }
 
-/** Reorder the text around them, on every screen: bidi controls, which tmux counts as no column. */
-const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 /** The runs of each row; blanks without a style at the end of a row are left out. Pure. */
 export function runsOf(rows: Observation["rows"]): (readonly ScreenRun[])[] {
-  return rows.map(rowRuns);
-}
-
-function rowRuns(row: Row): ScreenRun[] {
-  const runs: ScreenRun[] = [];
-  for (const span of row.spans) {
-    const run = toRun(span);
-    if (run.text === "") continue;
-    const last = runs.at(-1);
-    if (last && sameStyle(last, run)) last.text += run.text;
-    else runs.push(run);
-  }
-  const end = runs.at(-1);
-  if (end && Object.keys(end).length === 1) {
-    end.text = end.text.trimEnd();
-    if (end.text === "") runs.pop();
-  }
-  return runs;
+  return rows.map(({ spans }) => joinRuns(spans.map(toRun)));
 }
 
 function toRun({ text, foreground, background, ...flags }: Span): ScreenRun {
   return {
-    text: text.replace(bidi, ""),
+    text,
     ...(foreground === null ? {} : { foreground }),
     ...(background === null ? {} : { background }),
     ...Object.fromEntries(Object.entries(flags).filter(([, set]) => set)),
   };
-}
-
-function sameStyle({ text: _, ...one }: ScreenRun, { text: __, ...other }: ScreenRun): boolean {
-  return Bun.deepEquals(one, other);
 }
 
 function sameCursor(one: Picture["cursor"], other: Picture["cursor"]): boolean {

@@ -22,7 +22,9 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
 
   const archive = join(fixture.workdir, "all.tar");
   const done = (await must("backup", "create", "--output", archive, "--json")).json();
-  expect(done).toMatchObject({ path: archive, secrets_left_out: 1, problems: [] });
+  // The environment of bert, and the keys with which anna's and the operator's mailboxes sign.
+  expect(done).toMatchObject({ path: archive, secrets_left_out: 3, problems: [] });
+  expect(readFileSync(archive, "latin1").includes("PRIVATE KEY")).toBe(false);
   expect(done["agents"]).toMatchObject([{ agent_name: "anna" }, { agent_name: "bert" }]);
   const { mode } = statSync(archive);
   expect([mode & 0o777, readFileSync(archive, "latin1").includes("secret-of-bert")]).toEqual([0o600, false]);
@@ -56,7 +58,11 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   const requests = (await must(...one("anna", "requests", "list", "--json"))).json()["requests"];
   expect(requests).toMatchObject([{ state: "completed" }]);
   const mail = (await must(...one("anna", "mail", "list", "--json"))).json();
-  expect(mail["messages"]).toMatchObject([{ subject: "Noon" }]);
+  expect(mail["messages"]).toMatchObject([{ subject: "Noon", attestation: "verified" }]);
+  await must(...one("anna", "mail", "send", ...address, "--subject", "One", "--body-content", "the bell"));
+  expect((await must("mailbox", "verify", "--address", "anna@svc.localhost")).stdout).toMatch(
+    / 2 +2 +holds\n/,
+  );
   await must(...one("anna", "prompt", "--prompt", "again\nFAST", "--wait"));
   expect((await fixture.mgr("doctor")).stdout).not.toContain("DAMAGED");
   // Its values are a secret and were left out.

@@ -263,6 +263,14 @@ export const fileRows: FileRow[] = [
     restart: true,
   },
   {
+    file: "MAILBOX_ROOT/mailboxes/<address>/attestation.key",
+    full: "mail",
+    path: ({ mailRoot, agent }) => join(mailRoot, `mailboxes/${agent.name}@svc.localhost/attestation.key`),
+    // Mail goes on: with another key, or unsigned.
+    live: {},
+    offline: {},
+  },
+  {
     file: "MAILBOX_ROOT/messages/<date>/<id>.md",
     full: "mail",
     path: ({ mailRoot }) => globSync(join(mailRoot, "messages/*/*.md"))[0] ?? "",

@@ -51,7 +51,7 @@ const notOfState = new Set(["registry", "runtime", "overlays"]);
 /** What a process that runs holds or publishes: nothing of it means anything later. */
 const ofProcess =
   /(^|\/)(run\/(current-instance\.json|gateway\.pid|challenge-key)|launch-[0-9a-f]+\.sh|\.[^/]*\.tmp)$|\.lock$|-(wal|shm|journal)$/;
-const secret = /(^|\/)(run\/token|token|launch-environment\.json)$/;
+const secret = /(^|\/)(run\/token|token|launch-environment\.json|attestation\.key)$/;
 
 /** `path`: relative to the place. Pure. */
 export function judgeFile(place: Pick<BackupPlace, "kind">, path: string): "take" | "leave" | "secret" {

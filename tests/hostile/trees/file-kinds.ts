@@ -25,6 +25,7 @@ import {
 } from "../../../src/protocol/turns.ts";
 import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
+import { keyFileName } from "../../../src/services/mail/filesystem/mailbox-keys.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";
@@ -207,6 +208,7 @@ export function fileKinds(tree: string): FileKind[] {
     kind("transcript/screen-turns.1.jsonl", "json-lines", "session", inTranscripts("screenBefore")),
     kind("index.sqlite", "sqlite", "mail", mail.index),
     kind("mailbox.sqlite", "sqlite", "mail", below(mail.mailboxes, stateFileName)),
+    kind("attestation.key", "text", "mail", below(mail.mailboxes, keyFileName)),
     kind("mailbox/protocol-version.txt", "text", "mail", mail.protocolVersion),
     kind("messages/<date>/<id>.md", "front-matter", "mail", below(mail.messages, ".md"), MailEnvelope),
     kind("mailboxes/<address>/<box>/<id>.md", "text", "mail", below(mail.mailboxes, ".md")),

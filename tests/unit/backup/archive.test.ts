@@ -63,6 +63,7 @@ test.each([
   { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite", want: "take" },
   { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite-wal", want: "leave" },
   { kind: "runtime", path: "sessions/b/i/gateway/run/token", want: "secret" },
+  { kind: "mailbox", path: "mailboxes/ann@svc.localhost/attestation.key", want: "secret" },
   { kind: "runtime", path: "sessions/b/i/launch-environment.json", want: "secret" },
   { kind: "runtime", path: "sessions/b/i/gateway/run/challenge-key", want: "leave" },
   { kind: "runtime", path: "sessions/b/i/gateway/run/current-instance.json", want: "leave" },

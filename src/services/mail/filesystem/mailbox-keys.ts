@@ -11,7 +11,7 @@ import type { StoredMessage } from "./message-file.ts";
 import { type MailRootDeps, mailboxFolder, pathInRoot } from "./root-paths.ts";
 
 /** In a mailbox: its private key, PKCS#8 in PEM, which only its user may read. */
-const keyFileName = "attestation.key";
+export const keyFileName = "attestation.key";
 
 type Deps = Pick<MailRootDeps, "files" | "clock" | "onFault">;
 

@@ -278,6 +278,8 @@ export interface StoredEventLog extends EventLog {
 }
 
 const maxHeld = 1000;
+/** Events in memory, most of a few hundred bytes. */
+const maxRecent = 128;
 const defaultLimits: EventFileLimits = { maxBytes: 16 * 1024 * 1024, count: 4 };
 
 /**
@@ -299,6 +301,21 @@ export function createEventLog(deps: {
   /** Not on disk, oldest first; listeners know all but the last `untold`. */
   let unwritten: GatewayEvent[] = [];
   let untold = 0;
+  /** The newest, without a gap: who follows the history reads no file for each event. */
+  let recent: { seq: number; line: string }[] = [];
+
+  function keep(lines: typeof recent): void {
+    const isNext = recent.at(-1)?.seq === (lines[0]?.seq ?? 0) - 1;
+    recent = [...(isNext ? recent : []), ...lines].slice(-maxRecent);
+  }
+
+  /** Null where older ones are asked for than are kept in memory. */
+  function recentAfter(afterSeq: number, limit: number): GatewayEvent[] | null {
+    const from = recent[0]?.seq;
+    if (from === undefined || afterSeq < from - 1 || recent.at(-1)?.seq !== seq) return null;
+    const wanted = recent.slice(afterSeq + 1 - from).slice(0, limit);
+    return wanted.map(({ line }) => JSON.parse(line) as GatewayEvent);
+  }
 
   function flush(): void {
     const [first] = unwritten;
@@ -306,8 +323,12 @@ export function createEventLog(deps: {
     const fresh = unwritten.slice(unwritten.length - untold);
     untold = 0;
     attempt(() => {
-      const lines = unwritten.map((event) => `${JSON.stringify(sortKeys(event))}\n`);
-      stored.append(lines.join(""), first.seq);
+      const lines = unwritten.map((event) => ({
+        seq: event.seq,
+        line: `${JSON.stringify(sortKeys(event))}\n`,
+      }));
+      keep(lines.slice(lines.length - fresh.length));
+      stored.append(lines.map(({ line }) => line).join(""), first.seq);
       unwritten = [];
     });
     unwritten = unwritten.slice(-maxHeld);
@@ -336,8 +357,10 @@ export function createEventLog(deps: {
     },
     readEvents({ afterSeq, limit }) {
       flush();
-      const events: GatewayEvent[] = [];
-      if (limit > 0) {
+      const firstSeq = stored.firstSeq() ?? 0;
+      const known = afterSeq + 1 < firstSeq ? null : recentAfter(afterSeq, limit);
+      const events = known ?? [];
+      if (limit > 0 && known === null) {
         // A write that failed may have left whole lines of what is held.
         const heldFrom = unwritten[0]?.seq ?? Number.POSITIVE_INFINITY;
         for (const event of stored.after(afterSeq)) {
@@ -346,7 +369,7 @@ export function createEventLog(deps: {
         const held = unwritten.filter((event) => event.seq > afterSeq);
         events.push(...held.slice(0, limit - events.length));
       }
-      return { events, firstSeq: stored.firstSeq() ?? 0, lastSeq: seq };
+      return { events, firstSeq, lastSeq: seq };
     },
     storedWith: (text) => stored.containing(text),
     flush,

@@ -216,6 +216,25 @@ describe("events.jsonl", () => {
     expect([heard, log.errors.length]).toEqual([[1, 2], 2]);
   });
 
+  test("who follows the newest events reads no file, and gets what the file has", () => {
+    using scratch = createScratch();
+    const log = openLog(scratch, { maxBytes: 1e9, count: 2 });
+    write(log, 300);
+    const stored = openLog(scratch, { maxBytes: 1e9, count: 2 });
+    const page = (of: typeof log, afterSeq: number) => of.readEvents({ afterSeq, limit: 500 });
+    const fromFile = [250, 299, 300, 400].map((after) => page(stored, after));
+    let reads = 0;
+    const readPart = scratch.files.readPart;
+    scratch.files.readPart = (...args) => {
+      reads += 1;
+      return readPart(...args);
+    };
+    expect([250, 299, 300, 400].map((after) => page(log, after))).toEqual(fromFile);
+    expect(reads).toBe(0);
+    expect(seqs(log, 100, 3)).toEqual([101, 102, 103]);
+    expect(reads).toBeGreaterThan(0);
+  });
+
   test("a position in a large file is found without reading the file", () => {
     using scratch = createScratch();
     const path = scratch.path("events.jsonl");

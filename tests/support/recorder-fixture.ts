@@ -100,9 +100,25 @@ export function createRecorderFixture(
   let seq = 0;
   const gatewayRoot = scratch.path("gateway");
   mkdirSync(gatewayRoot, { recursive: true, mode: 0o700 });
+  let unwritten = 0;
+  const watched: Files = {
+    ...scratch.files,
+    async createInBackground(label, path) {
+      const appender = await scratch.files.createInBackground(label, path);
+      return {
+        ...appender,
+        async write(part) {
+          unwritten += 1;
+          await appender.write(part).finally(() => {
+            unwritten -= 1;
+          });
+        },
+      };
+    },
+  };
   const open = (own: Partial<RecorderDeps> = {}) =>
     createRecorder({
-      files: { ...scratch.files, ...files?.(scratch.files) },
+      files: { ...watched, ...files?.(watched) },
       clock,
       gatewayRoot,
       title: "worker",
@@ -151,9 +167,10 @@ export function createRecorderFixture(
       await clock.advance(250);
       const newest = names("jsonl").at(-1);
       const begun = newest !== undefined && sizeOf(join(folder, newest)) > 0;
-      return begun && `${bytes()} ${names("jsonl")}` !== before;
+      // The terminal is written before the records.
+      await settle();
+      return begun && unwritten === 0 && `${bytes()} ${names("jsonl")}` !== before;
     });
-    await settle();
   };
   return { scratch, clock, pane, tell, problems, gatewayRoot, folder, open, names, text, why, written };
 }

@@ -1,4 +1,4 @@
-import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import { type PaneBytes, quoteArgument } from "./tmux-protocol.ts";
 
@@ -9,8 +9,15 @@ export type PaneFrame =
   | { kind: "bytes"; bytes: Uint8Array }
   | { kind: "heartbeat" };
 
-/** Bytes that wait for one viewer, as tmux sends them. Beyond it they are thrown away, and the viewer gets the newest picture instead. */
+/**
+ * Bytes that wait for one viewer, as tmux sends them. Beyond it they are thrown away, and the viewer gets the newest
+ * picture instead.
+ */
 const maxWaiting = 256 * 1024;
+/** For who only keeps what it gets: tmux's answer to those who act on the same output comes within 1 ms. */
+const keptMs = 20;
+/** Of these none wait for that. */
+const urgentBytes = 64 * 1024;
 /** Between two pictures for a viewer who is too slow. */
 const skipGapMs = 150;
 /** After the last output: what a terminal drew otherwise than tmux is painted over. */
@@ -29,7 +36,7 @@ export async function* followPane(options: {
   clock: Clock;
   paneId: () => string | null;
   signal: AbortSignal;
-  /** Whether the screen is painted over when the pane is quiet (default true): not for who keeps what it wrote. */
+  /** Whether the screen is painted over when the pane is quiet (default true): not for who keeps what it wrote and may get it 20 ms later. */
   overpaint?: boolean;
 }): AsyncGenerator<PaneFrame> {
   const { control, clock, signal, overpaint: painting = true } = options;
@@ -38,7 +45,7 @@ export async function* followPane(options: {
   let due = "first" as Why | null;
   let quiet = true;
   let wake = () => {};
-  let putOff = false;
+  let cancelWake = null as (() => void) | null;
   const target = options.paneId();
   if (target === null) return;
 
@@ -59,15 +66,12 @@ export async function* followPane(options: {
       waitingBytes += bytes.length;
       if (waitingBytes > maxWaiting) ask("skipped");
       else waiting.push(bytes);
-      // Who only keeps it lets those go first who act on it.
-      if (painting) wake();
-      else if (!putOff) {
-        putOff = true;
-        afterThisTurn(() => {
-          putOff = false;
+      if (painting || waitingBytes > urgentBytes) wake();
+      else
+        cancelWake ??= clock.after(keptMs, () => {
+          cancelWake = null;
           wake();
         });
-      }
     }),
     control.onEvent((event) => {
       if (event.kind === "connected") ask("repaint");
@@ -149,6 +153,7 @@ export async function* followPane(options: {
     }
   } finally {
     for (const end of ends) end();
+    cancelWake?.();
   }
 }
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openAttestations } from "../../../src/db/mailbox/attestations.ts";
 import { attestationHeader } from "../../../src/protocol/mail-file.ts";
@@ -16,6 +16,7 @@ import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts"
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
 import type { Mail, Mailbox } from "../../../src/services/mail/mailbox.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 
@@ -102,6 +103,32 @@ describe("mail of a registered mailbox", () => {
     expect(await verify(fixture)).toMatchObject({ entry_count: 2, broken: null });
     expect((await verify(fixture)).keys).toHaveLength(2);
     other.close();
+  });
+
+  test("is signed again with the next number when another process sends between its file and its commit", async () => {
+    using fixture = createMailRootFixture();
+    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+    const other = fixture.reopen().openMailbox(ada);
+    const between: Promise<Mail>[] = [];
+    const files: Files = {
+      ...fixture.deps.files,
+      place(label, from, to) {
+        fixture.deps.files.place(label, from, to);
+        if (label === "mail.placed" && between.length < 2)
+          between.push(send(other, `between ${between.length}`));
+      },
+    };
+    const root = openMailRoot({ ...fixture.deps, files }, fixture.path);
+    const slow = root.openMailbox(ada);
+    const mail = await send(slow, "slow");
+    await Promise.all(between);
+    expect((await ben.read(mail.message_ref)).attestation).toBe("verified");
+    expect((await inboxOf(ben)).map(({ attestation }) => attestation)).toEqual(Array(3).fill("verified"));
+    expect(await verify(fixture)).toMatchObject({ entry_count: 3, broken: null });
+    const stored = readdirSync(join(fixture.path, "messages"), { recursive: true });
+    expect(stored.filter((name) => String(name).endsWith(".md"))).toHaveLength(3);
+    for (const mailbox of [slow, other]) mailbox.close();
+    root.close();
   });
 
   test("is numbered without a gap by two processes that send at once", async () => {

@@ -6,7 +6,7 @@ import {
   type StrayMessage,
 } from "../../../db/mailbox/attestations.ts";
 import type { Catalog } from "../../../db/mailbox/catalog.ts";
-import { MailEnvelope, type StoredAttachment } from "../../../protocol/mail-file.ts";
+import { attestationHeader, MailEnvelope, type StoredAttachment } from "../../../protocol/mail-file.ts";
 import type { MailboxHistory } from "../../../protocol/mailbox-admin.ts";
 import { startSha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
@@ -165,6 +165,8 @@ function* allStrays(attestations: Attestations, address: string | null): Generat
 }
 
 function attestedIn({ envelopeJson }: StrayMessage) {
+  // Mail from before has none, and may be much.
+  if (!envelopeJson.includes(attestationHeader)) return null;
   const envelope = envelopeIn(envelopeJson);
   return envelope && attestedOf(envelope);
 }
@@ -187,18 +189,31 @@ export function restoreHistories(
   read: (stray: StrayMessage) => StoredMessage | null,
 ): void {
   const attestations = openAttestations(catalog);
-  const found = [...allStrays(attestations, null)].flatMap((stray) => {
-    const message = attestedIn(stray) && read(stray);
-    const attested = message && attestedOf(message.envelope);
-    if (!message || !attested) return [];
-    const keys = attestations.keysOf(message.envelope.from.address);
-    const key = keys.find((one) => one.publicKey === attested.attestation.key);
-    if (!key?.registrationId) return [];
-    const verdict = judge({ ...message, keys: [key.publicKey], ownHost: null, mailbox: null });
-    if (verdict.state !== "verified") return [];
-    const { sequence, hash } = attested;
-    const { registrationId } = key;
-    return [{ registrationId, sequence, messageId: stray.messageId, hash, isCleared: false }];
-  });
+  let found: Parameters<Attestations["restore"]>[0][number][] = [];
+  for (const stray of allStrays(attestations, null)) {
+    const entry = toEntry(attestations, stray, read);
+    if (entry) found.push(entry);
+    if (found.length < pageSize) continue;
+    attestations.restore(found);
+    found = [];
+  }
   attestations.restore(found);
+}
+
+/** The place of a message that one of our mailboxes signed; null for any other. */
+function toEntry(
+  attestations: Attestations,
+  stray: StrayMessage,
+  read: (stray: StrayMessage) => StoredMessage | null,
+) {
+  const message = attestedIn(stray) && read(stray);
+  const attested = message && attestedOf(message.envelope);
+  if (!message || !attested) return null;
+  const keys = attestations.keysOf(message.envelope.from.address);
+  const key = keys.find((one) => one.publicKey === attested.attestation.key);
+  if (!key?.registrationId) return null;
+  const verdict = judge({ ...message, keys: [key.publicKey], ownHost: null, mailbox: null });
+  if (verdict.state !== "verified") return null;
+  const { sequence, hash } = attested;
+  return { registrationId: key.registrationId, sequence, messageId: stray.messageId, hash, isCleared: false };
 }

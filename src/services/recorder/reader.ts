@@ -19,6 +19,7 @@ export type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readP
 
 /** No segment is larger: each ends soon after a mebibyte. */
 const maxSegmentBytes = 16 * 1024 * 1024;
+const howToRecord = "`svc record NAME on` records an agent from then on";
 /** How much later than an `alive` the next record may come on a busy machine. */
 const lateMs = 15_000;
 
@@ -33,12 +34,13 @@ export function readMoment(
 ): RecordedMoment {
   const segments = listSegments(files, gatewayRoot);
   const place = segmentAt(segments, atMs);
-  if (place === null) throw new ServiceError("not_found", "nothing is recorded of this agent");
+  if (place === null)
+    throw new ServiceError("not_found", `nothing is recorded of this agent; ${howToRecord}`);
   const { segment, index } = place;
   if (segment.startMs > atMs) throw tooEarly(segment.startMs);
   const { bytes, known, last } = lastKnown(files, gatewayRoot, { segments, index, atMs });
   const next = segments[index + 1] ?? null;
-  const gap = gapAt({ last, bytes, atMs, nowMs }, next && firstGap(files, gatewayRoot, next));
+  const gap = gapAt({ last, known, bytes, atMs, nowMs }, next && firstGap(files, gatewayRoot, next));
   return {
     schema_version: 1,
     at_utc: toTimestamp(atMs),
@@ -124,17 +126,26 @@ function firstGap(files: ReaderFiles, gatewayRoot: string, next: Place) {
 
 /** Why nothing was recorded at a moment; null when it was. */
 function gapAt(
-  { last, bytes, atMs, nowMs }: { last: RecordLine | null; bytes: Buffer; atMs: number; nowMs: number },
+  {
+    last,
+    known,
+    bytes,
+    atMs,
+    nowMs,
+  }: { last: RecordLine | null; known: Known; bytes: Buffer; atMs: number; nowMs: number },
   next: { startMs: number; fromMs: number | null; why: string | null } | null,
 ): string | null {
   if (last === null) return "no record of then can be read";
-  if (last.k === "end" && !last.goesOn) return `the recorder was switched off at ${toTimestamp(last.t)}`;
+  if (atMs > nowMs) return "this moment has not come yet";
+  if (last.k === "end" && !last.goesOn) {
+    const stopped = known.events.at(-1)?.kind === "gateway_stopped";
+    return `${stopped ? "its gateway was stopped" : "the recorder was switched off"} at ${toTimestamp(last.t)}`;
+  }
   if (next?.why && next.fromMs !== null && atMs >= next.fromMs) return next.why;
   const later = parseRecord(lineAfter(bytes, atMs));
   if (later?.k === "gap" && later.fromMs <= atMs) return later.why;
   if (later !== null || last.k === "end") return null;
-  if (atMs <= last.t + aliveMs + lateMs && atMs <= nowMs) return null;
-  if (atMs > nowMs) return "this moment has not come yet";
+  if (atMs <= last.t + aliveMs + lateMs) return null;
   return `the recorder ended without a word after ${toTimestamp(last.t)}: its gateway was killed, or the machine stopped`;
 }
 
@@ -170,7 +181,8 @@ export function readCast(
 ): Cast {
   const segments = listSegments(files, gatewayRoot).filter(({ cast }) => cast);
   const place = segmentAt(segments, fromMs);
-  if (place === null) throw new ServiceError("not_found", "no screen of this agent is recorded");
+  if (place === null)
+    throw new ServiceError("not_found", `no screen of this agent is recorded; ${howToRecord}`);
   const { index, cast: first } = openNearest(files, gatewayRoot, { segments, index: place.index });
   if (first === null) throw new ServiceError("not_found", "the recording of that moment cannot be read");
   const beginMs = Math.max(fromMs, first.startMs);

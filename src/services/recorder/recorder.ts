@@ -294,13 +294,16 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 
   async function finish(): Promise<void> {
+    const stoppedMs = clock.nowMs();
     await loop.stop();
     await drain();
     const segment = current;
     if (segment === null) return;
     const cast = encoder.flush();
     if (cast !== "") await segment.cast?.write(Buffer.from(cast));
-    await segment.records.write(Buffer.from(renderRecord({ k: "end", goesOn: false, t: lastMs })));
+    // Until then it was seen that nothing happened after the last record.
+    const endMs = Math.max(lastMs, stoppedMs);
+    await segment.records.write(Buffer.from(renderRecord({ k: "end", goesOn: false, t: endMs })));
     await close(segment);
     current = null;
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readMoment } from "../../../src/services/recorder/reader.ts";
+import { toTimestamp } from "../../../src/system/clock.ts";
 import { castOf, createRecorderFixture, decision, terminal } from "../../support/recorder-fixture.ts";
 import { until } from "../../support/until.ts";
 
@@ -99,6 +100,28 @@ test("a moment says which facts held, what the queue chose and what was in it", 
   expect(end).toMatchObject({ queue: { queue_depth: 1 }, terminal: { ready: true }, recorded: "gap" });
   expect(end.gap).toContain("switched off");
   expect(() => fixture.why(0)).toThrow("nothing is recorded before");
+});
+
+test("a moment after the last record and before the end is recorded, and the gap says who ended it", async () => {
+  const fixture = createRecorderFixture();
+  const { clock, tell } = fixture;
+  for (const [ends, why] of [
+    ["off", "the recorder was switched off at "],
+    ["gateway_stopped", "its gateway was stopped at "],
+  ] as const) {
+    const recorder = fixture.open();
+    await fixture.written(() => recorder.start());
+    await fixture.written(() => tell.terminal(terminal()));
+    await clock.advance(30_000);
+    const quietMs = clock.nowMs() - 1;
+    if (ends !== "off") await fixture.written(() => tell.event({ kind: ends }));
+    const endMs = clock.nowMs();
+    await recorder.stop();
+    await clock.advance(5_000);
+    expect(fixture.why(quietMs)).toMatchObject({ recorded: "yes", gap: null });
+    expect(fixture.why()).toMatchObject({ gap: `${why}${toTimestamp(endMs)}` });
+    expect(fixture.why(clock.nowMs() + 1)).toMatchObject({ gap: "this moment has not come yet" });
+  }
 });
 
 test("each secret is overwritten before it is written, in the screen and in records", async () => {

@@ -36,5 +36,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/svc-mgr agents list --state all\b/g, "svc agents list --state all"],
   [/give it with --prompt or on standard input/g, "give it as words or on standard input"],
   // What `svc` runs as it is. Its own `mail` is another command.
-  [/svc-mgr (attention|backup|doctor|mailbox|overlay|system-skills|team|tools)\b/g, "svc $1"],
+  [/svc-mgr (attention|backup|budget|doctor|ledger|mailbox|overlay|system-skills|team|tools)\b/g, "svc $1"],
+  // Where the help of a command is.
+  [/svc-mgr agents single (record|replay|why)(?= --help)/g, "svc $1"],
 ];

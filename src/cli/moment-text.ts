@@ -2,7 +2,8 @@ import type { RecordedEvent, RecordedMoment, RecorderStatus } from "../protocol/
 import { visibleLine } from "../system/visible.ts";
 import { renderPairs } from "./format.ts";
 
-const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+const size = (bytes: number) =>
+  bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 function span(seconds: number): string {
   for (const [unit, length] of [
@@ -21,14 +22,20 @@ export function renderRecorder(status: RecorderStatus): string {
   const state = recording ? "yes" : enabled ? "no: it is on, and no gateway records" : "no: it is off";
   return renderPairs([
     ["recording", status.problem === null ? state : `no: ${visibleLine(status.problem)}`],
-    ["on disk", segments === 0 ? "nothing" : `${mebibytes(bytes)} in ${segments} parts`],
+    [
+      "on disk",
+      segments === 0 ? "nothing" : `${size(bytes)} in ${segments} ${segments === 1 ? "part" : "parts"}`,
+    ],
     ["since", recorded_from_utc],
-    ["kept", `${mebibytes(max_bytes)} and ${span(max_age_seconds)} at most`],
+    ["kept", `${size(max_bytes)} and ${span(max_age_seconds)} at most`],
   ]);
 }
 
-/** Why the agent was idle or busy then: what it showed, which fact kept it from being ready, what waited. Pure. */
-export function renderMoment(moment: RecordedMoment, commandLine: string): string {
+/**
+ * Why the agent was idle or busy then: what it showed, which fact kept it from being ready, what waited. `commandLine`: shows
+ * the screen of then; null when none can. Pure.
+ */
+export function renderMoment(moment: RecordedMoment, commandLine: string | null): string {
   const { terminal, decision, queue, events } = moment;
   const failing = terminal?.facts.find(({ holds }) => !holds);
   return [
@@ -61,7 +68,7 @@ export function renderMoment(moment: RecordedMoment, commandLine: string): strin
     ),
     ...(events.length > 0 ? ["", "events before:"] : []),
     ...events.map((event) => `  ${event.at_utc}  ${visibleLine(eventText(event))}`),
-    ...(moment.screen_recorded ? ["", `its screen: ${commandLine}`] : []),
+    ...(moment.screen_recorded && commandLine !== null ? ["", `its screen: ${commandLine}`] : []),
   ].join("\n");
 }
 

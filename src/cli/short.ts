@@ -275,7 +275,7 @@ export const shortCommands = group({
       examples: ["svc replay worker --at 03:12 --speed 4", "svc replay worker --at 03:00 --cast night.cast"],
       args: {
         ...nameOnly,
-        at: momentFlag,
+        at: { ...momentFlag, description: `${momentFlag.description}; default: a minute before the last` },
         until: { ...momentFlag, description: "the last moment; default: now" },
         speed: { type: "string", description: "how many times faster", valueHint: "N" },
         cast: { type: "string", description: "write an asciicast v2 file instead", valueHint: "FILE" },

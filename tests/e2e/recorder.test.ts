@@ -57,7 +57,7 @@ describe("the flight recorder of an agent", () => {
     const nothing = await svc(fixture, ["why", "worker", "--at", "now"]);
     expect([nothing.exitCode, nothing.stderr]).toEqual([
       1,
-      expect.stringContaining("nothing is recorded of this agent"),
+      expect.stringContaining("nothing is recorded of this agent; `svc record NAME on` records"),
     ]);
 
     const on = await svc(fixture, [
@@ -112,6 +112,18 @@ describe("the flight recorder of an agent", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const again = await svc(fixture, ["replay", "worker", "--cast", file]);
     expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("is there already")]);
+    const refusals: [string[], number, string][] = [
+      [["--cast", join(fixture.folder, "no", "a.cast")], 1, "is no folder"],
+      [["--at", "2199-01-01T00:00:00Z", "--json"], 2, "--at 2199-01-01T00:00:00Z has not come yet"],
+      [["--until", "2001-01-01T00:00:00Z", "--json"], 1, "no screen is recorded before"],
+    ];
+    for (const [flags, exitCode, said] of refusals) {
+      const refused = await svc(fixture, ["replay", "worker", ...flags]);
+      expect([refused.exitCode, refused.stderr]).toEqual([exitCode, expect.stringContaining(said)]);
+    }
+    const future = await svc(fixture, ["why", "worker", "--at", "2199-01-01T00:00:00Z"]);
+    expect(future.stdout).toContain("this moment has not come yet");
+    expect(future.stdout).not.toContain("its screen:");
     const noTerminal = await svc(fixture, ["replay", "worker"]);
     expect([noTerminal.exitCode, noTerminal.stderr]).toEqual([1, expect.stringContaining("no terminal")]);
 

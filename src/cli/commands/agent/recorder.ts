@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { RecorderUpdate } from "../../../protocol/recorder.ts";
 import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
 import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
@@ -87,7 +87,7 @@ const replay = command({
     "svc-mgr agents single --agent-name worker replay --at 03:00 --until 03:30 --cast night.cast",
   ],
   args: {
-    at: { ...timeFlag, description: `${timeFlag.description}; default: a minute ago` },
+    at: { ...timeFlag, description: `${timeFlag.description}; default: a minute before the last` },
     until: { ...timeFlag, description: "the last moment; default: now" },
     speed: { type: "string", description: "how many times faster", valueHint: "N", default: "1" },
     "max-pause": {
@@ -111,8 +111,9 @@ const replay = command({
     const { context, agent } = await openTarget(invocation);
     const { files, clock } = context;
     const nowMs = clock.nowMs();
-    const fromMs = parseMoment("at", args.at ?? "1m ago", nowMs);
     const untilMs = args.until === undefined ? nowMs : parseMoment("until", args.until, nowMs);
+    const fromMs = args.at === undefined ? untilMs - defaultSpanMs : parseMoment("at", args.at, nowMs);
+    if (fromMs > nowMs) throw new UsageError(`--at ${args.at} has not come yet`, path);
     if (untilMs < fromMs) throw new UsageError("--until is before --at", path);
     const { gatewayRoot } = sessionPaths(agent.sessionRoot);
     const cast = readCast(files, gatewayRoot, { fromMs, untilMs });
@@ -138,11 +139,19 @@ const replay = command({
   },
 });
 
+const defaultSpanMs = 60_000;
+
 async function writeCast(files: Files, path: string, lines: Iterable<{ line: string }>): Promise<number> {
   let count = 0;
   const file = await files.createInBackground("file:cast", path).catch((error: unknown) => {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
-    throw new ServiceError("conflict", `${path} is there already; name another file`);
+    const { code } = error as { code?: string };
+    if (code === "EEXIST") throw new ServiceError("conflict", `${path} is there already; name another file`);
+    if (code === "ENOENT" || code === "ENOTDIR")
+      throw new ServiceError(
+        "not_found",
+        `${dirname(path)} is no folder; make it with mkdir -p, or name another`,
+      );
+    throw error;
   });
   try {
     for (const { line } of lines) {
@@ -175,7 +184,7 @@ const why = command({
     const atMs = parseMoment("at", args.at, nowMs);
     const { gatewayRoot } = sessionPaths(agent.sessionRoot);
     const json = readMoment(context.files, gatewayRoot, { atMs, nowMs });
-    const line = `svc replay ${agent.manifest.agent_name} --at ${toTimestamp(atMs)}`;
+    const line = atMs > nowMs ? null : `svc replay ${agent.manifest.agent_name} --at ${toTimestamp(atMs)}`;
     return { json, text: renderMoment(json, line) };
   },
 });

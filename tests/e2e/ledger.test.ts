@@ -199,6 +199,10 @@ test("svc-mgr ledger and svc cost sum the agents, with a coordination server and
   expect(text).toContain(`Prices of ${samplePrices.dated}`);
   expect((await agent.mgr("stop")).exitCode).toBe(0);
   expect((await sum()).total).toMatchObject({ turns: 3, input_tokens: 300, output_tokens: 30 });
+  const unknown = await fixture.mgr("ledger", "--agent", "bacth");
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('did you mean "batch"?')]);
+  const later = await fixture.mgr("ledger", "--agent", "batch", "--since", "2199-01-01T00:00:00Z");
+  expect([later.exitCode, later.stdout]).toEqual([0, 'no turn of "batch" was counted\n']);
   const wrong = await fixture.mgr("ledger", "--by", "colour");
   expect([wrong.exitCode, wrong.stderr.includes("wake_reason")]).toEqual([2, true]);
 }, 60_000);
@@ -241,5 +245,16 @@ test("a budget holds the queue at the end of the turn that reached it, is report
   for (const id of ids) expect(await gateway.settled(id)).toBe("completed");
   expect((await fixture.mgr("budget", "clear", "--agent", "batch")).stdout).toContain("no budget is set");
   expect((await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "much")).exitCode).toBe(2);
+  const large = await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "999999999999M");
+  expect([large.exitCode, large.stderr]).toEqual([2, expect.stringContaining("--hold 999999999999M:")]);
+  writeFileSync(join(agent.sessionRoot, "budget.json"), "{", { mode: 0o600 });
+  const damaged = await fixture.mgr("budget", "show");
+  expect([damaged.exitCode, damaged.stdout]).toEqual([
+    0,
+    expect.stringContaining('the budget of agent "batch" holds nothing: '),
+  ]);
+  const again = await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "1k");
+  expect([again.exitCode, again.stderr]).toEqual([0, ""]);
+  expect((await fixture.mgr("budget", "clear", "--agent", "batch")).exitCode).toBe(0);
   expect((await fixture.mgr("budget", "set", "--team", "nobody", "--hold", "5usd")).exitCode).toBe(1);
 }, 60_000);

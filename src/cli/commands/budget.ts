@@ -13,7 +13,7 @@ import { readPrices } from "../../services/ledger/prices.ts";
 import { findRecord } from "../../services/sessions/find.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { timestampNow } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command, type Flags, UsageError } from "../command.ts";
 import { pricesFile } from "../fleet-ledger.ts";
@@ -71,7 +71,7 @@ const set = command({
       warn: warn?.amount ?? null,
       hold: hold?.amount ?? null,
     };
-    const before = readBudget(context.files, owner.folder);
+    const before = readable(context, owner).budget ?? { schema_version: 1, limits: [] };
     const former = before.limits.find((one) => one.per === limit.per && one.unit === unit);
     const merged = {
       ...limit,
@@ -92,9 +92,14 @@ const show = command({
   async run({ args, inherited, io, path }) {
     const context = openCliContext(io, inherited);
     const named = args.agent !== undefined || args.team !== undefined;
-    const owners = named ? [open(io, inherited, args, path).owner] : allOwners(context, io);
-    const all = owners.map((owner) => ({ ...owner, budget: readBudget(context.files, owner.folder) }));
-    return answer(context, io, all);
+    if (named) {
+      const { owner } = open(io, inherited, args, path);
+      return answer(context, io, [{ ...owner, budget: readBudget(context.files, owner.folder) }]);
+    }
+    const all = allOwners(context, io).map((owner) => ({ ...owner, ...readable(context, owner) }));
+    const read = all.flatMap(({ budget, ...owner }) => (budget ? [{ ...owner, budget }] : []));
+    const lost = all.flatMap(({ of, name, why }) => (why === null ? [] : [{ of, name, why }]));
+    return answer(context, io, read, lost);
   },
 });
 
@@ -166,7 +171,30 @@ function allOwners(context: CliContext, io: CliIo): Owner[] {
   return [...teams, ...agents];
 }
 
-function answer(context: CliContext, io: CliIo, owners: readonly (Owner & { budget: Budget })[]) {
+/** Null and why for one that cannot be read. */
+function readable(
+  { files }: CliContext,
+  { folder }: Owner,
+): { budget: Budget; why: null } | { budget: null; why: string } {
+  try {
+    return { budget: readBudget(files, folder), why: null };
+  } catch (error) {
+    return { budget: null, why: messageOf(error) };
+  }
+}
+
+interface LostBudget {
+  of: Owner["of"];
+  name: string;
+  why: string;
+}
+
+function answer(
+  context: CliContext,
+  io: CliIo,
+  owners: readonly (Owner & { budget: Budget })[],
+  lost: readonly LostBudget[] = [],
+) {
   const prices = readPrices(context.files, pricesFile(io));
   const today = `${timestampNow(context.clock).slice(0, 10)}T00:00:00.000+00:00`;
   const deps = { files: context.files, records: () => context.registry.list().records };
@@ -181,9 +209,11 @@ function answer(context: CliContext, io: CliIo, owners: readonly (Owner & { budg
     return [one.of, one.name, one.per, ...[one.used, one.warn, one.hold].map(shown)];
   });
   const header = ["OF", "NAME", "PER", "USED", "WARN", "HOLD"];
+  const notes = lost.map(({ of, name, why }) => `the budget of ${of} "${name}" holds nothing: ${why}`);
+  const table = rows.length === 0 ? "no budget is set" : renderTable(header, rows);
   return {
-    json: { schema_version: 1, budgets },
-    text: budgets.length === 0 ? "no budget is set" : renderTable(header, rows),
+    json: { schema_version: 1, budgets, not_read: lost },
+    text: rows.length === 0 && lost.length > 0 ? notes.join("\n") : [table, ...notes].join("\n"),
   };
 }
 
@@ -200,6 +230,7 @@ function toAmount(
   const amount = tokens
     ? Math.round(Number(tokens[1]) * scale)
     : Math.round(Number(dollars?.[1] ?? dollars?.[2] ?? 0) * 1_000_000);
-  if (amount > 0) return { amount, unit: tokens ? "tokens" : "micro_usd" };
+  if (amount > 0 && amount <= Number.MAX_SAFE_INTEGER)
+    return { amount, unit: tokens ? "tokens" : "micro_usd" };
   throw new UsageError(`--${name} ${given}: ${amountHint}`, path);
 }

@@ -1,5 +1,5 @@
 import { readLedgerGroups } from "../../db/gateway/ledger-store.ts";
-import type { BudgetState } from "../../protocol/budget.ts";
+import type { BudgetLimit, BudgetState } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
@@ -73,10 +73,20 @@ export function createBudgetWatch(deps: {
     ids: readonly string[],
   ): BudgetFacts[] {
     const today = `${timestampNow(clock).slice(0, 10)}T00:00:00.000+00:00`;
-    return readBudget(files, folder).limits.map((limit) => {
+    return limitsIn(folder).map((limit) => {
       const groups = groupsOf(ids, limit.per === "day" ? { since: today } : {});
       return { of, name, limit, used: usedOf(groups, limit, deps.prices()) };
     });
+  }
+
+  /** What cannot be read holds nothing, and the other budget stays: a budget is no reason to lose a night's work. */
+  function limitsIn(folder: string): readonly BudgetLimit[] {
+    try {
+      return readBudget(files, folder).limits;
+    } catch (error) {
+      deps.onError(error);
+      return [];
+    }
   }
 
   function look(): void {
@@ -92,7 +102,6 @@ export function createBudgetWatch(deps: {
     reached = next && { ...next, since_utc };
   }
 
-  /** What cannot be read holds nothing: a budget is no reason to lose a night's work. */
   function lookIfStale(): void {
     if (clock.monotonicMs() - lookedMs < freshMs) return;
     try {

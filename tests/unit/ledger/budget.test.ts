@@ -169,6 +169,23 @@ test("with a hold no turn begins before the last one was counted", async () => {
   expect(watch.holds()).toBeNull();
 });
 
+test("a budget that was damaged holds no more, and the one of the team still holds", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  const { watch, set, team, problems } = open(scratch, at);
+  set(scratch.folder, limit(null, 50));
+  at.turns.push(at.turn("a", 10, 90, 20));
+  await at.look();
+  expect(watch.holds()).toContain('"worker" used');
+  writeFileSync(scratch.path("budget.json"), "{", { mode: 0o600 });
+  await at.clock.advance(1_500);
+  expect(watch.holds()).toBeNull();
+  set(team, limit(null, 100));
+  await at.clock.advance(1_500);
+  expect(watch.holds()).toContain('team "project" used');
+  expect(problems).toHaveLength(1);
+});
+
 test("a damaged budget holds nothing and is named once", async () => {
   using scratch = createScratch();
   await using at = createLedgerFixture();

@@ -5,9 +5,10 @@ import {
   type LedgerKey,
   ledgerKeys,
 } from "../../protocol/fleet-ledger.ts";
+import { findRecord } from "../../services/sessions/find.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { askCoordinator } from "../ask-coordinator.ts";
-import { openCliContext } from "../cli-context.ts";
+import { type CliContext, openCliContext } from "../cli-context.ts";
 import { command, UsageError } from "../command.ts";
 import { pricesFile, sumFleetLedger } from "../fleet-ledger.ts";
 import { renderTable } from "../format.ts";
@@ -61,10 +62,10 @@ export default command({
       ...time("until"),
     };
     const asked = `/svc/ledger?${new URLSearchParams(query as Record<string, string>)}`;
-    const ledger =
-      (await askCoordinator(context, io, { path: asked, schema: FleetLedger })) ??
-      (await sumFleetLedger(context, io, { query, remote: null }));
-    return { json: ledger, text: toText(ledger, keys, pricesFile(io)) };
+    const served = await askCoordinator(context, io, { path: asked, schema: FleetLedger });
+    if (served === null && args.agent !== undefined) refuseUnknown(context, args.agent);
+    const ledger = served ?? (await sumFleetLedger(context, io, { query, remote: null }));
+    return { json: ledger, text: toText(ledger, keys, pricesFile(io), args.agent) };
   },
 });
 
@@ -79,10 +80,23 @@ const titles: Readonly<Record<LedgerKey, string>> = {
 
 const countTitles = ["TURNS", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "REASONING", "COST"];
 
-function toText(ledger: FleetLedger, keys: readonly LedgerKey[], prices: string): string {
+/** Only a server knows the agents of other hosts. Throws `not_found` with the name that is nearest. */
+function refuseUnknown(context: CliContext, agent: string): void {
+  const { records } = context.registry.list();
+  if (records.some(({ agent_id, agent_name }) => agent === agent_id || agent === agent_name)) return;
+  findRecord(context, { agentName: agent });
+}
+
+function toText(
+  ledger: FleetLedger,
+  keys: readonly LedgerKey[],
+  prices: string,
+  agent: string | undefined,
+): string {
   const { rows, total, not_read } = ledger;
   const lost = not_read.map(({ agent, why }) => `The ledger of "${agent}" is not read: ${why}`);
-  if (rows.length === 0) return ["no turn was counted", ...lost].join("\n");
+  if (rows.length === 0)
+    return [`no turn ${agent === undefined ? "" : `of "${agent}" `}was counted`, ...lost].join("\n");
   const cells = rows.map((row) => [...keys.map((key) => String(row[key] ?? "-")), ...countsOf(row)]);
   const last = keys.map((_, at) => (at === 0 ? "total" : ""));
   return [

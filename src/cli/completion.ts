@@ -184,6 +184,9 @@ export async function answerShell(root: Command, argv: readonly string[], io: Cl
   return 0;
 }
 
+/** The first finished word of the line that a shell asks about; "" for none. Pure. */
+export const firstWordAsked = (argv: readonly string[]): string => readQuestion(argv).words[0] ?? "";
+
 function readQuestion(argv: readonly string[]): { words: readonly string[]; current: string } {
   const [form, ...rest] = argv;
   if (form === "--line") {

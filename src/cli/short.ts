@@ -1,5 +1,6 @@
 import { ServiceError } from "../system/errors.ts";
 import { type Command, command, group, type Invocation, lazyLeaves, UsageError } from "./command.ts";
+import { firstWordAsked } from "./completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
 import { findQuestions, renderQuestions } from "./questions.ts";
@@ -380,7 +381,8 @@ export const shortCommands = group({
  * run as that.
  */
 export async function runShort(argv: readonly string[]): Promise<number> {
-  const [word = ""] = argv;
+  const [first = "", ...rest] = argv;
+  const word = first === "complete" ? firstWordAsked(rest) || first : first;
   if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
     const { managerCommands } = await import("./mgr.ts");
     if (Object.hasOwn(managerCommands.subCommands ?? {}, word))

@@ -80,6 +80,9 @@ test("a day with an agent in few words", async () => {
   );
   expect((await fixture.run("svc", ["stop", "worker"])).exitCode).toBe(0);
   expect((await fixture.run("svc", ["completion", "bash"])).stdout).toContain("svc complete --line");
+  // Of commands that only svc-mgr has too.
+  expect((await fixture.run("svc", ["complete", "--line", "svc budget "])).stdout).toMatch(/^set\t/);
+  expect((await fixture.run("svc", ["complete", "--line", "svc wh"])).stdout).toMatch(/^why\t/);
 }, 120_000);
 
 test("at a terminal a person attaches to the agent, answers its question, and watches", async () => {

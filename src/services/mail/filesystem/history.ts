@@ -36,7 +36,10 @@ export async function verifyHistories(
 ): Promise<MailboxHistory[]> {
   const chosen = open.registrations.list().filter((one) => address === null || one.address === address);
   if (address !== null && chosen.length === 0) {
-    throw new ServiceError("not_found", `no mailbox has or had the address ${address}`);
+    throw new ServiceError(
+      "not_found",
+      `no mailbox has or had the address ${address}; \`svc-mgr mailbox accounts list\` shows all`,
+    );
   }
   const histories: MailboxHistory[] = [];
   for (const registration of chosen) histories.push(await verifyOne(deps.files, open, registration, options));

@@ -2,11 +2,14 @@ import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { wishedByCaller } from "../services/sessions/announcement.ts";
+import { readDesiredConfig } from "../services/sessions/desired-config.ts";
 import { noEndpoint, toTracesUrl } from "../services/sessions/otlp-endpoint.ts";
 import { defaultRulesFile } from "../services/sessions/roots.ts";
+import { decideOtlp } from "../services/traces/otlp-settings.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
+import { warn } from "./narrate.ts";
 
 export const originFlag = {
   "allow-origin": {
@@ -44,6 +47,15 @@ export function toOtlpEndpoint(text: string | undefined): string | undefined {
     return text;
   } catch (error) {
     throw new UsageError(`--otlp-endpoint: ${messageOf(error)}`);
+  }
+}
+
+/** A warning where a gateway of this session cannot export the traces that the session or this environment asks for. */
+export async function warnOfTraces(io: CliIo, files: Files, sessionRoot: string): Promise<void> {
+  try {
+    decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, io.env);
+  } catch (error) {
+    await warn(io, `no traces are exported: ${messageOf(error)}`);
   }
 }
 

@@ -158,4 +158,11 @@ test("a collector that is gone costs an agent nothing, and the metrics say so", 
     await fetch(`http://127.0.0.1:${again["gateway_port"]}/metrics`, { proxy: false } as RequestInit)
   ).text();
   expect(text).not.toContain("svc_trace_spans");
+  expect((await single("gateway", "detach")).exitCode).toBe(0);
+  Object.assign(fixture.env, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
+  const impossible = await single(...attach, receiver.baseUrl);
+  expect([impossible.exitCode, impossible.stderr]).toEqual([
+    0,
+    expect.stringContaining('no traces are exported: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported'),
+  ]);
 }, 120_000);

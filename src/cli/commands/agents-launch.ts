@@ -28,6 +28,7 @@ import {
   toAttachmentRoots,
   toOrigins,
   toOtlpEndpoint,
+  warnOfTraces,
 } from "../gateway-flags.ts";
 import {
   type LaunchedVersion,
@@ -207,6 +208,7 @@ export default command({
         attachmentRoots,
         otlpEndpoint,
       });
+      await warnOfTraces(io, context.files, session.sessionRoot);
       return complete(toLaunchAnswer(context, session, attached, null));
     } catch (error) {
       return complete(toLaunchAnswer(context, session, null, messageOf(error)));

@@ -6,8 +6,8 @@ export const defaultEndpoint = "http://localhost:4318";
 export const noEndpoint = "none";
 
 /** The address of the requests for a collector's base address. Throws `invalid_request` for one that is none. Pure. */
-export function toTracesUrl(endpoint: string): string {
-  const url = toEndpointUrl(endpoint, "the OTLP endpoint");
+export function toTracesUrl(endpoint: string, what = "the OTLP endpoint"): string {
+  const url = toEndpointUrl(endpoint, what);
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
   return url.href;
 }
@@ -19,6 +19,6 @@ export function toEndpointUrl(text: string, what: string): URL {
   if (url && web && url.username + url.password + url.search + url.hash === "") return url;
   throw new ServiceError(
     "invalid_request",
-    `${what} takes an http or https address without a login, such as ${defaultEndpoint}`,
+    `${what} takes an http or https address without a login, a query or a fragment, such as ${defaultEndpoint}`,
   );
 }

@@ -47,7 +47,7 @@ function ofTraces(env: Environment, name: string): string | undefined {
 function urlOf(env: Environment): string {
   const own = env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
   if (own) return toEndpointUrl(own, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").href;
-  return toTracesUrl(env["OTEL_EXPORTER_OTLP_ENDPOINT"] || defaultEndpoint);
+  return toTracesUrl(env["OTEL_EXPORTER_OTLP_ENDPOINT"] || defaultEndpoint, "OTEL_EXPORTER_OTLP_ENDPOINT");
 }
 
 function protocolOf(env: Environment): OtlpProtocol {

@@ -32,7 +32,8 @@ const retried = new Set(["429", "502", "503", "504"]);
 type Sent =
   | { sent: "taken"; rejected: number }
   | { sent: "refused"; why: string }
-  | { sent: "later"; why: string; askedMs: number | null };
+  /** `cut`: the exporter itself ended the request, which says nothing of the collector. */
+  | { sent: "later"; why: string; askedMs: number | null; cut: boolean };
 
 export function createSpanExporter(deps: {
   clock: Clock;
@@ -92,7 +93,7 @@ export function createSpanExporter(deps: {
       retryMs = firstRetryMs;
       dueAtMs = queue.length > 0 ? clock.monotonicMs() : null;
     }
-    report(result.sent === "taken" ? "" : result.why);
+    if (!(result.sent === "later" && result.cut)) report(result.sent === "taken" ? "" : result.why);
   }
 
   /** One line for each change: a collector may be gone for days. */
@@ -162,7 +163,8 @@ function createSend(deps: {
     const why = `the collector answered with status ${response.status}`;
     if (!retried.has(String(response.status))) return { sent: "refused", why };
     const seconds = Number(response.headers.get("retry-after") ?? 0);
-    return { sent: "later", why, askedMs: seconds > 0 ? Math.min(seconds * 1000, maxRetryMs) : null };
+    const askedMs = seconds > 0 ? Math.min(seconds * 1000, maxRetryMs) : null;
+    return { sent: "later", why, askedMs, cut: false };
   }
 
   return async (spans, limitMs, signal) => {
@@ -173,8 +175,10 @@ function createSend(deps: {
     } catch (error) {
       // The words of the error may hold the address.
       const code = String((error as { code?: unknown }).code ?? "no reason known").slice(0, 60);
-      const why = late.signal.aborted ? `no answer within ${limitMs} ms` : `no connection (${code})`;
-      return { sent: "later", why, askedMs: null };
+      const why = late.signal.aborted
+        ? `no answer within ${Math.ceil(limitMs)} ms`
+        : `no connection (${code})`;
+      return { sent: "later", why, askedMs: null, cut: signal?.aborted === true };
     } finally {
       cancel();
       late.abort();

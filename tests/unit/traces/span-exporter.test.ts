@@ -121,13 +121,14 @@ describe("a collector that is gone", () => {
   });
 
   test("and is silent, holds up the end for a second", async () => {
-    const { clock, exporter, become } = openExporter();
+    const { clock, exporter, become, lines } = openExporter();
     become("silent");
     exporter.add(spans(1));
     await clock.advance(1000);
     const stopped = exporter.stop();
     await clock.advance(1000);
     await stopped;
+    expect(lines).toEqual(['traces not exported {"error":"no answer within 1000 ms"}']);
     expect(exporter.counts()).toEqual({ exported: 0, dropped: 1, rejected: 0, queued: 0 });
     expect(clock.pending()).toBe(0);
   });

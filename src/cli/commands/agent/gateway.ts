@@ -23,6 +23,7 @@ import {
   toAttachmentRoots,
   toOrigins,
   toOtlpEndpoint,
+  warnOfTraces,
 } from "../../gateway-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
@@ -82,6 +83,7 @@ const attach = command({
         throw recovery.step === "detach" ? withAdvice(error, recovery) : error;
       },
     );
+    if (started) await warnOfTraces(io, context.files, agent.sessionRoot);
     const { client, status } = link;
     const asked = [
       args.host,

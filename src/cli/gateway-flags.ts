@@ -5,7 +5,6 @@ import { wishedByCaller } from "../services/sessions/announcement.ts";
 import { readDesiredConfig } from "../services/sessions/desired-config.ts";
 import { noEndpoint, toTracesUrl } from "../services/sessions/otlp-endpoint.ts";
 import { defaultRulesFile } from "../services/sessions/roots.ts";
-import { decideOtlp } from "../services/traces/otlp-settings.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
@@ -52,6 +51,7 @@ export function toOtlpEndpoint(text: string | undefined): string | undefined {
 
 /** A warning where a gateway of this session cannot export the traces that the session or this environment asks for. */
 export async function warnOfTraces(io: CliIo, files: Files, sessionRoot: string): Promise<void> {
+  const { decideOtlp } = await import("../services/traces/otlp-settings.ts");
   try {
     decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, io.env);
   } catch (error) {

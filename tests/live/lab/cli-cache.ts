@@ -139,7 +139,9 @@ async function install(root: string, wanted: Installation, progress: (line: stri
     const manifest = { name: `lab-${wanted.executable}`, private: true, dependencies: { [name]: version } };
     writeFileSync(join(temporary, "package.json"), JSON.stringify(manifest));
     await runStep(temporary, [...npmInstall, ...flags]);
-    if (setup) await runStep(join(temporary, "node_modules", name), ["node", setup]);
+    // It starts the tool once, which then makes folders in the home that it sees.
+    const alone = { PATH: process.env["PATH"] ?? "", HOME: temporary };
+    if (setup) await runStep(join(temporary, "node_modules", name), ["node", setup], alone);
     publish(temporary, join(root, folder), executable);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
@@ -151,8 +153,12 @@ async function install(root: string, wanted: Installation, progress: (line: stri
 /** No script of any dependency runs by itself; what a tool needs is its `setup`. */
 const npmInstall = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-async function runStep(cwd: string, command: readonly string[]): Promise<void> {
-  const child = Bun.spawn([...command], { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+async function runStep(
+  cwd: string,
+  command: readonly string[],
+  env: Record<string, string | undefined> = process.env,
+): Promise<void> {
+  const child = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [said, complained] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

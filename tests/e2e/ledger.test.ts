@@ -165,9 +165,10 @@ test("the ledger of a terminal agent: its sum is that of the record, over 70 tur
   expect(want[1]).toBeGreaterThan(turnsEach);
   expect(await sumsOf(gateway)).toEqual({ entries: want, groups: want, status: want });
   expect(entries).toHaveLength(turnsEach);
-  expect(entries.every((one) => one.wake_reason === "prompt" && one.request_id !== null && one.covered)).toBe(
-    true,
-  );
+  expect(entries.every((one) => one.wake_reason === "prompt" && one.request_id !== null)).toBe(true);
+  // An interrupted turn may have used tokens of which its record has nothing.
+  const uncovered = entries.filter(({ covered }) => !covered);
+  expect(uncovered.map(({ status }) => status)).toEqual(Array(turnsEach / 10).fill("interrupted"));
   expect(new Set(entries.map(({ request_id }) => request_id)).size).toBe(turnsEach);
 }, 180_000);
 

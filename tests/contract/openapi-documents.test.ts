@@ -10,7 +10,7 @@ import { componentTexts, fieldTexts } from "../../src/routes/openapi/texts/types
 
 const documents = [
   { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 148, wholeKilobytes: 264 },
-  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 192, wholeKilobytes: 320 },
+  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 192, wholeKilobytes: 336 },
 ];
 
 /** The bodies of each operation, by media type. A shared response is looked up. */

@@ -13,6 +13,7 @@ import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { json } from "../support/http-surface.ts";
+import { until } from "../support/until.ts";
 
 /** What lies outside every folder of ours. */
 const outside = "what lies outside";
@@ -180,7 +181,10 @@ describe("links in the place of what is ours", () => {
         rmSync(place);
         renameSync(`${place}.kept`, place);
       }
-      expect((await coordinator.request("/svc/agents/batch/turns/one")).status).toBe(200);
+      // The server hears of the change a moment later.
+      await until(`the ${name} that was there`, async () => {
+        return (await coordinator.request("/svc/agents/batch/turns/one")).status === 200;
+      });
     },
   );
 

@@ -69,6 +69,16 @@ describe("agents of several hosts", () => {
     const none = await operator.run("svc-coord", ["outcome", "key-9", "--agent-name", "worker@build-1"]);
     expect(none.stdout).toContain("was not done");
 
+    // Its turns are summed under its host.
+    const summed = await until("both turns in the sums", async () => {
+      const { body } = await at.ask("/svc/ledger?by=host");
+      const [row] = body["rows"] as Record<string, unknown>[];
+      return row?.["turns"] === 2 && row;
+    });
+    const own = (await first.mgr("ledger", "--json")).json()["total"] as Record<string, unknown>;
+    expect(own).toMatchObject({ turns: 2 });
+    expect(summed).toEqual({ host: "build-1", ...own });
+
     // The same name on a second host.
     await using second = createCliFixture();
     await using _two = await joinHost(second, bus, "build-2");

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { TurnProcess, TurnStatusRecord } from "../../../src/protocol/turns.ts";
 import type { ReceivedRequest } from "../../support/model-server/records.ts";
-import { type ModelServer, startModelServer } from "../../support/model-server/server.ts";
+import { type ModelServer, type Part, startModelServer } from "../../support/model-server/server.ts";
 import { until } from "../../support/until.ts";
 import type { InstalledCli, LabTool } from "./cli-cache.ts";
 import { type ManagerRun, runManager } from "./programs.ts";
@@ -38,13 +38,13 @@ export interface HeadlessSession extends Stage {
   provider(turnId: string): Promise<{ pid: number }>;
 }
 
-/** `asks`: the tool asks before it acts; else it is launched unattended. */
+/** `asks`: the tool asks before it acts; else it is launched unattended. `part`: what the model plays instead of its directives. */
 export async function openHeadlessSession(
   cli: InstalledCli,
-  { transport, asks = false }: { transport: Transport; asks?: boolean },
+  { transport, asks = false, part }: { transport: Transport; asks?: boolean; part?: Part },
 ): Promise<HeadlessSession> {
   const { tool } = cli;
-  const model = startModelServer();
+  const model = startModelServer(part ? { part } : {});
   const box = createSandbox(cli, model.url, { trusted: true, unattended: !asks });
   const name = `lab-${tool}`;
   const launched = transport === "acp" ? `${tool}-acp` : tool;

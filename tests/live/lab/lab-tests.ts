@@ -6,13 +6,13 @@ import { openMcpSession } from "./mcp-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
-import { createLongPart, longStepsOf } from "./steps/long-steps.ts";
+import { createLongPart, longHeadlessSteps, longStepsOf } from "./steps/long-steps.ts";
 import { acpSteps, headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
 import { transports } from "./tool-facts.ts";
 
 const shared: SessionSettings = { trusted: true };
 
-/** What `bun run live TOOL --long` shows instead: two hundred turns of one agent. */
+/** What `bun run live TOOL --long` shows instead: two hundred turns of an agent in its terminal, and without one. */
 function describeLongLab(tool: LabTool): void {
   describeSteps({
     name: `${tool} for two hundred turns in the lab`,
@@ -23,6 +23,14 @@ function describeLongLab(tool: LabTool): void {
       return openLabSession(cli, createRecorder(cli), settings);
     },
   });
+  for (const transport of transports) {
+    describeSteps({
+      name: `headless ${tool} for two hundred turns in the lab, ${transport}`,
+      steps: longHeadlessSteps(),
+      shared: null,
+      open: async () => openHeadlessSession(await install(tool), { transport, part: createLongPart() }),
+    });
+  }
 }
 
 /** The lab of one tool: in its terminal, without one, and in a talk by mail. The recorded screens are kept when a step failed. */

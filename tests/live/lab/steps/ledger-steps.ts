@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { LedgerEntry, LedgerPage } from "../../../../src/protocol/ledger.ts";
+import type { ReceivedRequest } from "../../../support/model-server/records.ts";
 import type { ModelUsage } from "../../../support/model-server/usage.ts";
 import { until } from "../../../support/until.ts";
 import type { HeadlessSession } from "../headless-session.ts";
@@ -35,50 +36,65 @@ function entriesWhen(page: () => Promise<LedgerPage>, isWanted: (entry: LedgerEn
   });
 }
 
-async function ledgerPage({ gateway }: LabSession, query = ""): Promise<LedgerPage> {
+async function ledgerPage(baseUrl: string, query = ""): Promise<LedgerPage> {
   const init = { proxy: false } as RequestInit;
-  return (await (await fetch(`${gateway.ready.base_url}/v1/ledger${query}`, init)).json()) as LedgerPage;
+  return (await (await fetch(`${baseUrl}/v1/ledger${query}`, init)).json()) as LedgerPage;
 }
 
-async function wholeLedger(session: LabSession): Promise<LedgerEntry[]> {
+async function wholeLedger(baseUrl: string): Promise<LedgerEntry[]> {
   const all: LedgerEntry[] = [];
   for (let before = ""; ; ) {
-    const { entries, next } = await ledgerPage(session, `?limit=100${before}`);
+    const { entries, next } = await ledgerPage(baseUrl, `?limit=100${before}`);
     all.push(...entries);
     if (next === null) return all;
     before = `&before=${next}`;
   }
 }
 
+export interface LongRun {
+  turns: number;
+  interruptions: number;
+}
+
+const isLong = (text: string) => /(?:^|\n)long turn \d+\s*$/.test(text);
+
+/** All entries of a long run, those of turns that ended and those of turns that were interrupted. */
+async function entriesOfLongRun(baseUrl: string, { turns, interruptions }: LongRun) {
+  const entries = await until("all turns in the ledger", async () => {
+    const all = await wholeLedger(baseUrl);
+    return all.length >= turns + interruptions && all.every(({ status }) => status !== "running") && all;
+  });
+  const ended = entries.filter(({ status }) => status === "completed");
+  const stopped = entries.filter(({ status }) => status !== "completed");
+  expect([ended.length, stopped.length]).toEqual([turns, interruptions]);
+  expect(ended.every(({ covered }) => covered)).toBe(true);
+  return { ended, stopped };
+}
+
 /**
  * The turns that ended, to the token, however often each was tried; those that were interrupted count what the model
  * had said of them by then, or are told not to be covered.
  */
-export async function ledgerCountsLongRun(
-  session: LabSession,
-  { turns, interruptions }: { turns: number; interruptions: number },
-): Promise<void> {
-  const heard = session.model.received().filter(({ purpose }) => purpose === "turn");
-  const isLong = (text: string) => /(?:^|\n)long turn \d+\s*$/.test(text);
+export async function ledgerCountsLongRun({ model, gateway }: LabSession, run: LongRun): Promise<void> {
+  const heard = model.received().filter(({ purpose }) => purpose === "turn");
   const said = heard.filter(({ newest_user_text: text, outcome }) => isLong(text) && outcome === "finished");
-  const refused = heard.filter(({ outcome }) => outcome === "failed");
-  expect(refused.length).toBeGreaterThan(0);
-  const entries = await until("all turns in the ledger", async () => {
-    const all = await wholeLedger(session);
-    return all.length >= turns + interruptions && all;
-  });
-  expect(entries).toHaveLength(turns + interruptions);
-  const ended = entries.filter(({ status }) => status === "completed");
-  const stopped = entries.filter(({ status }) => status !== "completed");
-  expect([ended.length, stopped.length]).toEqual([turns, interruptions]);
+  expect(heard.some(({ outcome }) => outcome === "failed")).toBe(true);
+  const { ended, stopped } = await entriesOfLongRun(gateway.ready.base_url, run);
   expect(sumOfLedger(ended)).toEqual(sumOfModel(said.map(({ usage }) => usage)));
-  expect(ended.every(({ covered }) => covered)).toBe(true);
   const cut = sumOfModel(heard.filter(({ outcome }) => outcome === "aborted").map(({ usage }) => usage));
   const counted = sumOfLedger(stopped);
-  const isCovered = stopped.every(({ covered }) => covered);
   // codex hears of tokens only at the end of an answer.
-  if (isCovered) expect(counted.input).toBe(cut.input);
+  if (stopped.every(({ covered }) => covered)) expect(counted.input).toBe(cut.input);
   else expect(counted).toEqual({ input: 0, cached: 0, output: 0 });
+}
+
+/** The same of a headless agent, for the turns that ended. */
+export async function ledgerCountsLongHeadlessRun(session: HeadlessSession, run: LongRun): Promise<void> {
+  const heard = session.model.received();
+  expect(heard.some(({ outcome }) => outcome === "failed")).toBe(true);
+  const { ended } = await entriesOfLongRun(session.baseUrl(), run);
+  const got = sumOfLedger(ended);
+  expect([got.input, got.output]).toEqual(saidToHeadless(session, heard, isLong));
 }
 
 /** Two turns of a terminal: the ledger has what the model said, without what the tool asked beside them. */
@@ -87,7 +103,7 @@ export async function ledgerCountsTurns(session: LabSession): Promise<void> {
   for (const prompt of prompts) await arrives(session, prompt);
   const ids = (await gateway.requests()).requests.slice(0, prompts.length).map((one) => one.request_id);
   const entries = await entriesWhen(
-    () => ledgerPage(session),
+    () => ledgerPage(gateway.ready.base_url),
     ({ request_id: id }) => id !== null && ids.includes(id),
   );
   const heard = model
@@ -106,20 +122,25 @@ export async function ledgerCountsHeadlessTurns(session: HeadlessSession): Promi
   const page = async () => (await session.call<LedgerPage>("/v1/ledger")).body;
   const entries = await entriesWhen(page, ({ turn_id }) => names.includes(turn_id));
   const asked = session.model.received().slice(seen);
+  const got = sumOfLedger(entries);
+  expect([got.input, got.output]).toEqual(saidToHeadless(session, asked, (text) => prompts.includes(text)));
+  expect(entries.every(({ covered }) => covered)).toBe(true);
+}
+
+/** Input and output of what the model said to turns with these texts, as far as the tool counts it. */
+function saidToHeadless(
+  { tool, transport }: HeadlessSession,
+  asked: readonly ReceivedRequest[],
+  isWanted: (text: string) => boolean,
+): [input: number, output: number] {
   // gemini 0.61.0 counts its router with a turn, but not over ACP, where it leaves its thoughts out too.
-  const routed = session.tool === "gemini" && session.transport === "native";
+  const routed = tool === "gemini" && transport === "native";
   // claude over ACP asks something beside its turns with all its tools, which no count of a turn has.
   const turns = asked.filter(
-    ({ purpose, newest_user_text: text }) =>
-      (purpose === "turn" && prompts.includes(text)) || (routed && purpose === "router"),
+    ({ purpose, newest_user_text: text, outcome }) =>
+      outcome === "finished" && ((purpose === "turn" && isWanted(text)) || (routed && purpose === "router")),
   );
-  const want = sumOfModel(turns.map(({ usage }) => usage));
+  const { input, output } = sumOfModel(turns.map(({ usage }) => usage));
   const thoughts = turns.reduce((all, { usage }) => all + (usage?.reasoning ?? 0), 0);
-  const isWithoutThoughts = session.tool === "gemini" && session.transport === "acp";
-  const got = sumOfLedger(entries);
-  expect([got.input, got.output]).toEqual([
-    want.input,
-    isWithoutThoughts ? want.output - thoughts : want.output,
-  ]);
-  expect(entries.every(({ covered }) => covered)).toBe(true);
+  return [input, tool === "gemini" && transport === "acp" ? output - thoughts : output];
 }

@@ -3,11 +3,14 @@ import type { TranscriptTurn } from "../../../../src/protocol/transcript.ts";
 import { type AnswerName, modelAnswers } from "../../../support/model-server/answers.ts";
 import { sayAtOnce } from "../../../support/model-server/scenario.ts";
 import type { Part } from "../../../support/model-server/server.ts";
+import { until } from "../../../support/until.ts";
 import type { LabTool } from "../cli-cache.ts";
+import type { HeadlessSession } from "../headless-session.ts";
 import type { LabSession } from "../lab-session.ts";
 import { runManager, runShort } from "../programs.ts";
+import type { StageStep } from "../staged-steps.ts";
 import { interrupted, type LabStep, speaks, startTurn } from "./lab-step.ts";
-import { ledgerCountsLongRun } from "./ledger-steps.ts";
+import { ledgerCountsLongHeadlessRun, ledgerCountsLongRun } from "./ledger-steps.ts";
 
 /** Two hundred turns of one agent, most with a tool call, whose answers are all different. */
 const turns = 200;
@@ -144,4 +147,39 @@ function stepsOfTurns(): LabStep[] {
     };
     return [answers, log];
   }).flat();
+}
+
+/** Opt-in too: as many turns without a terminal. */
+export function longHeadlessSteps(): StageStep<HeadlessSession, null>[] {
+  const rounds = Array.from({ length: turns / turnsOfStep }, (_, index): StageStep<HeadlessSession, null> => {
+    const first = index * turnsOfStep + 1;
+    return {
+      id: `turns ${first} to ${first + turnsOfStep - 1} end`,
+      run: (session) => turnsEnd(session, first),
+    };
+  });
+  return [
+    ...rounds,
+    { id: `${interruptions} turns are interrupted`, run: headlessTurnsAreInterrupted },
+    {
+      id: "the ledger counts all turns that ended, those tried again too, as the model counted them",
+      run: (session) => ledgerCountsLongHeadlessRun(session, { turns, interruptions }),
+    },
+  ];
+}
+
+async function turnsEnd(session: HeadlessSession, first: number): Promise<void> {
+  for (let turn = first; turn < first + turnsOfStep; turn++) {
+    expect(await session.turn(`long-${turn}`, promptOf(turn))).toMatchObject({ status: "completed" });
+  }
+}
+
+async function headlessTurnsAreInterrupted(session: HeadlessSession): Promise<void> {
+  for (let count = 0; count < interruptions; count++) {
+    const prompt = `Stop me ${count} SLOWTURN`;
+    const { requestId } = await session.begin(`stopped-${count}`, prompt);
+    await session.model.next((one) => one.purpose === "turn" && one.newest_user_text === prompt, 60_000);
+    expect((await session.mgr(["interrupt", "--json"])).json()["disposition"]).toBe("accepted");
+    await until("the end of the turn", async () => (await session.request(requestId)).state === "failed");
+  }
 }

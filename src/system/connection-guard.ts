@@ -6,7 +6,7 @@ const reserved = 64;
 /** While more than half of the descriptors are in use; each look wakes the process. */
 const crowdedIntervalMs = 250;
 /** A small table of descriptors is full after a moment. */
-const quietIntervalMs = { small: 3000, large: 10_000 };
+const quietIntervalMs = { small: 3000, large: 30_000 };
 const smallLimit = 4096;
 /** Beyond it the descriptors are not looked through. */
 const maxLimit = 65_536;

@@ -175,6 +175,25 @@ describe("the messages of a turn", () => {
     expect(events.at(-1)?.data?.["tokens"]).toEqual([want]);
   });
 
+  test.each([
+    { tool: "opencode-acp", want: undefined },
+    { tool: "claude-agent-acp", want: [expect.objectContaining({ output_tokens: 2 })] },
+  ])("the last call alone, as $tool counts a turn with a tool", ({ tool, want }) => {
+    const parser = headlessProvider(tool)?.parser({ turnIndex: 1, sessionId: "s" });
+    const update = { sessionUpdate: "tool_call", toolCallId: "1", title: "ls", status: "completed" };
+    const lines = [
+      { method: "session/update", params: { sessionId: "s", update } },
+      {
+        id: 1,
+        result: { stopReason: "end_turn", usage: { inputTokens: 5, outputTokens: 2, totalTokens: 7 } },
+      },
+    ];
+    const events = lines.flatMap(
+      (line) => parser?.line(JSON.stringify({ jsonrpc: "2.0", ...line }), "2026-01-01T00:00:00.000Z") ?? [],
+    );
+    expect(events.at(-1)?.data?.["tokens"]).toEqual(want);
+  });
+
   test("an error has its details, a cancelled turn says so", () => {
     const failed = read([
       { id: 3, error: { code: -32603, message: "Internal error", data: { details: "no quota" } } },

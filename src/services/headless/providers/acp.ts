@@ -28,7 +28,7 @@ export function acpProvider(tool: string): HeadlessProvider | null {
     modelRefusal: "an ACP agent takes its model from its own configuration",
     command: (turn) => ({ argv: programOf(turn), stdin: null, env: {}, promptInArguments: false }),
     parser({ turnIndex, sessionId = null }) {
-      const reader = createReader(sessionId);
+      const reader = createReader(sessionId, { countsLastCall: tool === lastCallCounted });
       const parser = createStreamParser({ provider: tool, turnIndex, writesTerminal: true }, reader);
       return {
         ...parser,
@@ -51,8 +51,17 @@ export function splitNoise(line: string): string[] {
 /** An answer comes in pieces; it is reported whole where it ends, or when this much has gathered. */
 const maxTextLength = 1_048_576;
 
-/** `sessionId`: the conversation of the turn; null: that of its first update. What is of another one passes through. */
-function createReader(sessionId: string | null): StreamReader & { conversation(): string | null } {
+/** opencode 1.18.33 answers with the tokens of the last call of the model; before it each tool took one more. */
+const lastCallCounted = "opencode-acp";
+
+/**
+ * `sessionId`: the conversation of the turn; null: that of its first update. What is of another one passes through.
+ * `countsLastCall`: the tokens of a turn with tools are not covered.
+ */
+function createReader(
+  sessionId: string | null,
+  { countsLastCall }: { countsLastCall: boolean },
+): StreamReader & { conversation(): string | null } {
   let conversation = sessionId;
   let answer = "";
   /** Of the message that `answer` is of; null where the agent names none. */
@@ -184,7 +193,8 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
       return;
     }
     const usage = usageIn(result);
-    const tokens = toTokenUsage(result, usage);
+    // A part of a turn that is told as the whole would be worse than no count.
+    const tokens = countsLastCall && kinds.size > 0 ? null : toTokenUsage(result, usage);
     const details = {
       stop_reason: reason,
       ...(context ? { context } : {}),

@@ -67,7 +67,6 @@ async function entriesOfLongRun(baseUrl: string, { turns, interruptions }: LongR
   const ended = entries.filter(({ status }) => status === "completed");
   const stopped = entries.filter(({ status }) => status !== "completed");
   expect([ended.length, stopped.length]).toEqual([turns, interruptions]);
-  expect(ended.every(({ covered }) => covered)).toBe(true);
   return { ended, stopped };
 }
 
@@ -80,6 +79,7 @@ export async function ledgerCountsLongRun({ model, gateway }: LabSession, run: L
   const said = heard.filter(({ newest_user_text: text, outcome }) => isLong(text) && outcome === "finished");
   expect(heard.some(({ outcome }) => outcome === "failed")).toBe(true);
   const { ended, stopped } = await entriesOfLongRun(gateway.ready.base_url, run);
+  expect(ended.every(({ covered }) => covered)).toBe(true);
   expect(sumOfLedger(ended)).toEqual(sumOfModel(said.map(({ usage }) => usage)));
   const cut = sumOfModel(heard.filter(({ outcome }) => outcome === "aborted").map(({ usage }) => usage));
   const counted = sumOfLedger(stopped);
@@ -94,7 +94,14 @@ export async function ledgerCountsLongHeadlessRun(session: HeadlessSession, run:
   expect(heard.some(({ outcome }) => outcome === "failed")).toBe(true);
   const { ended } = await entriesOfLongRun(session.baseUrl(), run);
   const got = sumOfLedger(ended);
-  expect([got.input, got.output]).toEqual(saidToHeadless(session, heard, isLong));
+  // opencode 1.18.33 counts over ACP only the last answer of a turn: those with a tool are told not to be covered.
+  const isPart = session.tool === "opencode" && session.transport === "acp";
+  const withTool = new Set(heard.filter((one) => one.tool_answered).map((one) => one.newest_user_text));
+  const isCounted = (text: string) => isLong(text) && !(isPart && withTool.has(text));
+  expect([got.input, got.output]).toEqual(saidToHeadless(session, heard, isCounted));
+  expect(ended.filter(({ covered }) => !covered)).toHaveLength(
+    isPart ? [...withTool].filter(isLong).length : 0,
+  );
 }
 
 /** Two turns of a terminal: the ledger has what the model said, without what the tool asked beside them. */

@@ -193,7 +193,7 @@ function createReader(
       return;
     }
     const usage = usageIn(result);
-    // A part of a turn that is told as the whole would be worse than no count.
+    // A part of a turn that is taken for the whole is worse than no count.
     const tokens = countsLastCall && kinds.size > 0 ? null : toTokenUsage(result, usage);
     const details = {
       stop_reason: reason,

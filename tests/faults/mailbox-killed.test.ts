@@ -211,9 +211,9 @@ async function inLanes<T>(items: readonly T[], work: (item: T, index: number) =>
 describe("a caller that is killed at a mailbox", () => {
   const row = {
     area: "mail",
-    fault: "Whoever acts on a mailbox is killed before or after any step of the act",
+    fault: "A process that changes a mailbox is killed before or after any step of the change",
     outcome:
-      "the act stands whole, or not at all, and the commit decides which; mail goes on between all, and each history of signed mail holds",
+      "the change is kept whole, or not at all, and the commit decides which; mail goes on between all, and each history of signed mail holds",
     seen: "the mailbox as before the act, or as after it",
     recovery: "by itself: the next one to open the mailbox finishes or undoes what was half done",
   } as const;

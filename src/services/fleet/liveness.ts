@@ -1,6 +1,6 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
-import { type Clock, withinTime } from "../../system/clock.ts";
+import { type Clock, parseTimestamp, withinTime } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createAnnouncement } from "../sessions/announcement.ts";
@@ -24,6 +24,13 @@ export interface Liveness {
   of(record: RegistryRecord): Promise<AgentLiveness>;
 }
 
+/** `names`: null when the server could not be asked. */
+interface Answer {
+  atMs: number;
+  askedAtMs: number;
+  names: Promise<ReadonlySet<string> | null>;
+}
+
 const freshMs = 500;
 const answerMs = 1000;
 
@@ -33,7 +40,7 @@ export function createLiveness(deps: {
   tmuxFor: (socket: string | undefined) => Pick<Tmux, "sessions">;
 }): Liveness {
   const { clock } = deps;
-  const asked = new Map<string | undefined, { atMs: number; names: Promise<ReadonlySet<string> | null> }>();
+  const asked = new Map<string | undefined, Answer>();
 
   async function ask(socket: string | undefined): Promise<ReadonlySet<string> | null> {
     try {
@@ -45,22 +52,30 @@ export function createLiveness(deps: {
     }
   }
 
-  function namesOn(socket: string | undefined): Promise<ReadonlySet<string> | null> {
-    const nowMs = clock.monotonicMs();
-    const before = asked.get(socket);
-    if (before && nowMs - before.atMs < freshMs) return before.names;
+  function askNow(socket: string | undefined): Answer {
     const names = withinTime(clock, answerMs, ask(socket));
-    asked.set(socket, { atMs: nowMs, names });
-    return names;
+    const answer = { atMs: clock.monotonicMs(), askedAtMs: clock.nowMs(), names };
+    asked.set(socket, answer);
+    return answer;
+  }
+
+  function answerOf(socket: string | undefined): Answer {
+    const before = asked.get(socket);
+    return before && clock.monotonicMs() - before.atMs < freshMs ? before : askNow(socket);
   }
 
   return {
-    async of({ terminal }) {
+    async of({ terminal, lifecycle }) {
       const session = terminal.current_session_name;
       if (!session) return "gone";
-      const names = await namesOn(terminal.socket);
-      if (names === null) return "unknown";
-      return names.has(session) ? "alive" : "gone";
+      const answer = answerOf(terminal.socket);
+      const names = await answer.names;
+      if (names?.has(session)) return "alive";
+      // The session of an agent that was launched or relaunched since then may be younger than the answer.
+      const isOlder = answer.askedAtMs < (parseTimestamp(lifecycle.state_updated_at) ?? 0);
+      const now = isOlder ? await askNow(terminal.socket).names : names;
+      if (now === null) return "unknown";
+      return now.has(session) ? "alive" : "gone";
     },
   };
 }

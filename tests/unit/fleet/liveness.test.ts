@@ -4,6 +4,7 @@ import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { toConnectivity } from "../../../src/services/fleet/agent-reader.ts";
 import { createLiveness } from "../../../src/services/fleet/liveness.ts";
 import type { TmuxSession } from "../../../src/services/terminal/tmux-command.ts";
+import { timestampNow } from "../../../src/system/clock.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { sampleRecord } from "../../support/session-samples.ts";
 
@@ -51,6 +52,22 @@ describe("whether agents live", () => {
     const { current_session_name: _gone, ...terminal } = on("a").terminal;
     expect(await liveness.of({ ...on("a"), terminal })).toBe("gone");
     expect(asked).toEqual([]);
+  });
+
+  test("an agent that was launched after the last question is not gone: its server is asked anew", async () => {
+    const names = ["a"];
+    const { asked, clock, liveness } = bundle(async () => [...names]);
+    const launched = () => {
+      const record = on("b");
+      return { ...record, lifecycle: { ...record.lifecycle, state_updated_at: timestampNow(clock) } };
+    };
+    await liveness.of(on("a"));
+    await clock.advance(10);
+    names.push("b");
+    const record = launched();
+    expect(await liveness.of(record)).toBe("alive");
+    expect(await liveness.of({ ...record, terminal: on("c").terminal })).toBe("gone");
+    expect(asked).toHaveLength(2);
   });
 
   test("each server is asked once for all its agents, and again after half a second", async () => {

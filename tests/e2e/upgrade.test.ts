@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayMigrations } from "../../src/db/gateway/request-store.ts";
 import { catalogMigrations } from "../../src/db/mailbox/catalog/migrations.ts";
@@ -50,6 +50,15 @@ const ids = (requests: Json[]) => requests.map((request) => request["request_id"
 /** Without what a person is told of why it waits: that is of now. */
 const lasting = ({ waiting: _, ...request }: Json) => request;
 
+/** Processes of this machine may have the ids that were recorded on another one: the records name one that ended. */
+function endRecordedProcesses(folder: string): void {
+  const { pid } = Bun.spawnSync(["true"]);
+  const options = { cwd: folder, absolute: true, dot: true };
+  for (const path of new Bun.Glob("**/current-instance.json").scanSync(options)) {
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), pid }));
+  }
+}
+
 /** A home in which the version `name` ran until its machine went down. `adopted`: as its user is told to do. */
 async function homeOf(name: string, { adopted = true } = {}) {
   const fixture = createCliFixture({ executable });
@@ -66,6 +75,7 @@ async function homeOf(name: string, { adopted = true } = {}) {
     restore(join(releasedFolder, name, "project"), join(fixture.workdir, ".svc"), places);
     if (adopted) await fixture.mgr("overlay", "adopt");
   }
+  for (const folder of [home, fixture.workdir]) endRecordedProcesses(folder);
   return {
     fixture,
     mailbox: join(fixture.workdir, ".svc/mailbox"),

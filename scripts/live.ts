@@ -118,7 +118,8 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
       ...written?.env,
     },
     live: true,
-    timeoutMs: 20 * 60_000,
+    // Headless turns of some tools take six seconds each.
+    timeoutMs: (long ? 120 : 20) * 60_000,
   });
   const junit = readOrEmpty(report);
   const counts = readReport(junit, [file]);

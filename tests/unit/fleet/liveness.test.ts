@@ -54,7 +54,7 @@ describe("whether agents live", () => {
     expect(asked).toEqual([]);
   });
 
-  test("an agent that was launched after the last question is not gone: its server is asked anew", async () => {
+  test("an agent that was launched after the last question is not gone: its server is asked again", async () => {
     const names = ["a"];
     const { asked, clock, liveness } = bundle(async () => [...names]);
     const launched = () => {

@@ -96,8 +96,11 @@ export interface Files {
    * a separate step, `<label>.rename`.
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
-  /** A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. */
-  create(label: string, path: string, text: string): void;
+  /**
+   * A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. `durable: false`
+   * does not sync the content.
+   */
+  create(label: string, path: string, text: string, options?: { durable?: boolean }): void;
   /**
    * Writes a copy of another file. Refuses a link, a pipe or a larger file and then writes nothing. `durable: false`
    * does not sync the content.
@@ -105,8 +108,10 @@ export interface Files {
   copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
   place(label: string, from: ContainedPath, to: ContainedPath): void;
-  /** Puts the names inside a folder on disk. */
-  syncFolder(path: string): void;
+  /** Puts the content of a file, or the names inside a folder, on disk. Throws where it is absent. */
+  sync(label: string, path: string): void;
+  /** As `sync`, off the event loop. */
+  syncInBackground(label: string, path: string): Promise<void>;
   /** A symbolic link at `path` that says `target`. Throws when something is there already. */
   symlink(label: string, target: string, path: string): void;
   /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
@@ -201,7 +206,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
           rmSync(temporary, { force: true });
           throw namedFolder(error, path);
         }
-        if (durable) syncFolder(dirname(path));
+        if (durable) sync(dirname(path));
       });
     },
     removeLeftovers(label, folder) {
@@ -232,13 +237,24 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       steps.after(label);
     },
     truncate: (label, path, size) => step(label, () => truncateWhole(path, size)),
-    create: (label, path, text) => step(label, () => writeWhole(path, text, { durable: true, mode: 0o600 })),
+    create: (label, path, text, { durable = true } = {}) =>
+      step(label, () => writeWhole(path, text, { durable, mode: 0o600 })),
     copy: (label, from, to, options) => step(label, () => copyRegular(from, to, options)),
     place(label, from, to) {
       step(label, () => renameSync(from, to));
-      syncFolder(dirname(to));
+      sync(dirname(to));
     },
-    syncFolder,
+    sync: (label, path) => step(label, () => sync(path)),
+    async syncInBackground(label, path) {
+      steps.before(label);
+      const handle = await promises.open(path, "r");
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      steps.after(label);
+    },
     symlink: (label, target, path) => step(label, () => symlinkSync(target, path)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => removeWhole(path)),
@@ -307,8 +323,8 @@ function unlinkIfThere(path: string): void {
   }
 }
 
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
+function sync(path: string): void {
+  const handle = openSync(path, "r");
   try {
     fsyncSync(handle);
   } finally {

@@ -7,10 +7,14 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { verifyHistories } from "../../src/services/mail/filesystem/history.ts";
 import {
@@ -43,6 +47,8 @@ const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 /** Each act: the commit with which it stands, and before which nothing of it does, and what one sees of it then. */
 const acts = [
   { act: "send", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: sent unread owed text +1" },
+  { act: "closed", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: sent unread owed text +0" },
+  { act: "settled", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: sent unread owed text +0" },
   { act: "self", commit: "sql:mail-delivered", seen: "ada@svc.localhost inbox: self unread owed  +0" },
   { act: "post", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: note unread owed  +0" },
   { act: "reply", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: second read answered 2 +0" },
@@ -56,6 +62,16 @@ const acts = [
   { act: "stash", commit: "sql:mail-registered", seen: "entry ben@svc.localhost--#" },
   { act: "deactivate", commit: "sql:mail-deregistered", seen: "ben@svc.localhost SVC-ben inactive" },
   { act: "purge", commit: "sql:mail-deregistered", seen: null },
+];
+
+/** What a loss of power may leave of a file that was written and not synced, one after the other. */
+const remains: readonly ((file: string) => void)[] = [
+  (file) => rmSync(file),
+  (file) => truncateSync(file, 0),
+  (file) => writeFileSync(file, new Uint8Array(statSync(file).size)),
+  (file) => truncateSync(file, Math.floor(statSync(file).size / 2)),
+  // Its name in its folder was lost, and the one that it had before was not.
+  (file) => renameSync(file, join(dirname(file), "../../staging", basename(file))),
 ];
 
 let folder: string;
@@ -151,6 +167,20 @@ async function observeMailbox(
   return seen;
 }
 
+const messagesIn = (path: string) =>
+  readdirSync(join(path, "messages"), { recursive: true })
+    .map((name) => String(name))
+    .filter((name) => name.endsWith(".md"));
+
+/** The power fails as well: what the killed process had written and not synced of its message is not there, or not whole. */
+function losePower(path: string, passed: string, nth: number): void {
+  if (passed.includes("after mail.folder-synced\n")) return;
+  const before = messagesIn(template);
+  for (const name of messagesIn(path).filter((one) => !before.includes(one))) {
+    remains[nth % remains.length]?.(join(path, "messages", name));
+  }
+}
+
 /** Links to nothing. */
 function filesWrong(path: string): string[] {
   return readdirSync(path, { recursive: true, withFileTypes: true })
@@ -211,7 +241,8 @@ async function inLanes<T>(items: readonly T[], work: (item: T, index: number) =>
 describe("a caller that is killed at a mailbox", () => {
   const row = {
     area: "mail",
-    fault: "A process that changes a mailbox is killed before or after any step of the change",
+    fault:
+      "A process that changes a mailbox is killed before or after any step of the change, or the power fails there",
     outcome:
       "the change is kept whole, or not at all, and the commit decides which; mail goes on between all, and each history of signed mail holds",
     seen: "the mailbox as before the act, or as after it",
@@ -230,6 +261,7 @@ describe("a caller that is killed at a mailbox", () => {
       const whole = copy("whole");
       const first = await run(act, whole);
       expect({ done: first.done, complaint: first.complaint }).toEqual({ done: true, complaint: "" });
+      losePower(whole, first.passed, 0);
       const after = await observe(whole);
       expect([...before.problems, ...after.problems]).toEqual([]);
       expect(after.seen.filter((line) => line.includes("differ"))).toEqual([]);
@@ -243,6 +275,8 @@ describe("a caller that is killed at a mailbox", () => {
         const where = `${kill.when} ${kill.label} ${kill.nth}`;
         const path = copy(String(index));
         const { killed, passed } = await run(act, path, kill);
+        // Before a step and after the one before it the process has done the same.
+        if (kill.when === "after") losePower(path, passed, index >> 1);
         if (!killed) found.push(`${where}: not reached`);
         const stands = commit !== null && passed.includes(`after ${commit}\n`);
         const now = await observe(path);

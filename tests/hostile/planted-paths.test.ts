@@ -50,6 +50,7 @@ async function planted() {
   const sent = await ann.send(draft("bob", "to bob", { attachments: [{ path: attached }] }));
   await ann.send(draft("cleo", "to cleo"));
   for (const one of [bob, cleo]) await one.list(everything);
+  fixture.putOnDisk();
   const precious = fixture.scratch.path("precious");
   mkdirSync(join(precious, "inner"), { recursive: true });
   writeFileSync(join(precious, "inner", "diary.md"), "dear diary");

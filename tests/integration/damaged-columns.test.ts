@@ -130,6 +130,7 @@ describe("a damaged row of a mailbox", () => {
     const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     await ada.send(draft("ben", "one"));
     await ada.send(draft("ben", "two"));
+    fixture.putOnDisk();
     const [first] = (await ben.list(everything)).messages;
     const state = join(fixture.path, "mailboxes/ben@svc.localhost/mailbox.sqlite");
     damage(state, "message_state", `envelope_json = '${value}' WHERE subject = 'one'`);

@@ -8,7 +8,18 @@ import { mailRootDeps } from "./mail-root.ts";
 // fault-steps.ts). Says `done` when the act has returned. Further arguments are what the act needs.
 
 const [act = "", path = "", ...refs] = process.argv.slice(2);
-const deps = mailRootDeps({ steps: createFaultSteps(process.env) });
+const faults = createFaultSteps(process.env);
+/** Resolves once the index has forgotten the text of a message that was synced. */
+const onDisk = Promise.withResolvers<void>();
+const deps = mailRootDeps({
+  steps: {
+    before: faults.before,
+    after(label) {
+      faults.after(label);
+      if (label === "sql:mail-synced") onDisk.resolve();
+    },
+  },
+});
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 const ben = defaultMailbox("ben");
 const eve = { address: ben.address, principalId: "SVC-eve" };
@@ -17,6 +28,8 @@ function acts() {
   const root = openMailRoot(deps, path);
   const mailbox = (name: string) => root.openMailbox(defaultMailbox(name));
   const { registrations } = root;
+  const sendPlain = () =>
+    mailbox("ada").send({ to: [ben.address], cc: [], subject: "sent", body: "text", ...plain });
   return {
     send: () =>
       mailbox("ada").send({
@@ -35,6 +48,16 @@ function acts() {
         body: "",
         ...plain,
       }),
+    /** As `send`, and its file is put on disk by the end of the process. */
+    closed: async () => {
+      await sendPlain();
+      root.close();
+    },
+    /** The same in the background, while the process lives on. */
+    settled: async () => {
+      await sendPlain();
+      await onDisk.promise;
+    },
     post: () => mailbox("ben").post({ subject: "note", body: "", replyPolicy: "none", ...plain }),
     reply: () => mailbox("ben").reply(refs[0] ?? "", { body: "answer", ...plain }),
     read: () => mailbox("ben").read(refs[0] ?? ""),

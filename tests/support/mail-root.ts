@@ -21,6 +21,8 @@ export interface MailRootFixture extends Disposable {
   mailbox(name: string): Mailbox;
   /** Another look at the same root, as another process has it. */
   reopen(): MailRoot;
+  /** Puts all mail on disk: what happens to a file from then on is no loss of power, which would be mended. */
+  putOnDisk(): void;
 }
 
 export function mailRootDeps(
@@ -59,6 +61,7 @@ export function createMailRootFixture(options: Parameters<typeof mailRootDeps>[0
     path,
     root,
     reopen,
+    putOnDisk: () => openMailRoot(deps, path).close(),
     mailbox(name) {
       const binding = defaultMailbox(name);
       root.registrations.register({ ...binding, mode: "safe" });

@@ -40,6 +40,7 @@ export async function liveThroughADay(fixture: MailRootFixture): Promise<void> {
   await bob.move([await send("moved")], "later");
   await ann.send(draft("ann", "to myself"));
   await ann.send(draft("cleo", "not looked at", { cc: ["bob@svc.localhost"] }));
+  fixture.putOnDisk();
 }
 
 /** How all messages stand in the three mailboxes: `box subject flags`, sorted. */

@@ -19,6 +19,7 @@ const {
   projections,
   recipients,
   registrations,
+  unsyncedMessages,
 } = schema;
 
 export type CatalogStore = Store;
@@ -44,6 +45,8 @@ export interface IndexedMessage {
   outgoing?: readonly { host: string; acceptedAtUtc: string }[];
   /** Its place among what its sender signed. */
   attested?: AttestedRow | null;
+  /** The text of its file where that is written but not synced. */
+  unsynced?: string | null;
 }
 
 /** One transaction's worth of change of who is registered. */
@@ -186,6 +189,7 @@ export function openCatalog(options: {
           for (const row of delivery.projections) statements.addProjection.run({ messageId, ...row });
           for (const row of delivery.outgoing ?? []) statements.addOutgoing.run({ messageId, ...row });
           if (delivery.attested) statements.addAttested.run({ ...delivery.attested });
+          if (delivery.unsynced) statements.addUnsynced.run({ messageId, text: delivery.unsynced });
         });
       });
     },
@@ -318,6 +322,10 @@ export function catalogStatements({ db }: Pick<Store, "db">) {
         hash: value("hash"),
       })
       .onConflictDoNothing()
+      .prepare(),
+    addUnsynced: db
+      .insert(unsyncedMessages)
+      .values({ messageId: value("messageId"), text: value("text") })
       .prepare(),
     addProjection: db
       .insert(projections)

@@ -57,7 +57,8 @@ export function salvageRows(
     | "fleet_host"
     | "host_outbox"
     | "message_state"
-    | "registrations",
+    | "registrations"
+    | "unsynced_messages",
   visit: (row: Record<string, unknown>) => void,
 ): void {
   const rows = readableRows(path, table);

@@ -9,7 +9,16 @@ import {
   type RegistrationRow,
 } from "./catalog.ts";
 
-const { attachments, attestedMail, hostOutbox, messages, projections, recipients, registrations } = schema;
+const {
+  attachments,
+  attestedMail,
+  hostOutbox,
+  messages,
+  projections,
+  recipients,
+  registrations,
+  unsyncedMessages,
+} = schema;
 
 export interface Evidence {
   messageId: string;
@@ -205,6 +214,10 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
     db
       .delete(hostOutbox)
       .where(eq(hostOutbox.messageId, value("id")))
+      .prepare(),
+    db
+      .delete(unsyncedMessages)
+      .where(eq(unsyncedMessages.messageId, value("id")))
       .prepare(),
     db
       .update(attestedMail)

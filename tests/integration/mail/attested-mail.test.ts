@@ -112,8 +112,8 @@ describe("mail of a registered mailbox", () => {
     const between: Promise<Mail>[] = [];
     const files: Files = {
       ...fixture.deps.files,
-      place(label, from, to) {
-        fixture.deps.files.place(label, from, to);
+      rename(label, from, to) {
+        fixture.deps.files.rename(label, from, to);
         if (label === "mail.placed" && between.length < 2)
           between.push(send(other, `between ${between.length}`));
       },
@@ -216,6 +216,7 @@ describe("mail that somebody wrote into the folder", () => {
     const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     const mail = await send(ada, "first");
     expect((await inboxOf(ben))[0]?.attestation).toBe("verified");
+    fixture.putOnDisk();
     const before = readFileSync(fileOf(fixture, mail));
     change(fixture, mail, (one) => ({ ...one, body: "something else" }));
     const why = "its text is not the one that was signed";
@@ -244,6 +245,7 @@ describe("a history", () => {
     for (const subject of ["1", "2", "3", "4"]) mails.push(await send(ada, subject));
     const last = { to: [ben], cc: [], subject: "5", body: "", ...plain, attachments: [{ path: attached }] };
     mails.push(await ada.send(last));
+    fixture.putOnDisk();
     return { fixture, mails: mails as [Mail, Mail, Mail, Mail, Mail] };
   }
 

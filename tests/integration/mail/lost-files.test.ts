@@ -21,6 +21,7 @@ async function setup() {
   const kept = await ada.send(draft("ben", "kept"));
   const lost = await ada.send(draft("ben", "lost"));
   await ben.list(everything);
+  fixture.putOnDisk();
   const id = lost.message_ref.replace("filesystem:", "");
   const [day = ""] = readdirSync(join(fixture.path, "messages"));
   rmSync(join(fixture.path, "messages", day, `${id}.md`));

@@ -223,6 +223,7 @@ describe("an export", () => {
   test("does not take a file from outside for a message", async () => {
     using fixture = createMailRootFixture();
     await fixture.mailbox("ann").send(draft("ann", "note"));
+    fixture.putOnDisk();
     const [path = ""] = filesBelow(fixture.path).filter((name) => name.startsWith("messages/"));
     rmSync(join(fixture.path, path));
     symlinkSync("/etc/hostname", join(fixture.path, path));

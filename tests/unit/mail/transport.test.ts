@@ -351,6 +351,7 @@ describe("a carrier that fails", () => {
     await ada.send(letter("ben"));
     const [mail] = await list(ben);
     const ref = mail?.message_ref ?? "";
+    fixture.putOnDisk();
     rmSync(join(fixture.path, "messages"), { recursive: true });
     const failed = { reason: "transport_failed" };
     await expect(ben.peek(ref)).rejects.toMatchObject(failed);

@@ -171,6 +171,17 @@ export const hostOutbox = sqliteTable(
 );
 
 /**
+ * Texts of messages whose files are written but may not be on disk yet. A row goes once its file is; until then the text
+ * is here, and a file that a loss of power took or cut off is written again from it. Few rows, most of the time none.
+ */
+export const unsyncedMessages = sqliteTable("unsynced_messages", {
+  seq: integer().primaryKey(),
+  messageId: text("message_id").notNull(),
+  /** The canonical file. */
+  text: text().notNull(),
+});
+
+/**
  * What a committed change of registrations still has to do on disk; the process that finds a row does it. `remove` of an
  * absent path and `rename` of an absent `path` are done already. Paths are relative to the root.
  */

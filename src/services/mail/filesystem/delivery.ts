@@ -19,6 +19,7 @@ import {
 import type { ReplyDraft } from "../mailbox.ts";
 import { inbox, sent, storedTime } from "../view-state.ts";
 import { createDoorbell } from "./doorbell.ts";
+import { type LateSync, maxUnsyncedChars } from "./late-sync.ts";
 import { createMailboxKeys, keepFirstKey } from "./mailbox-keys.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } from "./remote-party.ts";
@@ -64,7 +65,7 @@ export interface Delivery {
 export function createDelivery(
   deps: Pick<MailRootDeps, "files" | "clock" | "ids" | "onFault">,
   root: string,
-  catalog: Catalog,
+  { catalog, lateSync }: { catalog: Catalog; lateSync: Pick<LateSync, "soon"> },
 ): Delivery {
   const { files, clock, ids } = deps;
   const paths = rootPaths(root);
@@ -118,26 +119,33 @@ export function createDelivery(
   function placeAttachments(attachments: readonly StoredAttachment[], made: ContainedPath[]): void {
     for (const one of attachments) {
       const staged = pathInRoot(files, root, ["staging", one.attachment_id], "folder");
-      files.syncFolder(staged);
+      files.sync("mail.attachment-synced", staged);
       const kept = attachmentPlace(files, root, one.path).folder;
       made.push(kept);
       files.place("mail.attachment-placed", staged, kept);
     }
   }
 
-  /** Puts the file of a message where it belongs; whatever is there now is added to `made`. */
-  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): void {
+  /**
+   * Puts the file of a message where it belongs; whatever is there now is added to `made`. Returns the text that the catalog
+   * has to keep until the file is on disk, or null for a long one, which is there already.
+   */
+  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): string | null {
     const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
     const place = messageFile(files, root, id);
     if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
     const staged = pathInRoot(files, root, ["staging", basename(place)]);
     made.push(staged, place);
-    files.create("mail.staged", staged, renderMessageFile({ envelope, body }));
+    const text = renderMessageFile({ envelope, body });
+    const durable = text.length > maxUnsyncedChars;
+    files.create("mail.staged", staged, text, { durable });
     if (!files.exists(dirname(place))) {
       files.ensureDirectory("mail.day-made", dirname(place));
-      files.syncFolder(paths.messages);
+      files.sync("mail.day-synced", paths.messages);
     }
-    files.place("mail.placed", staged, place);
+    if (durable) files.place("mail.placed", staged, place);
+    else files.rename("mail.placed", staged, place);
+    return durable ? null : text;
   }
 
   /** `isNext`: whether a signed message still continues the chain of its sender. */
@@ -167,6 +175,7 @@ export function createDelivery(
         );
       }
     });
+    if (rows.unsynced) lateSync.soon();
   }
 
   /** Signs, stores and commits; again, with the next number, when the sender has sent by another process meanwhile. */
@@ -179,8 +188,7 @@ export function createDelivery(
     const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
     for (;;) {
       const { message, attested, isNext } = signed(plain, outgoing.from, key);
-      const rows = { ...toRows(message, outgoing), attested };
-      store(message, made);
+      const rows = { ...toRows(message, outgoing), attested, unsynced: store(message, made) };
       try {
         commit(message, parties, { rows, isNext });
         return { message, rows };
@@ -264,8 +272,8 @@ export function createDelivery(
       return whole(id, made, () => {
         keepFirstKey(deps, catalog, message);
         placeAttachments(message.envelope.attachments, made);
-        store(message, made);
-        commit(message, receivers, { rows, isNext: () => true });
+        const unsynced = store(message, made);
+        commit(message, receivers, { rows: { ...rows, unsynced }, isNext: () => true });
         announceAll(rows, receivers);
         return true;
       });

@@ -27,6 +27,7 @@ import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
 import { createInspector, fromStoredVerdict, toStoredVerdict } from "./inspector.ts";
+import { readDelivered } from "./late-sync.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
@@ -64,7 +65,7 @@ export function createFilesystemMailbox(
 
   /** Null when the file is lost or damaged: the message can still be put away, and hides no other. */
   function bodyOrNull(row: ListedRow): string | null {
-    const text = readMessageFile(files, root, row);
+    const text = readDelivered(files, root, catalog, row);
     return text === null || !isFileOf(text, row.messageId) ? null : bodyOf(text);
   }
 
@@ -72,11 +73,11 @@ export function createFilesystemMailbox(
     try {
       const bytes = files.readPart(messageFile(files, root, row), 0, maxHeadBytes);
       const head = new TextDecoder().decode(bytes);
-      return isFileOf(head, row.messageId, { whole: bytes.length < maxHeadBytes });
+      if (isFileOf(head, row.messageId, { whole: bytes.length < maxHeadBytes })) return true;
     } catch (error) {
-      if (error instanceof ServiceError) return false;
-      throw error;
+      if (!(error instanceof ServiceError)) throw error;
     }
+    return bodyOrNull(row) !== null;
   }
 
   function bodyText(row: StateRow): string {

@@ -14,10 +14,11 @@ import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { hostNamePattern } from "../../../protocol/wire.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { inbox, sent } from "../view-state.ts";
+import { recoverUnsynced, writeAgain } from "./late-sync.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
 import { toSavedRegistration } from "./repair-survey.ts";
-import { isMessageId, isUsable, liesBelow, pathInRoot } from "./root-paths.ts";
+import { isMessageId, isUsable, liesBelow, messageFile, pathInRoot } from "./root-paths.ts";
 
 const batchSize = 200;
 const hostName = new RegExp(hostNamePattern);
@@ -41,6 +42,7 @@ export function openIndex(run: RepairRun): WorkingIndex {
     : ({ kind: "broken", why: "it is missing" } as const);
   if (verdict.kind === "sound") {
     const catalog = openCatalog({ ...deps, path: paths.index });
+    recoverUnsynced(deps, paths.root, catalog);
     const rebuild = rebuildCatalog(catalog.store);
     return { catalog, rebuild, beside: null, saved: [], lost: !rebuild.everDelivered() };
   }
@@ -59,6 +61,7 @@ export function openIndex(run: RepairRun): WorkingIndex {
   if (deps.files.exists(paths.index)) {
     salvageOutbox(paths.index, openHostOutbox(catalog));
     salvageAttestations(paths.index, openAttestations(catalog));
+    salvageUnsynced(run);
   }
   return { catalog, rebuild, beside, saved, lost: true };
 }
@@ -89,6 +92,19 @@ function salvageAttestations(path: string, attestations: Attestations): void {
       return;
     if (typeof sequence !== "number" || !isMessageId(messageId)) return;
     attestations.restore([{ registrationId, sequence, messageId, hash, isCleared: row["is_cleared"] === 1 }]);
+  });
+}
+
+/** Files that a loss of power took are written again, before they are looked for. */
+function salvageUnsynced({ deps, paths, find }: RepairRun): void {
+  salvageRows(paths.index, "unsynced_messages", ({ message_id: messageId, text }) => {
+    const parsed = typeof text === "string" ? parseMessageFile(text) : null;
+    if (!parsed?.ok || parsed.message.envelope.message_id !== messageId) return;
+    const { created_at_utc: createdAtUtc } = parsed.message.envelope;
+    const place = messageFile(deps.files, paths.root, { messageId, createdAtUtc });
+    if (deps.files.readOwn(place) === text) return;
+    writeAgain(deps.files, paths.root, place, text as string);
+    find(place, "it was lost or cut off and is written again from the index");
   });
 }
 

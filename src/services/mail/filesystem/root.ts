@@ -8,6 +8,7 @@ import type { Files } from "../../../system/files.ts";
 import type { Mailbox } from "../mailbox.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
+import { createLateSync } from "./late-sync.ts";
 import { createFilesystemMailbox } from "./mailbox.ts";
 import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-paths.ts";
@@ -159,7 +160,9 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
     throw toServiceError(error);
   }
   const registrations = createRegistrations(deps, root, catalog);
-  const delivery = createDelivery(deps, root, catalog);
+  const lateSync = createLateSync(deps, root, catalog);
+  lateSync.recover();
+  const delivery = createDelivery(deps, root, { catalog, lateSync });
   return {
     root,
     catalog,
@@ -167,7 +170,10 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
     openMailbox: (binding) =>
       createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery }, binding),
     accept: (message, receivers) => delivery.accept(message, receivers),
-    close: () => catalog.close(),
+    close() {
+      lateSync.close();
+      catalog.close();
+    },
   };
 }
 

@@ -6,15 +6,9 @@ import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { inbox, isBox, sent } from "../view-state.ts";
 import { createInspector, type Inspector, toStoredVerdict } from "./inspector.ts";
+import { readDelivered } from "./late-sync.ts";
 import { bodyOf } from "./message-file.ts";
-import {
-  liesBelow,
-  linkPath,
-  mailboxFolder,
-  messageFile,
-  readMessageFile,
-  whyOutside,
-} from "./root-paths.ts";
+import { liesBelow, linkPath, mailboxFolder, messageFile, whyOutside } from "./root-paths.ts";
 
 /** Some milliseconds of work. */
 const batch = 50;
@@ -71,7 +65,7 @@ function addNext(seeding: Seeding): boolean {
     if (chars > charsAtOnce) break;
     seededSeq = message.seq;
     if (state.get(message.messageId) !== null) continue;
-    const text = readMessageFile(seeding.files, seeding.root, message);
+    const text = readDelivered(seeding.files, seeding.root, catalog, message);
     chars += text?.length ?? 0;
     rows.push(toStateRow(seeding, message, { text, movedTo: moved(message.messageId), inspector }));
   }

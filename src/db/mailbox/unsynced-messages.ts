@@ -1,0 +1,65 @@
+import { and, asc, eq, gt } from "drizzle-orm";
+import * as schema from "./catalog/schema.ts";
+import type { Catalog } from "./catalog.ts";
+
+const { messages, unsyncedMessages } = schema;
+
+/** A delivered message whose file may not be on disk yet. `createdAtUtc`: null when the catalog does not know the message. */
+export interface UnsyncedMessage {
+  seq: number;
+  messageId: string;
+  createdAtUtc: string | null;
+  text: string;
+}
+
+/** What a catalog keeps of messages until their files are on disk. Each method reads or changes the present file. */
+export interface UnsyncedMessages {
+  /** In order, from the one after `seq`. */
+  waiting(options: { after: number; limit: number }): UnsyncedMessage[];
+  has(row: UnsyncedMessage): boolean;
+  /** Null for a message whose file is on disk. */
+  textOf(messageId: string): string | null;
+  /** Forgets these rows. Not synced: what a loss of power brings back is looked at once more. */
+  settle(rows: readonly UnsyncedMessage[]): void;
+}
+
+export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedMessages {
+  const db = () => catalog.store.db;
+  // A number that was settled is given again: the id belongs to it.
+  const is = ({ seq, messageId }: UnsyncedMessage) =>
+    and(eq(unsyncedMessages.seq, seq), eq(unsyncedMessages.messageId, messageId));
+  return {
+    waiting: ({ after, limit }) =>
+      db()
+        .select({
+          seq: unsyncedMessages.seq,
+          messageId: unsyncedMessages.messageId,
+          createdAtUtc: messages.createdAtUtc,
+          text: unsyncedMessages.text,
+        })
+        .from(unsyncedMessages)
+        .leftJoin(messages, eq(messages.messageId, unsyncedMessages.messageId))
+        .where(gt(unsyncedMessages.seq, after))
+        .orderBy(asc(unsyncedMessages.seq))
+        .limit(limit)
+        .all(),
+    has: (row) =>
+      db().select({ seq: unsyncedMessages.seq }).from(unsyncedMessages).where(is(row)).get() !== undefined,
+    textOf: (messageId) =>
+      db()
+        .select({ text: unsyncedMessages.text })
+        .from(unsyncedMessages)
+        .where(eq(unsyncedMessages.messageId, messageId))
+        .get()?.text ?? null,
+    settle(rows) {
+      if (rows.length === 0) return;
+      catalog.store.write(
+        "sql:mail-synced",
+        (tx) => {
+          for (const row of rows) tx.delete(unsyncedMessages).where(is(row)).run();
+        },
+        { durable: false },
+      );
+    },
+  };
+}

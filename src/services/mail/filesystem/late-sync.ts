@@ -1,0 +1,216 @@
+import { basename, dirname } from "node:path";
+import type { Catalog } from "../../../db/mailbox/catalog.ts";
+import { openUnsyncedMessages, type UnsyncedMessage } from "../../../db/mailbox/unsynced-messages.ts";
+import type { ContainedPath } from "../../../system/contained-path.ts";
+import { messageOf } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import { isFileOf } from "./message-file.ts";
+import { type MailRootDeps, messageFile, pathInRoot, readMessageFile, rootPaths } from "./root-paths.ts";
+
+/**
+ * Files of messages that are synced after the answer. A delivery writes the file, and the commit of the index, which is
+ * synced, holds its text too: the answer costs one sync instead of three. A reader finds the file at once. It is
+ * put on disk some time later, and then the text goes. A loss of power in between may take the file or a part of it: the
+ * next one to open the root compares each file with its text and writes it again.
+ */
+export interface LateSync {
+  /** A message was delivered whose file is not synced. Never throws. */
+  soon(): void;
+  /**
+   * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be is reported and
+   * tried again. Never throws.
+   */
+  recover(): void;
+  /** Puts on disk what waits, and ends. */
+  close(): void;
+}
+
+/** The file of a longer text is synced before the commit: a second copy of it would cost more than the sync. */
+export const maxUnsyncedChars = 64 * 1024;
+
+/** Many deliveries follow each other: one sync of the folder and one commit serve all of them. */
+const delayMs = 100;
+const retryMs = 10_000;
+const batch = 64;
+
+type Deps = Pick<MailRootDeps, "files" | "clock" | "onMended" | "onFault">;
+
+export function createLateSync(deps: Deps, root: string, catalog: Catalog): LateSync {
+  const { files, clock, onMended, onFault } = deps;
+  const unsynced = openUnsyncedMessages(catalog);
+  let cancel: (() => void) | null = null;
+  let working = false;
+  let closed = false;
+  /** A failure is reported once, until everything is on disk again. */
+  let reported = false;
+
+  function later(ms: number): void {
+    if (closed) return;
+    cancel?.();
+    cancel = clock.after(ms, () => {
+      cancel = null;
+      if (working) later(delayMs);
+      else void settleInBackground();
+    });
+  }
+
+  function failed(error: unknown): void {
+    if (!reported) {
+      onFault?.(
+        `files of delivered mail cannot be put on disk: ${messageOf(error)}. Their texts are in the index, and it is tried again`,
+      );
+    }
+    reported = true;
+    later(retryMs);
+  }
+
+  /** What waits, a batch at a time, each row once. */
+  function* waiting(): Generator<UnsyncedMessage[]> {
+    for (let after = 0; !closed; ) {
+      const rows = unsynced.waiting({ after, limit: batch });
+      if (rows.length === 0) return;
+      yield rows;
+      after = rows.at(-1)?.seq ?? after;
+    }
+  }
+
+  /** Null for a row of no message: it is dropped. */
+  function placeOf({ messageId, createdAtUtc, text }: UnsyncedMessage): ContainedPath | null {
+    if (createdAtUtc === null || !isFileOf(text, messageId)) return null;
+    return messageFile(files, root, { messageId, createdAtUtc });
+  }
+
+  function rewrite(row: UnsyncedMessage, place: ContainedPath): void {
+    // A clear takes the same lock, and removes the file of a message after its row.
+    catalog.undisturbed("sql:mail-rewritten", () => {
+      if (!unsynced.has(row)) return;
+      writeAgain(files, root, place, row.text);
+      onMended?.(`the file of ${row.messageId} was lost or cut off and is written again from the index`);
+    });
+  }
+
+  /** A file whose sync fails is written again: what the system had of it may be lost. */
+  function sync(row: UnsyncedMessage, place: ContainedPath, { compare }: { compare: boolean }): void {
+    if (compare && files.readOwn(place) !== row.text) rewrite(row, place);
+    try {
+      files.sync("mail.synced", place);
+    } catch {
+      rewrite(row, place);
+    }
+  }
+
+  /** A failure of `act` is reported. */
+  function attempt(act: () => void): boolean {
+    try {
+      act();
+      return true;
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  }
+
+  function settle(how: { compare: boolean }): void {
+    attempt(() => {
+      for (const rows of waiting()) {
+        const places: ContainedPath[] = [];
+        const done = rows.filter((row) =>
+          attempt(() => {
+            const place = placeOf(row);
+            if (place === null) return;
+            sync(row, place, how);
+            places.push(place);
+          }),
+        );
+        for (const folder of foldersOf(places)) files.sync("mail.folder-synced", folder);
+        unsynced.settle(done);
+      }
+    });
+  }
+
+  async function settleInBackground(): Promise<void> {
+    working = true;
+    let whole = true;
+    try {
+      for (const rows of waiting()) {
+        const synced = await Promise.all(rows.map(syncRow));
+        const places = synced.flatMap((one) => one?.place ?? []);
+        for (const folder of foldersOf(places)) await files.syncInBackground("mail.folder-synced", folder);
+        if (closed) return;
+        unsynced.settle(rows.filter((_, nth) => synced[nth] !== null));
+        whole &&= !synced.includes(null);
+      }
+      if (whole) reported = false;
+    } catch (error) {
+      if (!closed) failed(error);
+    } finally {
+      working = false;
+    }
+  }
+
+  /** Null where it failed. */
+  async function syncRow(row: UnsyncedMessage): Promise<{ place: ContainedPath | null } | null> {
+    try {
+      const place = placeOf(row);
+      try {
+        if (place !== null) await files.syncInBackground("mail.synced", place);
+      } catch (error) {
+        if (closed || place === null) throw error;
+        rewrite(row, place);
+      }
+      return { place };
+    } catch (error) {
+      if (!closed) failed(error);
+      return null;
+    }
+  }
+
+  return {
+    soon() {
+      if (cancel === null) later(delayMs);
+    },
+    recover: () => settle({ compare: true }),
+    close() {
+      settle({ compare: false });
+      closed = true;
+      cancel?.();
+      cancel = null;
+    },
+  };
+}
+
+/**
+ * The text of the file of a message, also of one that a loss of power took and that a full disk keeps from being written again.
+ * Null when there is none that could be its own.
+ */
+export function readDelivered(
+  files: Files,
+  root: string,
+  catalog: Catalog,
+  message: { messageId: string; createdAtUtc: string },
+): string | null {
+  const text = readMessageFile(files, root, message);
+  if (text !== null && isFileOf(text, message.messageId)) return text;
+  return openUnsyncedMessages(catalog).textOf(message.messageId) ?? text;
+}
+
+/** What the opening of a root does for such messages, for who opens its catalog alone. Never throws. */
+export function recoverUnsynced(deps: Deps, root: string, catalog: Catalog): void {
+  const lateSync = createLateSync(deps, root, catalog);
+  lateSync.recover();
+  lateSync.close();
+}
+
+const foldersOf = (places: readonly ContainedPath[]) => new Set(places.map((place) => dirname(place)));
+
+/** Puts the file of a message in its place once more, durably. */
+export function writeAgain(files: Files, root: string, place: ContainedPath, text: string): void {
+  const staged = pathInRoot(files, root, ["staging", basename(place)]);
+  files.remove("mail.withdrawn", staged);
+  files.create("mail.rewritten", staged, text);
+  if (!files.exists(dirname(place))) {
+    files.ensureDirectory("mail.day-made", dirname(place));
+    files.sync("mail.day-synced", rootPaths(root).messages);
+  }
+  files.place("mail.replaced", staged, place);
+}

@@ -13,9 +13,17 @@ export interface TestGroup {
   needsExecutables: boolean;
   /** How many files run at once. */
   parallel: number;
+  /** `beside`: from the start on, with the processor time that others leave. `alone`: when all others have ended. */
+  runs: "beside" | "first" | "alone";
 }
 
-const testUsage = "bun run test [--changed[=COMMIT]] [--shard=I/N] [PART-OF-PATH...]";
+export const testUsage = `bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [PART-OF-PATH...]
+
+Every test but those that need a real agent CLI, or those with such a part in their path: bun run test e2e queue
+
+  --changed[=COMMIT]  only test files that the changes since COMMIT (default HEAD) can reach, and the guards
+  --shard=I/N         one of N parts that take about as long as each other
+  --record-timings    writes how long each file took into tests/timings.json, one group after the other`;
 
 /** Throws with the usage for an argument that it does not know. */
 export function readTestWish(words: readonly string[]): TestWish {
@@ -76,32 +84,24 @@ const careful = [
 ];
 
 /**
- * Files that need the built programs run last. Most of their time they wait for an agent, so that more of them run at
- * once than there are cores.
+ * `cores`: of the machine. A story mostly waits, for an agent, a terminal or a program that starts: a third of a core while
+ * it runs alone. So three of them run for each core, and the rules, which never wait, take the time that is left. What is
+ * careful runs after all others.
  */
-export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
+export function groupTests(files: readonly string[], timings: Timings, cores: number): TestGroup[] {
   const below = (...folders: string[]) =>
     files.filter((file) => folders.some((folder) => file.startsWith(`tests/${folder}/`)));
-  const stories = below("e2e", "faults", "hostile", "browser");
-  const machine = below("integration");
+  const stories = below("conformance", "integration", "e2e", "faults", "hostile", "browser");
   const carefulStories = stories.filter((file) => careful.some((start) => file.startsWith(start)));
-  const group = (name: string, of: readonly string[], parallel: number, needsExecutables = false) => ({
-    ...{ name, parallel, needsExecutables },
+  const group = (name: string, of: readonly string[], more: Pick<TestGroup, "parallel" | "runs">) => ({
+    ...{ name, needsExecutables: more.runs !== "beside", ...more },
     files: longestFirst(of, timings),
   });
+  const rules = files.filter((file) => !stories.includes(file));
+  const others = stories.filter((file) => !carefulStories.includes(file));
   return [
-    group(
-      "rules",
-      files.filter((file) => !stories.includes(file) && !machine.includes(file)),
-      2,
-    ),
-    group("machine", machine, 2),
-    group(
-      "stories",
-      stories.filter((file) => !carefulStories.includes(file)),
-      4,
-      true,
-    ),
-    group("careful stories", carefulStories, 2, true),
-  ].filter(({ files }) => files.length > 0);
+    group("rules", rules, { parallel: cores, runs: "beside" }),
+    group("stories", others, { parallel: 3 * cores, runs: "first" }),
+    group("careful stories", carefulStories, { parallel: cores, runs: "alone" }),
+  ].filter((one) => one.files.length > 0);
 }

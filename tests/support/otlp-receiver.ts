@@ -49,7 +49,8 @@ export const attributesOf = (attributes: readonly Attribute[] = []): Record<stri
 const knownGo = ["/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
 const findGo = () => Bun.which("go") ?? knownGo.find((path) => existsSync(path)) ?? null;
 
-async function build(): Promise<string> {
+/** The executable, built once for a machine. */
+export async function buildOtlpReceiver(): Promise<string> {
   const folder = await installOnce(`otlp-receiver-${version}`, async (into) => {
     await installPackages({
       purpose: "Go, with which the receiver of the OpenTelemetry collector is built, is not installed",
@@ -67,7 +68,7 @@ async function build(): Promise<string> {
 
 /** On `port` of loopback, which must be free. */
 export async function startOtlpReceiver(port: number): Promise<OtlpReceiver> {
-  const child = Bun.spawn([await build(), `127.0.0.1:${port}`], {
+  const child = Bun.spawn([await buildOtlpReceiver(), `127.0.0.1:${port}`], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -3,6 +3,8 @@ import type { WorkerLine } from "./worker.ts";
 import { createWorkers } from "./workers.ts";
 
 const size = { hours: 0.05, agents: 2 };
+/** A world takes 0.8 s of a processor; `bun run simulate` runs 500, and longer ones. */
+const worlds = Number(process.env["SVC_SIMULATION_WORLDS"] ?? 100);
 
 async function reportsOf(range: { from: number; seeds: number; jobs: number }): Promise<WorkerLine[]> {
   const lines: WorkerLine[] = [];
@@ -25,9 +27,9 @@ test("the same seed does the same again, whatever ran before it", async () => {
   expect(new Set(after.map((line) => line.hash)).size).toBe(3);
 }, 120_000);
 
-test("nothing is lost, doubled, stuck or typed where it must not be, in 500 worlds", async () => {
-  const lines = await reportsOf({ from: 1, seeds: 500, jobs: 2 });
-  expect(lines).toHaveLength(500);
+test(`nothing is lost, doubled, stuck or typed where it must not be, in ${worlds} worlds`, async () => {
+  const lines = await reportsOf({ from: 1, seeds: worlds, jobs: 2 });
+  expect(lines).toHaveLength(worlds);
   expect(failures(lines)).toEqual([]);
   // Worlds in which nothing happens would prove nothing.
   const total = (name: string) => lines.reduce((sum, line) => sum + (line.counts[name] ?? 0), 0);
@@ -40,6 +42,6 @@ test("nothing is lost, doubled, stuck or typed where it must not be, in 500 worl
     "forwarded",
     "slowDisk",
   ]) {
-    expect(total(name), name).toBeGreaterThan(20);
+    expect(total(name), name).toBeGreaterThanOrEqual(worlds / 25);
   }
 }, 900_000);

@@ -1,18 +1,27 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { reachedTests } from "./changed-tests.ts";
 import { findDrift } from "./generated.ts";
+import { changedSince, readFiles, readLastCheck, writeLastCheck } from "./last-check.ts";
 import { runStep, type Step, type StepResult, tool } from "./steps.ts";
 
-// Everything that can be known without starting an agent, in well under a minute.
+// Everything that can be known without starting an agent. Skipped is what the files that changed since the last check
+// without a fault cannot reach: tests (by imports and by names of files, as in `bun run test --changed`), and formatting
+// and lint of unchanged files; when nothing changed, the guards and the generated files too. Types and dead code are
+// always checked as a whole. `--all`, or CI in the environment, skips nothing and runs the long tests too. `bun run test`
+// never skips for what an earlier run found.
 
 await bootstrap({ tmux: false });
 
-const testsOf = (...tiers: string[]) =>
-  tiers
-    .flatMap((tier) => [...new Bun.Glob(`tests/${tier}/**/*.test.ts`).scanSync(repositoryRoot)].sort())
-    .filter((path) => path !== underDeno && !long.includes(path));
+const cache = "node_modules/.cache/svc";
+const lastPath = join(repositoryRoot, cache, "last-check.json");
+const all = process.argv.includes("--all") || Boolean(process.env["CI"]);
+const now = readFiles(repositoryRoot, `${Bun.version} ${process.platform} ${process.arch}`);
+const changed = all ? null : changedSince(readLastCheck(lastPath), now);
 /** Starts another runtime on much of the rest: it runs beside it. */
 const underDeno = "tests/contract/under-deno.test.ts";
-/** They try many variants of the same for seconds each, and run in `bun run test` alone. */
+/** They try many variants of the same for seconds each, and run in `bun run test` and with `--all`. */
 const long = [
   "tests/unit/headless/turn-reader.test.ts",
   "tests/unit/terminal/explain.test.ts",
@@ -25,27 +34,49 @@ const test = (...files: string[]) => [
   ...[process.execPath, "test", "--only-failures", "--timeout=30000"],
   ...files,
 ];
+const tests = [...new Bun.Glob("tests/{unit,guards,contract}/**/*.test.ts").scanSync(repositoryRoot)]
+  .filter((path) => all || !long.includes(path))
+  .sort();
+const reached = new Set(changed === null ? tests : reachedBy(changed));
+const testsOf = (...tiers: string[]) =>
+  tests.filter((path) => path !== underDeno && reached.has(path) && tiers.includes(path.split("/")[1] ?? ""));
+const rules = testsOf("unit", "guards");
+const contract = testsOf("contract");
+const lint = changed === null || changed.includes("biome.json") ? ["."] : changed.filter(isLinted);
 /** What the compiler knew last time: a check of a small change then takes it a second. */
-const typesKnown = "node_modules/.cache/svc/types.json";
+const typesKnown = `${cache}/types.json`;
 
 const steps: Step[] = [
-  { name: "format and lint", command: tool("biome", "check", "--error-on-warnings", ".") },
+  ...(lint.length === 0
+    ? []
+    : [{ name: "format and lint", command: tool("biome", "check", "--error-on-warnings", ...lint) }]),
   { name: "types", command: tool("tsc", "-p", ".", "--incremental", "--tsBuildInfoFile", typesKnown) },
-  { name: "dead code", command: tool("knip") },
   {
-    name: "rules",
-    command: test(...testsOf("unit", "guards")),
-    timeoutMs: busyMachineMs,
+    name: "dead code",
+    command: tool("knip", ...(all ? [] : ["--cache", "--cache-location", `${cache}/knip`])),
   },
-  // In worker processes: the garbage of some thousand apps makes each next test slower.
-  {
-    name: "the contract",
-    command: test("--parallel=2", ...testsOf("contract")),
-    env: { SVC_TEST_SURFACES: "one" },
-    timeoutMs: busyMachineMs,
-  },
-  { name: "the contract under Deno", command: test(underDeno), timeoutMs: busyMachineMs },
+  ...(rules.length === 0 ? [] : [{ name: "rules", command: test(...rules), timeoutMs: busyMachineMs }]),
+  ...(contract.length === 0
+    ? []
+    : [
+        {
+          name: "the contract",
+          // In worker processes: the garbage of some thousand apps makes each next test slower.
+          command: test("--parallel=2", ...contract),
+          env: { SVC_TEST_SURFACES: "one" },
+          timeoutMs: busyMachineMs,
+        },
+      ]),
+  ...(reached.has(underDeno)
+    ? [{ name: "the contract under Deno", command: test(underDeno), timeoutMs: busyMachineMs }]
+    : []),
 ];
+if (changed !== null) {
+  const skipped = tests.filter((path) => !reached.has(path)).length;
+  console.log(
+    `${changed.length} files changed since the last check; ${skipped} test files cannot notice (--all)`,
+  );
+}
 
 const started = performance.now();
 const report = (result: StepResult) => {
@@ -54,7 +85,7 @@ const report = (result: StepResult) => {
   if (!result.ok) console.log(result.output.replace(/^/gm, "  "));
   return result;
 };
-const drift = findDrift().then(
+const drift = (changed?.length === 0 ? Promise.resolve([]) : findDrift()).then(
   (drifted): StepResult => ({
     name: "generated files",
     ok: drifted.length === 0,
@@ -75,3 +106,16 @@ console.log(
     : `${failed.length} of ${results.length} failed (${seconds} s)`,
 );
 process.exitCode = failed.length === 0 ? 0 : 1;
+// While something is wrong, all that changed since the last check without a fault is checked again.
+if (failed.length === 0) writeLastCheck(lastPath, now);
+
+function reachedBy(paths: readonly string[]): string[] {
+  const sources = Object.keys(now.files)
+    .filter((path) => /^(src|scripts|tests)\/.*\.tsx?$/.test(path))
+    .map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }));
+  return reachedTests(sources, paths, tests);
+}
+
+function isLinted(path: string): boolean {
+  return /\.(ts|tsx|js|jsx|json|jsonc|css|html)$/.test(path) && existsSync(join(repositoryRoot, path));
+}

@@ -129,7 +129,7 @@ export const runtimeSettings = {
   // Blocks of the heap that wait for an allocation, and the thread that makes them.
   BUN_JSC_useWarmUpMarkedBlocks: "0",
   // In ms. Pages are given back by a thread that else looks after each wake-up: a quarter of an idle minute.
-  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "10000",
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "60000",
 } as const;
 
 /** How a gateway learns from its environment where it runs. Pure. Source: spec/gateway.md "Process". */

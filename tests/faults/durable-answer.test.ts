@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createFaultFixture, type FaultFixture } from "../support/fault-fixture.ts";
+import { createFaultFixture, type FaultFixture, type GatewayProcess } from "../support/fault-fixture.ts";
 import { faultTest } from "../support/fault-table.ts";
+import { until } from "../support/until.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-gateway.ts");
 const systemCalls = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
@@ -23,13 +24,15 @@ async function installStrace(): Promise<void> {
   if (!done) throw new Error("strace is missing; install the package `strace` and run again");
 }
 
-type Act = "wal written" | "wal synced" | "202 sent";
+type Act = "wal written" | "wal synced" | "202 sent" | "text sent" | "Enter sent";
 
-/** What a trace shows of the queue's write-ahead log and of answers, in order. */
+/** What a trace shows of the queue's write-ahead log, of answers and of what tmux is given, in order. */
 function acts(trace: string): Act[] {
   return trace.split("\n").flatMap((line): Act[] => {
     if (/pwrite64\(\d+<[^>]*queue\.sqlite-wal>/.test(line)) return ["wal written"];
     if (/(fsync|fdatasync)\(\d+<[^>]*queue\.sqlite-wal>\)\s+= 0$/.test(line)) return ["wal synced"];
+    if (line.includes('"set-buffer -b svc-')) return ["text sent"];
+    if (/"send-keys -t %\d+ Enter/.test(line)) return ["Enter sent"];
     return line.includes('"HTTP/1.1 202') ? ["202 sent"] : [];
   });
 }
@@ -38,6 +41,29 @@ function acts(trace: string): Act[] {
 function beforeEachAnswer(all: readonly Act[]): Act[][] {
   const kinds = all.filter((act, index) => act !== all[index - 1]);
   return kinds.flatMap((act, index) => (act === "202 sent" ? [kinds.slice(index - 2, index + 1)] : []));
+}
+
+/** A gateway beside `agentName`, and what its system calls do from then until it is stopped. */
+async function traced(
+  agentName: string,
+  work: (gateway: GatewayProcess) => Promise<void>,
+): Promise<readonly Act[]> {
+  const agent = await fixture.launch(agentName);
+  const out = join(fixture.tmux.folder, `strace-${agentName}`);
+  await using gateway = await agent.serve({
+    command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
+  });
+  if (!gateway.client) throw new Error(await gateway.complaints);
+  const already = acts(readFileSync(out, "utf8")).length;
+  await work(gateway);
+  await gateway.stop();
+  return acts(readFileSync(out, "utf8")).slice(already);
+}
+
+async function submit({ client }: GatewayProcess, prompt: string): Promise<string> {
+  const reply = await client?.call("submitRequest", { body: { kind: "submit_prompt", payload: { prompt } } });
+  if (reply?.kind !== "ok") throw new Error(JSON.stringify(reply));
+  return reply.body.request_id;
 }
 
 describe("a 202", () => {
@@ -54,23 +80,43 @@ describe("a 202", () => {
     "leaves only after its row was written to the log and the log was synced",
     row,
     async () => {
-      const agent = await fixture.launch("worker");
-      const out = join(fixture.tmux.folder, "strace");
-      await using gateway = await agent.serve({
-        command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
+      const all = await traced("worker", async (gateway) => {
+        for (const prompt of ["SLOW 600000", "second", "third"]) await submit(gateway, prompt);
       });
-      const { client } = gateway;
-      if (!client) throw new Error(await gateway.complaints);
-      const already = acts(readFileSync(out, "utf8")).length;
-      for (const prompt of ["SLOW 600000", "second", "third"]) {
-        const reply = await client.call("submitRequest", {
-          body: { kind: "submit_prompt", payload: { prompt } },
-        });
-        expect(reply.kind).toBe("ok");
-      }
-      await gateway.stop();
-      const seen = beforeEachAnswer(acts(readFileSync(out, "utf8")).slice(already));
+      const seen = beforeEachAnswer(all.filter((act) => act !== "text sent" && act !== "Enter sent"));
       expect(seen).toEqual(Array(3).fill(["wal written", "wal synced", "202 sent"]));
+    },
+    120_000,
+  );
+});
+
+describe("a prompt", () => {
+  const row = {
+    area: "machine",
+    fault: "The power fails while a prompt is typed",
+    outcome:
+      "it is not typed again: the agent ends with the machine, and what was accepted for it is refused for the next one; Enter is pressed only after the step `typed` was written and synced, as the system calls show",
+    seen: "the request is `failed`, with the evidence of how far it got",
+    recovery: "`svc-mgr agents gateway attach --reconcile`, then the prompt again where it was not submitted",
+  } as const;
+
+  faultTest(
+    "gets its Enter only after its text was sent and that was written and synced",
+    row,
+    async () => {
+      const all = await traced("typist", async (gateway) => {
+        const id = await submit(gateway, "FAST");
+        await until("it is delivered", async () => {
+          const reply = await gateway.client?.call("readRequest", { params: { request_id: id } });
+          return reply?.kind === "ok" && reply.body.state === "completed";
+        });
+      });
+      const enter = all.indexOf("Enter sent");
+      const text = all.indexOf("text sent");
+      expect(text).toBeGreaterThan(-1);
+      expect(enter).toBeGreaterThan(text);
+      const between = all.slice(text, enter);
+      expect(between.lastIndexOf("wal synced")).toBeGreaterThan(between.lastIndexOf("wal written"));
     },
     120_000,
   );

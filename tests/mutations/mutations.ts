@@ -46,8 +46,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "type without a claim",
     module: "src/services/queue/queue.ts",
-    text: 'store.transition("sql:request-promoted", transitions);',
-    replacement: "void transitions;",
+    text: 'store.transition("sql:request-promoted", transitions, { durable });',
+    replacement: "void [transitions, durable];",
     breaks: "a request that was typed may be typed again after a crash",
     caught: world(/typed what nobody asked for/),
   },

@@ -154,8 +154,11 @@ export interface RequestStore {
   knowsTurn(turnId: string): boolean;
   /** Whether a request that is accepted or running asks for this turn. */
   claimsTurn(turnId: string): boolean;
-  /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
-  transition(label: string, changes: readonly Transition[]): void;
+  /**
+   * All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from.
+   * `durable: false`, as of `write`: for what a later durable write precedes any effect of.
+   */
+  transition(label: string, changes: readonly Transition[], options?: { durable?: boolean }): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
   recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
   /** `durable: false`, as of `write`: for what can be proved again, as the files of a headless turn prove its steps. */
@@ -276,10 +279,11 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         .ofTurn()
         .all({ turnId })
         .some(({ state }) => state === "accepted" || state === "running"),
-    transition(label, changes) {
-      store.write(label, () => {
+    transition(label, changes, options) {
+      const applyAll = () => {
         for (const change of changes) apply(change);
-      });
+      };
+      store.write(label, applyAll, options);
     },
     recover(label, lost, changes) {
       store.write(label, () => {

@@ -40,7 +40,6 @@ import {
   toSubmission,
   unknownOutcome,
 } from "./request.ts";
-
 import type { ExecutionSlot, SlotReport } from "./slot.ts";
 
 /**
@@ -186,7 +185,9 @@ export function createQueue(deps: QueueDeps): Queue {
 
   function promote(request: StoredRequest, collapsed: Coalesced | null): void {
     const { transitions, coalesced } = promotionOf(request, collapsed, now());
-    store.transition("sql:request-promoted", transitions);
+    // The step "typed", which is synced, comes before Enter; and with the power the instance of the agent is lost, too.
+    const durable = !agent.tracked || agent.turns !== undefined || request.kind === "interrupt";
+    store.transition("sql:request-promoted", transitions, { durable });
     inSlot = true;
     waiting = null;
     events.promoted(() => {
@@ -270,9 +271,7 @@ export function createQueue(deps: QueueDeps): Queue {
     const heads = store.heads();
     headed = new Set(heads.map((head) => head.lane));
     const next = deps.slot.decide({
-      admission: deps.admission(),
-      block: deps.block(),
-      epoch: deps.epoch(),
+      ...{ admission: deps.admission(), block: deps.block(), epoch: deps.epoch() },
       heads,
       slotRefusal: deps.slot.refusal("request"),
       ...heldBy(deps.slot.report()),

@@ -76,7 +76,16 @@ export function copyOf(path: string): { restore(): void } {
 
 /** By its arguments: the id of a process that ended is soon another's. */
 export function alive(agent: SickAgent): boolean {
-  const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "args=", "-p", String(agent.gatewayPid())]);
+  const pid = agent.gatewayPid();
+  if (existsSync("/proc/self/cmdline")) {
+    const path = `/proc/${pid}/cmdline`;
+    try {
+      return readFileSync(path, "utf8").includes(agent.sessionRoot);
+    } catch {
+      return false;
+    }
+  }
+  const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "args=", "-p", String(pid)]);
   return stdout.toString().includes(agent.sessionRoot);
 }
 

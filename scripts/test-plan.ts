@@ -72,8 +72,13 @@ export function longestFirst(files: readonly string[], timings: Timings): string
 /** Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would decide. */
 const careful = [
   "tests/browser/",
-  "tests/faults/",
+  "tests/faults/chaos",
+  "tests/faults/crash",
+  "tests/faults/gateway-killed",
+  "tests/faults/sick-",
+  "tests/faults/soak",
   "tests/hostile/",
+  "tests/integration/sessions/early-callers",
   "tests/e2e/agui-silence",
   "tests/e2e/cli-signals",
   "tests/e2e/cli-recovery-advice",

@@ -1,4 +1,4 @@
-import { parseTimestamp } from "../system/clock.ts";
+import { parseTimestamp, toTimestamp } from "../system/clock.ts";
 import { epochOfWallTime, wallTimeAt } from "../system/time-zone.ts";
 import { UsageError } from "./command.ts";
 
@@ -24,11 +24,18 @@ export function parseMoment(flag: string, text: string, nowMs: number): number {
     const today = shownOn(nowMs);
     return today <= nowMs ? today : shownOn(nowMs - dayMs);
   }
-  const date = /^\d{4}-\d\d-\d\d/.test(words) ? parseTimestamp(words.replace(" ", "T")) : null;
+  const date = namesADay(words) ? parseTimestamp(words.replace(" ", "T")) : null;
   if (date !== null) return date;
   throw new UsageError(
     `--${flag} must be a time such as 03:12, "10m ago" or 2026-11-25T03:12:00Z, not "${text}"`,
   );
+}
+
+/** The runtime reads the 30th of February as the 2nd of March. */
+function namesADay(text: string): boolean {
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+  const startMs = day === undefined ? null : parseTimestamp(`${day}T00:00:00Z`);
+  return startMs !== null && toTimestamp(startMs).slice(0, 10) === day;
 }
 
 /** A span such as `90s`, `12h` or `7d` in seconds; undefined stays undefined. Throws UsageError. */

@@ -20,11 +20,15 @@ describe("a moment", () => {
     { text: "2026-11-24T03:12:00Z", want: Date.UTC(2026, 10, 24, 3, 12) },
     { text: "2026-11-24T03:12:00.250+00:00", want: Date.UTC(2026, 10, 24, 3, 12, 0, 250) },
     { text: "2026-11-24 03:12", want: local(24, 3, 12) },
+    { text: "2028-02-29T00:00:00Z", want: Date.UTC(2028, 1, 29) },
   ])("$text", ({ text, want }) => {
     expect(parseMoment("at", text, now)).toBe(want);
   });
 
-  test.each(["", "24:00", "03:60", "yesterday", "10", "10 m o", "2026-13-40", "-5m"])("none: %p", (text) => {
+  test.each([
+    ...["", "24:00", "03:60", "yesterday", "10", "10 m o", "2026-13-40", "-5m"],
+    ...["2026-02-30T03:12:00Z", "2026-02-29", "2026-00-01"],
+  ])("none: %p", (text) => {
     expect(() => parseMoment("at", text, now)).toThrow("--at must be a time");
   });
 });

@@ -91,19 +91,34 @@ describe("mail of a registered mailbox", () => {
     expect((await verify(fixture)).keys).toHaveLength(1);
   });
 
-  test("is signed with another key once others can read the first, and the earlier mail stays verified", async () => {
-    using fixture = createMailRootFixture();
-    const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
-    await send(ada, "first");
-    chmodSync(keyOf(fixture, "ada"), 0o644);
-    fixture.root.registrations.register({ address: ada.address, principalId: ada.principalId, mode: "safe" });
-    const other = fixture.reopen().openMailbox(ada);
-    await send(other, "second");
-    expect((await inboxOf(ben)).map(({ attestation }) => attestation)).toEqual(["verified", "verified"]);
-    expect(await verify(fixture)).toMatchObject({ entry_count: 2, broken: null });
-    expect((await verify(fixture)).keys).toHaveLength(2);
-    other.close();
-  });
+  test.each([
+    { id: "others can read the first", spoil: (path: string) => chmodSync(path, 0o644) },
+    { id: "the first is damaged", spoil: (path: string) => writeFileSync(path, "no key", { mode: 0o600 }) },
+  ])(
+    "is signed with another key once $id: that is reported, and the earlier mail stays verified",
+    async ({ spoil }) => {
+      const faults: string[] = [];
+      using fixture = createMailRootFixture({ onFault: (what) => faults.push(what) });
+      const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+      await send(ada, "first");
+      expect(faults).toEqual([]);
+      spoil(keyOf(fixture, "ada"));
+      fixture.root.registrations.register({
+        address: ada.address,
+        principalId: ada.principalId,
+        mode: "safe",
+      });
+      const other = fixture.reopen().openMailbox(ada);
+      await send(other, "second");
+      expect(faults).toEqual([
+        expect.stringContaining("the key of ada@svc.localhost was damaged, or others could read it"),
+      ]);
+      expect((await inboxOf(ben)).map(({ attestation }) => attestation)).toEqual(["verified", "verified"]);
+      expect(await verify(fixture)).toMatchObject({ entry_count: 2, broken: null });
+      expect((await verify(fixture)).keys).toHaveLength(2);
+      other.close();
+    },
+  );
 
   test("is signed again with the next number when another process sends between its file and its commit", async () => {
     using fixture = createMailRootFixture();

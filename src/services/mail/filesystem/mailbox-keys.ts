@@ -20,9 +20,7 @@ type Deps = Pick<MailRootDeps, "files" | "clock" | "onFault">;
  * repeat, by several processes too. Throws where the mailbox cannot be written, and when another registration has replaced it.
  */
 export function ensureKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
-  const { files } = deps;
-  const known = readKey(files, root, row);
-  const key = known ?? makeKey(files, root, catalog, row);
+  const key = readKey(deps.files, root, row) ?? makeKey(deps, root, catalog, row);
   publishKey(deps, catalog, row, key);
   return key;
 }
@@ -57,7 +55,8 @@ export function keepFirstKey({ clock }: Pick<Deps, "clock">, catalog: Catalog, m
   attestations.publish({ address, registrationId: null, publicKey: key, seenAtUtc });
 }
 
-function makeKey(files: Deps["files"], root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
+function makeKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
+  const { files, onFault } = deps;
   return catalog.undisturbed("sql:mail-key", () => {
     if (catalog.active(row.address)?.registrationId !== row.registrationId) {
       throw new ServiceError(
@@ -69,9 +68,16 @@ function makeKey(files: Deps["files"], root: string, catalog: Catalog, row: Regi
     const made = readKey(files, root, row);
     if (made) return made;
     const pem = createSigningKey();
-    files.write("mail.key-written", keyPath(files, root, row), pem);
+    const path = keyPath(files, root, row);
+    const isReplaced = files.exists(path);
+    files.write("mail.key-written", path, pem);
     const key = openSigningKey(pem);
     if (!key) throw new Error("the runtime does not read the key that it made");
+    if (isReplaced) {
+      onFault?.(
+        `the key of ${row.address} was damaged, or others could read it: its mail is signed with another one from now on. Other hosts take that once a person there has forgotten the first one (mailbox keys forget)`,
+      );
+    }
     return key;
   });
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createFolderWatch, type FolderWatch } from "../../../src/system/watch.ts";
+import { settle } from "../../support/fake-clock.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 import { until } from "../../support/until.ts";
@@ -41,11 +42,14 @@ test("a doorbell that cannot trigger is reported once, the mail is delivered, an
   const away = fixture.scratch.path("away");
   renameSync(inboxFolder, away);
   writeFileSync(inboxFolder, "no folder");
-  const send = (subject: string) =>
-    ada.send({
+  const send = async (subject: string) => {
+    await ada.send({
       ...{ to: [ben.address], cc: [], subject, body: "", attachments: [] },
       ...{ notifyBlock: null, notifyAuth: null },
     });
+    // The links follow the answer.
+    await settle();
+  };
   await send("one");
   await send("two");
   expect(faults).toEqual([expect.stringMatching(/^the doorbell of .*ben@svc\.localhost failed: /)]);

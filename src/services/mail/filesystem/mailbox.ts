@@ -234,7 +234,11 @@ export function createFilesystemMailbox(
     }
   };
   /** `work` on the mailbox with all that was delivered to it. */
-  const seeing = <T>(work: (now: Present) => T): Promise<T> => run(() => handle.caughtUp(work));
+  const seeing = <T>(work: (now: Present) => T): Promise<T> =>
+    run(() => {
+      delivery.announceNow();
+      return handle.caughtUp(work);
+    });
 
   try {
     handle.registered();

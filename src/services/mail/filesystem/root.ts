@@ -171,6 +171,7 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
       createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery }, binding),
     accept: (message, receivers) => delivery.accept(message, receivers),
     close() {
+      delivery.announceNow();
       lateSync.close();
       catalog.close();
     },

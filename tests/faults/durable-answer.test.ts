@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFaultFixture, type FaultFixture, type GatewayProcess } from "../support/fault-fixture.ts";
 import { faultTest } from "../support/fault-table.ts";
+import { createMailRootFixture } from "../support/mail-root.ts";
 import { until } from "../support/until.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-gateway.ts");
@@ -117,6 +118,47 @@ describe("a prompt", () => {
       expect(enter).toBeGreaterThan(text);
       const between = all.slice(text, enter);
       expect(between.lastIndexOf("wal synced")).toBeGreaterThan(between.lastIndexOf("wal written"));
+    },
+    120_000,
+  );
+});
+
+describe("a message", () => {
+  const row = {
+    area: "mail",
+    fault: "The power fails right after a message was answered",
+    outcome:
+      "its text is on disk: the index is written and synced before the answer, as the system calls show",
+    seen: "the message",
+    recovery: "by itself: the next svc that opens the mailbox root writes a missing file again",
+  } as const;
+
+  faultTest(
+    "is answered only after the log of the index, which holds its text, was synced",
+    row,
+    async () => {
+      using mail = createMailRootFixture();
+      for (const name of ["ada", "ben", "cleo"]) mail.mailbox(name);
+      mail.putOnDisk();
+      const out = mail.scratch.path("strace");
+      const sender = join(import.meta.dir, "../support/faulty-mailbox.ts");
+      const command = ["strace", "-f", "-y", "-s", "4096", "-e", systemCalls, "-o", out];
+      const child = Bun.spawn([...command, process.execPath, sender, "send", mail.path], { stdout: "pipe" });
+      expect(await new Response(child.stdout).text()).toBe("done\n");
+      const lines = readFileSync(out, "utf8").split("\n");
+      const log = "index\\.sqlite-wal>";
+      const written = lines.findLastIndex((line) =>
+        new RegExp(`pwrite64\\(\\d+<[^>]*${log}.*subject: `).test(line),
+      );
+      const synced = lines.findIndex(
+        (line, at) =>
+          at > written && new RegExp(`(fsync|fdatasync)\\(\\d+<[^>]*${log}\\)\\s+= 0$`).test(line),
+      );
+      const said = lines.findIndex((line) => line.includes('"done\\n"'));
+      expect({ written: written >= 0, order: written < synced && synced < said }).toEqual({
+        written: true,
+        order: true,
+      });
     },
     120_000,
   );

@@ -109,9 +109,13 @@ describe("a message that was answered", () => {
     other.close();
   });
 
-  test("is on disk when its root is closed", async () => {
+  test("is on disk, and linked, when its root is closed", async () => {
     const has = await answered();
+    const links = ["ada@svc.localhost/sent", "ben@svc.localhost/inbox"].map((box) =>
+      join(has.fixture.path, "mailboxes", box, `${has.id}.md`),
+    );
     has.fixture.root.close();
+    expect(links.map((link) => readFileSync(link, "utf8"))).toEqual([has.text, has.text]);
     expect(has.passed.filter((label) => lateSteps.includes(label))).toEqual(lateSteps);
     expect(waiting(has.fixture.path)).toEqual([]);
     expect(has.clock.pending()).toBe(0);

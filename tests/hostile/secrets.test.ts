@@ -13,7 +13,9 @@ const dist = join(import.meta.dirname, "../../dist");
 const homes: Record<keyof ReturnType<typeof secretsOf>, RegExp> = {
   gatewayToken: /\/gateway\/run\/token$/,
   coordinatorToken: /\/coordinators\/[^/]+\/run\/token$/,
-  prompt: /\/gateway\/queue\.sqlite(?:-wal)?$|\/demo-agent\/|\/manifest\.turn-artifacts\//,
+  // The transcript gets it at the turn's end, which may come before the search or after it.
+  prompt:
+    /\/gateway\/queue\.sqlite(?:-wal)?$|\/demo-agent\/|\/manifest\.turn-artifacts\/|\/transcript\/screen-turns/,
   mailBody: /\/mailbox\/(?:messages|index\.sqlite|mailboxes)|^work\/body\.md$/,
   typed: /\/demo-agent\//,
   variable: /\/environment\.json$|\/launch-environment/,

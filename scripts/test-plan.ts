@@ -78,6 +78,7 @@ const careful = [
   "tests/faults/sick-",
   "tests/faults/soak",
   "tests/hostile/",
+  "tests/contract/under-deno",
   "tests/integration/sessions/early-callers",
   "tests/e2e/agui-silence",
   "tests/e2e/cli-signals",
@@ -96,13 +97,13 @@ const careful = [
 export function groupTests(files: readonly string[], timings: Timings, cores: number): TestGroup[] {
   const below = (...folders: string[]) =>
     files.filter((file) => folders.some((folder) => file.startsWith(`tests/${folder}/`)));
+  const carefulStories = files.filter((file) => careful.some((start) => file.startsWith(start)));
   const stories = below("conformance", "integration", "e2e", "faults", "hostile", "browser");
-  const carefulStories = stories.filter((file) => careful.some((start) => file.startsWith(start)));
   const group = (name: string, of: readonly string[], more: Pick<TestGroup, "parallel" | "runs">) => ({
     ...{ name, needsExecutables: more.runs !== "beside", ...more },
     files: longestFirst(of, timings),
   });
-  const rules = files.filter((file) => !stories.includes(file));
+  const rules = files.filter((file) => ![...stories, ...carefulStories].includes(file));
   const others = stories.filter((file) => !carefulStories.includes(file));
   return [
     group("rules", rules, { parallel: cores, runs: "beside" }),

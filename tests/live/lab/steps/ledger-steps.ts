@@ -140,12 +140,12 @@ function saidToHeadless(
   asked: readonly ReceivedRequest[],
   isWanted: (text: string) => boolean,
 ): [input: number, output: number] {
-  // gemini 0.61.0 counts its router with a turn, but not over ACP, where it leaves its thoughts out too.
+  // gemini 0.61.0 counts the router of a turn with it, but not over ACP, where it leaves its thoughts out too.
   const routed = tool === "gemini" && transport === "native";
   // claude over ACP asks something beside its turns with all its tools, which no count of a turn has.
   const turns = asked.filter(
     ({ purpose, newest_user_text: text, outcome }) =>
-      outcome === "finished" && ((purpose === "turn" && isWanted(text)) || (routed && purpose === "router")),
+      outcome === "finished" && isWanted(text) && (purpose === "turn" || (routed && purpose === "router")),
   );
   const { input, output } = sumOfModel(turns.map(({ usage }) => usage));
   const thoughts = turns.reduce((all, { usage }) => all + (usage?.reasoning ?? 0), 0);

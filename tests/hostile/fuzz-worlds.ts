@@ -101,6 +101,7 @@ function openGateway(options: { headless: boolean; token?: string }): FuzzWorld 
       for (const name of ["worker", "other"]) {
         await mail.open(`${name}@svc.localhost`).list(everything);
       }
+      mail.putOnDisk();
       await settle();
       lastSeen = mailChanges();
     },

@@ -1,7 +1,7 @@
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import type { FolderWatch } from "../../src/system/watch.ts";
 import type { FakeMail } from "./fake-mailbox.ts";
-import { createMailRootFixture } from "./mail-root.ts";
+import { createMailRootFixture, type MailRootFixture } from "./mail-root.ts";
 
 const deaf: FolderWatch = { watchFolder: () => () => {} };
 
@@ -9,7 +9,9 @@ const deaf: FolderWatch = { watchFolder: () => () => {} };
  * Mailboxes below a root of its own on the real file system, in the place of those in memory. `rings`: mail that comes is
  * told, at a moment of the file system's choosing; default true.
  */
-export function createFilesystemMail({ rings = true } = {}): FakeMail & Disposable & { root: string } {
+export function createFilesystemMail({
+  rings = true,
+} = {}): FakeMail & Disposable & Pick<MailRootFixture, "putOnDisk"> & { root: string } {
   const fixture = createMailRootFixture(rings ? {} : { system: { watch: deaf } });
   const opened = new Map<string, Mailbox>();
   let failure: Error | null = null;
@@ -26,6 +28,7 @@ export function createFilesystemMail({ rings = true } = {}): FakeMail & Disposab
 
   return {
     root: fixture.path,
+    putOnDisk: fixture.putOnDisk,
     open(address) {
       const mailbox = opened.get(address) ?? guarded(fixture.mailbox(address.split("@", 1)[0] ?? ""));
       opened.set(address, mailbox);

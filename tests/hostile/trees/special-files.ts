@@ -2,6 +2,7 @@ import {
   closeSync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -82,9 +83,10 @@ export function plantSpecial(path: string, kind: SpecialKind, targets: Targets, 
   makers[kind]({ path, before, folder, targets, rng });
 }
 
+/** What lies there may have been planted before: a device has no end. */
 function contentOf(path: string): Buffer {
   try {
-    return readFileSync(path);
+    return lstatSync(path).isFile() ? readFileSync(path) : Buffer.from("x");
   } catch {
     return Buffer.from("x");
   }

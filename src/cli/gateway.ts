@@ -86,7 +86,6 @@ export interface Gateway {
 /** How long the first look at the terminal may hold up the start; without it the agent counts as unavailable. */
 const firstLookMs = 3000;
 const stopGraceMs = 2000;
-const hasEnded = () => Response.json({ detail: "the gateway has ended" }, { status: 503 });
 
 /**
  * The composition root of one gateway. Throws ServiceError: `not_found` or `precondition_failed` for a session
@@ -216,6 +215,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
     },
   };
+  /** The first request of an app takes several milliseconds longer than the second. */
+  const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
   const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
     observation ? observation.around(app) : app.fetch;
 
@@ -223,7 +224,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
   const registry = options.registry ?? { read: () => null, setGateway: async () => false };
   const announcement = createAnnouncement({
-    ...{ tmux, registry, manifest, sessionRoot },
+    tmux,
+    registry,
+    manifest,
+    sessionRoot,
     onError: (what, error) => onError(what)(error),
   });
   const place = createOwnershipWatch({
@@ -244,7 +248,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   let opening: Promise<DeferredServices> | null = null;
   let idleMemory: IdleMemory | null = null;
   let started: Promise<boolean> | null = null;
-  let ending = false;
 
   /** A clean stop takes the record away: one that is still there was left by a process that died. */
   async function clearUpAfterDeath(): Promise<void> {
@@ -260,7 +263,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   async function createDeferred(): Promise<DeferredServices> {
-    deferred = (await import("./deferred-services.ts")).createDeferredServices({
+    const { createDeferredServices } = await import("./deferred-services.ts");
+    deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board },
       ...{ reminders, ledger, turnSources: driven.turnSources, sockets, slot },
       ...{ reads: driven.reads, pane: driven.pane, recorded: driven.recorded, registry },
@@ -281,16 +285,15 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** The app of the core, warm; it becomes the whole app once a caller asks for a route that is not of the core. */
   async function openApp() {
-    // While tmux attaches, and after a turn of the event loop, while it shows the screen.
+    // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen.
     const app = createCoreApp(appOptions);
     await new Promise<void>(afterThisTurn);
-    // The first request of an app takes several milliseconds longer than the second.
-    await app.fetch(new Request(`http://127.0.0.1${coreEndpoints.health.path}`));
-    const whole = async () => {
-      const opened = await (await openDeferred()).openApp();
-      return ending ? hasEnded : toFetch(opened);
-    };
-    return deferredApp({ fetch: toFetch(app), routes: app.routes }, whole, appOptions.faults.report);
+    await app.fetch(healthRequest());
+    return deferredApp(
+      { fetch: toFetch(app), routes: app.routes },
+      async () => toFetch(await (await openDeferred()).openApp()),
+      appOptions.faults.report,
+    );
   }
 
   /** Writes down where the gateway listens, for its clients and for the next start. */
@@ -344,7 +347,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** `announced`: others may have heard of this gateway, and are to hear of its end. */
   const end = async (announced: boolean): Promise<void> => {
-    ending = true;
     place.stop();
     idleMemory?.stop();
     await storage.stop();

@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 // A world passes in one turn of the event loop, in which nothing can be loaded.
 import "../../src/cli/deferred-services.ts";
-import "../../src/routes/gateway/app.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";

@@ -4,6 +4,7 @@ import { ledgerStoreOn } from "../db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
 import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import type { Manifest } from "../protocol/files.ts";
+import { createGatewayApp } from "../routes/gateway/app.ts";
 import type { GatewayAppOptions } from "../routes/gateway/core.ts";
 import { meterGateway } from "../routes/gateway/meter.ts";
 import type { CoreServices, GatewayServices } from "../routes/gateway/services.ts";
@@ -80,11 +81,7 @@ const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
 export interface DeferredServices {
-  /**
-   * The app with all routes. Its schemas and handlers are 1.5 MB, which a gateway that nobody asks for them goes
-   * without: the first call loads it, which takes some milliseconds. The same one from then on.
-   */
-  openApp(): Promise<{ fetch: Fetch; routes: readonly Route[] }>;
+  app: { fetch: Fetch; routes: readonly Route[] };
   /** Not started. */
   notifier: Notifier;
   /** The recorder and the traces: they begin before the queue works, and end once everything is written. */
@@ -97,8 +94,8 @@ export interface DeferredServices {
 }
 
 /**
- * Mail, its notifier, AG-UI and streams of events: what a gateway makes when it answers already, so nothing that the
- * start waits for imports this module.
+ * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it answers
+ * already. Loading it takes 5 ms, so nothing that the start waits for imports this module.
  */
 export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;
@@ -202,50 +199,39 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       readManifest: () => readManifest(files, paths.manifest),
     });
   };
-  async function composeApp() {
-    const { createGatewayApp } = await import("../routes/gateway/app.ts");
-    const app = createGatewayApp({
-      ...core.app,
-      gate: { ...core.app.gate, signedIn: signIn.accepts },
-      services: {
-        ...core.app.services,
-        mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
-        headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
-        ledger: core.ledger,
-        terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
-        sockets: core.sockets,
-        metrics,
-        ownAgent() {
-          ownAgent ??= openOwnAgent();
-          return ownAgent;
-        },
-        console: {
-          ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
-          nonce: () => ids.hex(16),
-          identity: () => ({
-            surface: "gateway",
-            agent: {
-              agent_id: manifest.agent_id,
-              agent_name: manifest.agent_name,
-              tool: manifest.tool,
-            },
-            version: packageManifest.version,
-          }),
-        },
+  const app = createGatewayApp({
+    ...core.app,
+    gate: { ...core.app.gate, signedIn: signIn.accepts },
+    services: {
+      ...core.app.services,
+      mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
+      headless: createHeadlessControl({ agent, status: board.status }),
+      ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
+      ledger: core.ledger,
+      terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
+      sockets: core.sockets,
+      metrics,
+      ownAgent() {
+        ownAgent ??= openOwnAgent();
+        return ownAgent;
       },
-    });
-    return { fetch: metrics.around(app), routes: app.routes };
-  }
-  let opened: ReturnType<typeof composeApp> | null = null;
-  return {
-    openApp() {
-      opened ??= composeApp().catch((error: unknown) => {
-        opened = null;
-        throw error;
-      });
-      return opened;
+      console: {
+        ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
+        nonce: () => ids.hex(16),
+        identity: () => ({
+          surface: "gateway",
+          agent: {
+            agent_id: manifest.agent_id,
+            agent_name: manifest.agent_name,
+            tool: manifest.tool,
+          },
+          version: packageManifest.version,
+        }),
+      },
     },
+  });
+  return {
+    app: { fetch: metrics.around(app), routes: app.routes },
     ...{ notifier, budgets },
     observers: {
       async start() {

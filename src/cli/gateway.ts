@@ -280,19 +280,18 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
       wake: notifier.wake,
     });
+    await deferred.app.fetch(healthRequest());
     return deferred;
   }
 
-  /** The app of the core, warm; it becomes the whole app once a caller asks for a route that is not of the core. */
+  /** The app of the core, warm; it becomes the whole app once the deferred services are open. */
   async function openApp() {
     // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen.
     const app = createCoreApp(appOptions);
     await new Promise<void>(afterThisTurn);
     await app.fetch(healthRequest());
-    return deferredApp(
-      { fetch: toFetch(app), routes: app.routes },
-      async () => toFetch(await (await openDeferred()).openApp()),
-      appOptions.faults.report,
+    return deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
+      toFetch((await openDeferred()).app),
     );
   }
 
@@ -328,12 +327,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
-    const listener = { fetch: app, admit: refuseOtherUsers, host: options.host, clock, sockets };
+    const listener = { fetch: app.fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
     server = listenAgain(system.network, { ...listener, port: options.port }, { last: live.lastPort, log });
     const { host, port } = server;
     reminders.start();
     await publish(server);
     followChanges();
+    await app.complete();
     const { notifier, observers, budgets } = await openDeferred();
     await observers.start();
     budgets.start();

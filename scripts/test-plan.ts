@@ -13,17 +13,9 @@ export interface TestGroup {
   needsExecutables: boolean;
   /** How many files run at once. */
   parallel: number;
-  /** `beside`: from the start on, with the processor time that others leave. `alone`: when all others have ended. */
-  runs: "beside" | "first" | "alone";
 }
 
-export const testUsage = `bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [PART-OF-PATH...]
-
-Every test but those that need a real agent CLI, or those with such a part in their path: bun run test e2e queue
-
-  --changed[=COMMIT]  only test files that the changes since COMMIT (default HEAD) can reach, and the guards
-  --shard=I/N         one of N parts that take about as long as each other
-  --record-timings    writes how long each file took into tests/timings.json, one group after the other`;
+const testUsage = "bun run test [--changed[=COMMIT]] [--shard=I/N] [PART-OF-PATH...]";
 
 /** Throws with the usage for an argument that it does not know. */
 export function readTestWish(words: readonly string[]): TestWish {
@@ -72,14 +64,8 @@ export function longestFirst(files: readonly string[], timings: Timings): string
 /** Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would decide. */
 const careful = [
   "tests/browser/",
-  "tests/faults/chaos",
-  "tests/faults/crash",
-  "tests/faults/gateway-killed",
-  "tests/faults/sick-",
-  "tests/faults/soak",
+  "tests/faults/",
   "tests/hostile/",
-  "tests/contract/under-deno",
-  "tests/integration/sessions/early-callers",
   "tests/e2e/agui-silence",
   "tests/e2e/cli-signals",
   "tests/e2e/cli-recovery-advice",
@@ -90,24 +76,32 @@ const careful = [
 ];
 
 /**
- * `cores`: of the machine. A story mostly waits, for an agent, a terminal or a program that starts: a third of a core while
- * it runs alone. So three of them run for each core, and the rules, which never wait, take the time that is left. What is
- * careful runs after all others.
+ * Files that need the built programs run last. Most of their time they wait for an agent, so that more of them run at
+ * once than there are cores.
  */
-export function groupTests(files: readonly string[], timings: Timings, cores: number): TestGroup[] {
+export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
   const below = (...folders: string[]) =>
     files.filter((file) => folders.some((folder) => file.startsWith(`tests/${folder}/`)));
-  const carefulStories = files.filter((file) => careful.some((start) => file.startsWith(start)));
-  const stories = below("conformance", "integration", "e2e", "faults", "hostile", "browser");
-  const group = (name: string, of: readonly string[], more: Pick<TestGroup, "parallel" | "runs">) => ({
-    ...{ name, needsExecutables: more.runs !== "beside", ...more },
+  const stories = below("e2e", "faults", "hostile", "browser");
+  const machine = below("integration");
+  const carefulStories = stories.filter((file) => careful.some((start) => file.startsWith(start)));
+  const group = (name: string, of: readonly string[], parallel: number, needsExecutables = false) => ({
+    ...{ name, parallel, needsExecutables },
     files: longestFirst(of, timings),
   });
-  const rules = files.filter((file) => ![...stories, ...carefulStories].includes(file));
-  const others = stories.filter((file) => !carefulStories.includes(file));
   return [
-    group("rules", rules, { parallel: cores, runs: "beside" }),
-    group("stories", others, { parallel: 3 * cores, runs: "first" }),
-    group("careful stories", carefulStories, { parallel: cores, runs: "alone" }),
-  ].filter((one) => one.files.length > 0);
+    group(
+      "rules",
+      files.filter((file) => !stories.includes(file) && !machine.includes(file)),
+      2,
+    ),
+    group("machine", machine, 2),
+    group(
+      "stories",
+      stories.filter((file) => !carefulStories.includes(file)),
+      4,
+      true,
+    ),
+    group("careful stories", carefulStories, 2, true),
+  ].filter(({ files }) => files.length > 0);
 }

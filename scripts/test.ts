@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plantedSecret } from "../tests/hostile/planted-secrets.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
@@ -7,16 +7,14 @@ import { reachedTests } from "./changed-tests.ts";
 import { findLeftSecrets } from "./left-secrets.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { runStep } from "./steps.ts";
-import { groupTests, ofShard, readTestWish, type TestGroup, type Timings, testUsage } from "./test-plan.ts";
+import { groupTests, ofShard, readTestWish, type TestGroup, type Timings } from "./test-plan.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
-// Runs every test but those that need a real agent CLI, or the files of `--help`'s flags; the last line counts what
-// really ran. The times of files decide their order and the shards.
+// Runs every test but those that need a real agent CLI; the last line counts what really ran. Arguments are
+// parts of paths: `bun run test e2e queue`. `--changed` leaves out what the changes since the last commit cannot
+// reach, `--changed=COMMIT` those since a commit; `--shard=1/3` runs one of three parts. `--record-timings` keeps how
+// long each file took, for the order of the files and for the shards.
 
-if (process.argv.includes("--help")) {
-  console.log(`Usage: ${testUsage}`);
-  process.exit(0);
-}
 const recordsTimings = process.argv.includes("--record-timings");
 const wish = readTestWish(process.argv.slice(2).filter((word) => word !== "--record-timings"));
 await bootstrap({ tmux: true });
@@ -33,9 +31,49 @@ const files = ofShard(
   timings,
   wish.shard,
 );
-const groups = groupTests(files, timings, availableParallelism());
+const groups = groupTests(files, timings);
 
+// Before the clocks of the tests run: it takes a minute where it was never installed.
+const need = (support: string) =>
+  files.some((path) => readFileSync(join(repositoryRoot, path), "utf8").includes(support));
+if (need("support/cyrus/")) {
+  const { installCyrus } = await import("../tests/support/cyrus/install.ts");
+  await installCyrus();
+}
+if (need("support/console.ts")) {
+  const { installChromium } = await import("../tests/support/chromium.ts");
+  await installChromium();
+}
+if (need("support/bus.ts") || need("support/host-fleet.ts")) {
+  const { natsServer } = await import("../tests/support/bus.ts");
+  await natsServer();
+}
+if (need("support/shells.ts")) {
+  const { installShells } = await import("../tests/support/shells.ts");
+  await installShells();
+}
+
+// A home, a temporary folder and tmux sockets of their own: a test sees nothing of the user's, and what it
+// leaves behind is found.
 const playground = mkdtempSync(join(tmpdir(), "svc-test-"));
+const mark = { name: "SVC_TEST_RUN", value: playground };
+const places = {
+  HOME: join(playground, "home"),
+  TMPDIR: join(playground, "tmp"),
+  TMUX_TMPDIR: join(playground, "tmux"),
+};
+for (const folder of Object.values(places)) mkdirSync(folder, { mode: 0o700 });
+const environment = {
+  PATH: process.env["PATH"] ?? "",
+  CI: "true",
+  ...places,
+  [mark.name]: mark.value,
+  // Those of before a build are never run.
+  ...(groups.some((group) => group.needsExecutables)
+    ? { SVC_TEST_PROGRAMS: join(repositoryRoot, "dist") }
+    : {}),
+};
+
 const total: TestCounts = { passed: 0, failed: 0 };
 let interrupted = false;
 const onInterrupt = () => {
@@ -44,27 +82,23 @@ const onInterrupt = () => {
 process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
 
 try {
-  const beside = groups.filter(({ runs }) => runs === "beside").map(runGroup);
-  const stories = groups.filter(({ needsExecutables }) => needsExecutables);
-  if (stories.length > 0) {
-    // They wait for the network and for dpkg, while the groups beside work.
-    const [build] = await Promise.all([
-      runStep({ name: "build", command: [process.execPath, "scripts/build.ts"], live: true }),
-      installPrograms(),
-    ]);
+  let executables = true;
+  if (groups.some((group) => group.needsExecutables)) {
+    const build = await runStep({
+      name: "build",
+      command: [process.execPath, "scripts/build.ts"],
+      live: true,
+    });
+    executables = build.ok;
     if (!build.ok) fail(1, "the executables could not be built; nothing that needs them was run");
-    for (const group of build.ok ? stories : []) {
-      // One at a time can write its times.
-      if (group.runs === "alone" || recordsTimings) await Promise.all(beside);
-      if (!interrupted) await runGroup(group);
-    }
   }
-  await Promise.all(beside);
+  for (const group of groups)
+    if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
     fail(1, `a planted secret was left in ${path}`);
 } finally {
-  for (const group of groups) await endLeftovers(markOf(group));
+  await endLeftovers(mark);
   rmSync(playground, { recursive: true, force: true });
 }
 
@@ -76,74 +110,12 @@ if (interrupted) process.exit(130);
 const mayBeNone = files.length === 0 && all.length > 0;
 process.exit(total.failed === 0 && (total.passed > 0 || mayBeNone) ? 0 : 1);
 
-/** What all processes of a group have: its folder. A short name, because sockets lie in it. */
-function markOf(group: TestGroup) {
-  return { name: "SVC_TEST_RUN", value: join(playground, String(groups.indexOf(group))) };
-}
-
-/**
- * A home, a temporary folder and tmux sockets of their own: a test sees nothing of the user's, and what it leaves
- * behind is found.
- */
-function environmentOf(group: TestGroup): Record<string, string> {
-  const mark = markOf(group);
-  const places = {
-    HOME: join(mark.value, "home"),
-    TMPDIR: join(mark.value, "tmp"),
-    TMUX_TMPDIR: join(mark.value, "tmux"),
-  };
-  for (const folder of Object.values(places)) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return {
-    PATH: process.env["PATH"] ?? "",
-    CI: "true",
-    ...places,
-    [mark.name]: mark.value,
-    // Those of before a build are never run.
-    ...(group.needsExecutables ? { SVC_TEST_PROGRAMS: join(repositoryRoot, "dist") } : {}),
-  };
-}
-
-/**
- * What tests would install or build themselves, before their clocks run: it takes minutes where it never was. They wait for
- * the network and for each other's dpkg, so all begin at once.
- */
-async function installPrograms(): Promise<void> {
-  const texts = files.map((path) => readFileSync(join(repositoryRoot, path), "utf8"));
-  const programs: { usedBy: string[]; install: () => Promise<unknown> }[] = [
-    {
-      usedBy: ["cyrus/"],
-      install: async () => (await import("../tests/support/cyrus/install.ts")).installCyrus(),
-    },
-    {
-      usedBy: ["console.ts"],
-      install: async () => (await import("../tests/support/chromium.ts")).installChromium(),
-    },
-    {
-      usedBy: ["bus.ts", "host-fleet.ts"],
-      install: async () => (await import("../tests/support/bus.ts")).natsServer(),
-    },
-    {
-      usedBy: ["shells.ts"],
-      install: async () => (await import("../tests/support/shells.ts")).installShells(),
-    },
-    {
-      usedBy: ["otlp-receiver.ts"],
-      install: async () => (await import("../tests/support/otlp-receiver.ts")).buildOtlpReceiver(),
-    },
-  ];
-  const isUsed = (name: string) => texts.some((text) => text.includes(`support/${name}`));
-  await Promise.all(programs.filter(({ usedBy }) => usedBy.some(isUsed)).map(({ install }) => install()));
-}
-
 async function runGroup(group: TestGroup): Promise<void> {
-  const mark = markOf(group);
-  const report = `${mark.value}.xml`;
-  const beside = group.runs === "beside";
+  const report = join(playground, `${group.name}.xml`);
   const run = await runStep({
     name: group.name,
     // Worker processes, also because a test that ends its process is then seen as a failure.
     command: [
-      ...(beside ? ["nice", "-n", "10"] : []),
       process.execPath,
       "test",
       `--parallel=${group.parallel}`,
@@ -156,13 +128,11 @@ async function runGroup(group: TestGroup): Promise<void> {
       `--reporter-outfile=${report}`,
       ...group.files.map((file) => `./${file}`),
     ],
-    env: environmentOf(group),
+    env: environment,
     cleanEnv: true,
-    // Lines of two groups would be mixed.
-    live: !beside,
+    live: true,
     timeoutMs: 35 * 60_000,
   });
-  if (run.output.trim() !== "") console.log(run.output);
   const counts = readReport(readReportFile(report), group.files);
   total.passed += counts.passed;
   fail(counts.failed);

@@ -49,8 +49,7 @@ export const attributesOf = (attributes: readonly Attribute[] = []): Record<stri
 const knownGo = ["/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
 const findGo = () => Bun.which("go") ?? knownGo.find((path) => existsSync(path)) ?? null;
 
-/** The executable, built once for a machine. */
-export async function buildOtlpReceiver(): Promise<string> {
+async function build(): Promise<string> {
   const folder = await installOnce(`otlp-receiver-${version}`, async (into) => {
     await installPackages({
       purpose: "Go, with which the receiver of the OpenTelemetry collector is built, is not installed",
@@ -68,7 +67,7 @@ export async function buildOtlpReceiver(): Promise<string> {
 
 /** On `port` of loopback, which must be free. */
 export async function startOtlpReceiver(port: number): Promise<OtlpReceiver> {
-  const child = Bun.spawn([await buildOtlpReceiver(), `127.0.0.1:${port}`], {
+  const child = Bun.spawn([await build(), `127.0.0.1:${port}`], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

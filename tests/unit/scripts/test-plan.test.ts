@@ -57,13 +57,13 @@ test("each file is in one group, and groups without files are left out", () => {
     "new",
   ];
   const one = tiers.map((tier) => `tests/${tier}/x.test.ts`);
-  const groups = groupTests(one, {}, 2);
+  const groups = groupTests(one, {});
   expect(groups.flatMap((group) => group.files).sort()).toEqual([...one].sort());
-  expect(groups.map(({ name, runs, parallel }) => [name, runs, parallel])).toEqual([
-    ["rules", "beside", 2],
-    ["stories", "first", 6],
-    ["careful stories", "alone", 2],
+  expect(groups.map(({ name, needsExecutables }) => [name, needsExecutables])).toEqual([
+    ["rules", false],
+    ["machine", false],
+    ["stories", true],
+    ["careful stories", true],
   ]);
-  expect(groups.map((group) => group.needsExecutables)).toEqual([false, true, true]);
-  expect(groupTests(["tests/unit/x.test.ts"], {}, 2)).toHaveLength(1);
+  expect(groupTests(["tests/unit/x.test.ts"], {})).toHaveLength(1);
 });

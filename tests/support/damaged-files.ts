@@ -76,16 +76,7 @@ export function copyOf(path: string): { restore(): void } {
 
 /** By its arguments: the id of a process that ended is soon another's. */
 export function alive(agent: SickAgent): boolean {
-  const pid = agent.gatewayPid();
-  if (existsSync("/proc/self/cmdline")) {
-    const path = `/proc/${pid}/cmdline`;
-    try {
-      return readFileSync(path, "utf8").includes(agent.sessionRoot);
-    } catch {
-      return false;
-    }
-  }
-  const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "args=", "-p", String(pid)]);
+  const { stdout } = Bun.spawnSync(["ps", "-ww", "-o", "args=", "-p", String(agent.gatewayPid())]);
   return stdout.toString().includes(agent.sessionRoot);
 }
 

@@ -2,9 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
- * that sends no event; looks every 10 ms, and less often where a look itself takes long, as one that starts a program.
- * Throws with `what` after `timeoutMs`, which is for hangs only: generous for a slow machine, below a test's own limit so
- * that `what` is told.
+ * that sends no event; looks every 10 ms and throws with `what` after `timeoutMs`, which is for hangs only: generous
+ * for a slow machine, below a test's own limit so that `what` is told.
  */
 export async function until<T>(
   what: string,
@@ -13,14 +12,12 @@ export async function until<T>(
 ): Promise<Exclude<T, null | undefined | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const lookedMs = performance.now();
     const found = await look();
     if (found !== null && found !== undefined && found !== false) {
       return found as Exclude<T, null | undefined | false>;
     }
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    // Otherwise what waits for a slow fact with a command takes a whole core from the others.
-    await pause(Math.min(Math.max(10, 2 * (performance.now() - lookedMs)), 200));
+    await pause(10);
   }
 }
 

@@ -1,46 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { AcpLaunch, PermissionPolicy } from "./acp-launch.ts";
 import { AwaitingDecision } from "./terminal.ts";
-import { NonBlank, Nullable, SchemaVersion1, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
+import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
 
 /** Agents that speak ACP: what is known of one as data, and the files by which its bridge and the gateway work together. */
 
-const PermissionAction = StringEnum(["allow", "deny", "ask"]);
-export type PermissionAction = Static<typeof PermissionAction>;
-
-/** One rule of a policy; what it does not name fits. */
-const PermissionRule = Strict({
-  action: PermissionAction,
-  kinds: Type.Optional(
-    Type.Array(
-      NonBlank("kind of a tool call: read, edit, delete, move, search, execute, fetch, ..."),
-      shortList,
-    ),
-  ),
-  title: Type.Optional(
-    NonBlank("the title of the tool call, `*` for any text; without regard to case", { maxLength: 1000 }),
-  ),
-});
-
-/** The first rule that fits decides; where none does, a person is asked. */
-export const PermissionPolicy = Type.Array(PermissionRule, { maxItems: 1000 });
-export type PermissionPolicy = Static<typeof PermissionPolicy>;
-
 /** The file of `--permission-policy`. */
 export const PermissionPolicyFile = Strict({ schema_version: SchemaVersion1, rules: PermissionPolicy });
-
-/** How an ACP agent is run, in the manifest and in each of its turns. */
-export const AcpLaunch = Strict({
-  mode: Nullable(
-    Type.String({ description: "session mode that is set before a prompt; null: the agent's own" }),
-  ),
-  policy: PermissionPolicy,
-  load: Type.Optional(
-    StringEnum(["at_once", "next_minute"], {
-      description: "next_minute: a load within the clock minute of the session's last use would lose it",
-    }),
-  ),
-});
-export type AcpLaunch = Static<typeof AcpLaunch>;
 
 const Variable = Type.Union([
   Type.String(),

@@ -17,7 +17,8 @@ import {
   TerminalDiagnostics,
   TurnPhase,
 } from "./terminal.ts";
-import { HeadlessChatSession, TurnId, TurnStatus } from "./turns.ts";
+import { TurnId } from "./turn-files.ts";
+import { HeadlessChatSession, TurnStatus } from "./turns.ts";
 import { TokenSum } from "./usage.ts";
 import { maxListed, maxPage, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 

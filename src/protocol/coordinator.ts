@@ -4,7 +4,7 @@ import { enforced, patterns } from "./enforced.ts";
 import { LifecycleState } from "./files.ts";
 import { ChatSession, Execution, RequestAdmission } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
-import { DisplayDetail, DisplayStyle, TurnId } from "./turns.ts";
+import { DisplayDetail, DisplayStyle, TurnId } from "./turn-files.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
 
 /** Bodies of the coordination server's own routes. Source: contract 2.9, 4.4; spec/coordination.md; ruling 1. */

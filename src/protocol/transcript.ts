@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
-import { TurnId } from "./turns.ts";
+import { TurnId } from "./turn-files.ts";
 import { maxTurnModels, TokenUsage } from "./usage.ts";
 import {
   ErrorBody,

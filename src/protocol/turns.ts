@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AcpLaunch } from "./acp.ts";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
+import { type CanonicalEvent, CanonicalKind, TurnId } from "./turn-files.ts";
 import {
   ErrorBody,
   maxPage,
@@ -15,43 +15,8 @@ import {
 
 /** Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4. */
 
-export const CanonicalKind = StringEnum([
-  "session",
-  "assistant",
-  "reasoning",
-  "action_request",
-  "action_result",
-  "progress",
-  "completion",
-  "diagnostic",
-  "passthrough",
-]);
-export type CanonicalKind = Static<typeof CanonicalKind>;
-
-/** One line of a turn's canonical-events.jsonl. Source: spec/coordination.md "Canonical events". */
-export const CanonicalEvent = Strict(
-  {
-    kind: CanonicalKind,
-    message: Type.String({ description: "one line, at most 160 characters" }),
-    turn_index: Type.Integer({ minimum: 0 }),
-    provider: Type.String({ description: "the tool that wrote it" }),
-    provider_event_type: Type.String({ description: "what the tool calls this record" }),
-    timestamp_utc: Timestamp,
-    session_id: Type.Optional(Type.String({ description: "the tool's own id of the conversation" })),
-    data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    raw_payload: Type.Optional(Type.Unknown({ description: "the record as the tool wrote it" })),
-  },
-  { description: "one semantic record of a headless turn" },
-);
-export type CanonicalEvent = Static<typeof CanonicalEvent>;
-
 export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"]);
 export type TurnStatus = Static<typeof TurnStatus>;
-
-export const TurnId = Type.String({
-  pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
-  description: "turn-<12 hex> where we mint it",
-});
 
 /** Answer of `GET .../turns/{turn_id}`. Source: spec/coordination.md 4.4. */
 export const TurnStatusRecord = Strict(
@@ -173,11 +138,6 @@ export const NextPromptSession = Strict({
 });
 export type NextPromptSession = Static<typeof NextPromptSession>;
 
-export const DisplayStyle = StringEnum(["plain", "json", "fancy"]);
-export type DisplayStyle = Static<typeof DisplayStyle>;
-export const DisplayDetail = StringEnum(["concise", "detail"]);
-export type DisplayDetail = Static<typeof DisplayDetail>;
-
 /** The same event as the routes show it. */
 export function toTurnEvent(event: CanonicalEvent): TurnEvent {
   const { kind, message, turn_index, timestamp_utc } = event;
@@ -190,79 +150,6 @@ export function toTurnEvent(event: CanonicalEvent): TurnEvent {
   };
   return { kind, message, turn_index, timestamp_utc, payload };
 }
-
-/** The JSON files of a turn directory, the only record of a headless turn. Source: spec/coordination.md; ruling 23. */
-
-export const TurnSession = Type.Union([
-  Strict({ mode: StringEnum(["new", "tool_last_or_new"]) }),
-  Strict({ mode: Type.Literal("exact"), id: Type.String() }),
-]);
-export type TurnSession = Static<typeof TurnSession>;
-
-export const TurnModel = Strict({
-  name: Nullable(Type.String()),
-  level: Nullable(Type.Integer({ minimum: 0 })),
-});
-export type TurnModel = Static<typeof TurnModel>;
-
-/** request.json: all that the bridge needs; written before anything runs. */
-export const TurnRequest = Strict({
-  schema_version: SchemaVersion1,
-  turn_id: TurnId,
-  turn_index: Type.Integer({ minimum: 0 }),
-  tracked_agent_id: Type.String(),
-  request_id: Nullable(
-    Type.String({ description: "row of the queue, or a reminder; null for a direct prompt" }),
-  ),
-  requested_at_utc: Timestamp,
-  life: Nullable(Type.String({ description: "of the agent; a turn of an earlier one pins no conversation" })),
-  tool: Type.String(),
-  executable: Type.String(),
-  args: Type.Array(Type.String()),
-  working_directory: Type.String(),
-  role_prompt: Nullable(Type.String()),
-  prompt: Type.String(),
-  session: TurnSession,
-  model: Nullable(TurnModel),
-  display_style: DisplayStyle,
-  display_detail: DisplayDetail,
-  acp: Type.Optional(AcpLaunch),
-});
-export type TurnRequest = Static<typeof TurnRequest>;
-
-/** process.json: who runs the turn. Once it is there the turn is never begun again. */
-export const TurnProcess = Strict({
-  runner_pid: Type.Integer(),
-  runner_start: Nullable(
-    Type.String({ description: "distinguishes the runner from a later process with its id" }),
-  ),
-  child_pid: Nullable(Type.Integer({ description: "the tool; null until it was started" })),
-  child_start: Nullable(Type.String()),
-  launched_at_utc: Timestamp,
-});
-export type TurnProcess = Static<typeof TurnProcess>;
-
-/** interrupt.json: written before the first signal. */
-export const TurnInterrupt = Strict({
-  requested_at_utc: Timestamp,
-  requested_by: StringEnum(["gateway", "pane", "stop"]),
-});
-export type TurnInterrupt = Static<typeof TurnInterrupt>;
-
-/** result.json: the one final state of the turn; never changed. */
-export const TurnResult = Strict({
-  schema_version: SchemaVersion1,
-  status: StringEnum(["completed", "failed", "interrupted"]),
-  completed_at_utc: Timestamp,
-  returncode: Nullable(Type.Integer()),
-  signal: Nullable(Type.String()),
-  completion_source: Type.String(),
-  session_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
-  history_summary: Nullable(Type.String()),
-  error: Nullable(Type.String()),
-  usage: Nullable(Type.Record(Type.String(), Nullable(Type.Number()))),
-});
-export type TurnResult = Static<typeof TurnResult>;
 
 /** Refusals of all these routes: 422 for an agent that is not headless. */
 const refusals = { 422: RefusedOrInvalid } as const;

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { TurnProcess, TurnResult } from "../../src/protocol/turns.ts";
+import type { TurnProcess, TurnResult } from "../../src/protocol/turn-files.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { faultTest } from "../support/fault-table.ts";

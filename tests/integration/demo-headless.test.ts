@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CanonicalEvent } from "../../src/protocol/turns.ts";
+import type { CanonicalEvent } from "../../src/protocol/turn-files.ts";
 import { toOversizeEvent } from "../../src/services/headless/display.ts";
 import { createLineSplitter } from "../../src/services/headless/line-splitter.ts";
 import type { ProviderSession, ProviderTurn } from "../../src/services/headless/provider.ts";
-import { decideVerdict } from "../../src/services/headless/settle-turn.ts";
+import { decideVerdict } from "../../src/services/headless/verdict.ts";
 import { createScratch } from "../support/scratch.ts";
 import { until } from "../support/until.ts";
 import { kindsOf, providerOf } from "../unit/headless/recorded-streams.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TurnRequest } from "../../src/protocol/turns.ts";
+import type { TurnRequest } from "../../src/protocol/turn-files.ts";
 import { handToBridge } from "../../src/services/headless/acp-hand-over.ts";
 import { headlessProvider } from "../../src/services/headless/providers.ts";
 import { interruptTurn, settleTurn, stopTurns } from "../../src/services/headless/settle-turn.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
-import type { TurnResult } from "../../src/protocol/turns.ts";
+import type { TurnResult } from "../../src/protocol/turn-files.ts";
 import type { BuiltAgent } from "./built-agent.ts";
 import type { CliFixture } from "./cli-fixture.ts";
 import type { CoordServer } from "./coord-server.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { TurnProcess } from "../../src/protocol/turns.ts";
+import type { TurnProcess } from "../../src/protocol/turn-files.ts";
 import { type BuiltAgent, createBuiltFixture, launchBuilt } from "./built-agent.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { crashFindings } from "./crash-findings.ts";

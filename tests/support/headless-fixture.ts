@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
-import type { TurnProcess, TurnStatusRecord } from "../../src/protocol/turns.ts";
+import type { TurnProcess } from "../../src/protocol/turn-files.ts";
+import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";

@@ -1,5 +1,5 @@
 import { parse, resolve } from "node:path";
-import type { PermissionPolicy } from "../../protocol/acp.ts";
+import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
 import { parsePolicy } from "../../services/sessions/acp-tools.ts";

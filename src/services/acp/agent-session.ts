@@ -3,12 +3,12 @@ import {
   type RequestPermissionRequest,
   type RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import type { TurnRequest, TurnSession } from "../../protocol/turns.ts";
+import type { TurnRequest, TurnSession } from "../../protocol/turn-files.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
+import { endProvider } from "../headless/end-provider.ts";
 import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";
-import { endProvider } from "../headless/settle-turn.ts";
 import { endProcesses, type KnownProcess, knownTree, waitForEnd } from "../sessions/process-tree.ts";
 import { type AcpConnection, openConnection } from "./connection.ts";
 

@@ -3,7 +3,7 @@ import { sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { bridgePaths, livingAgent, livingBridge, readBridge, readNextTurn } from "../headless/acp-files.ts";
 import { toSummary } from "../headless/display.ts";
-import { endProvider } from "../headless/settle-turn.ts";
+import { endProvider } from "../headless/end-provider.ts";
 import { createTurnDirectories, type TurnDirectory } from "../headless/turn-directory.ts";
 import { type AgentSession, createAgentSession } from "./agent-session.ts";
 import { type RunTurnDeps, runTurn } from "./run-turn.ts";

@@ -1,5 +1,5 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
-import type { PermissionAction, PermissionPolicy } from "../../protocol/acp.ts";
+import type { PermissionAction, PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import { toSummary } from "../headless/display.ts";
 import { renderValue } from "../headless/json-fields.ts";

@@ -1,6 +1,6 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import { renderJson } from "../../protocol/json.ts";
-import type { TurnProcess, TurnRequest } from "../../protocol/turns.ts";
+import type { TurnProcess, TurnRequest } from "../../protocol/turn-files.ts";
 import { aborted, type Clock, sleep, timestampNow, withinTime } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
@@ -10,8 +10,8 @@ import { questionPaths, readAnswer } from "../headless/acp-files.ts";
 import { renderTurnStart, toSummary } from "../headless/display.ts";
 import { createOutputPump, type OutputPump } from "../headless/output-pump.ts";
 import { type HeadlessProvider, promptWithRole } from "../headless/provider.ts";
-import { decideVerdict, type Verdict } from "../headless/settle-turn.ts";
 import type { TurnDirectory } from "../headless/turn-directory.ts";
+import { decideVerdict, type Verdict } from "../headless/verdict.ts";
 import type { KnownProcess } from "../sessions/process-tree.ts";
 import {
   type AgentLimits,

@@ -1,14 +1,15 @@
-import type { TurnProcess, TurnRequest } from "../../protocol/turns.ts";
+import type { TurnProcess, TurnRequest } from "../../protocol/turn-files.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
 import { renderTurnStart } from "./display.ts";
+import { endProvider } from "./end-provider.ts";
 import { createOutputPump, type OutputPump } from "./output-pump.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
-import { decideVerdict, endProvider } from "./settle-turn.ts";
 import { openTurn, type TurnDirectory } from "./turn-directory.ts";
+import { decideVerdict } from "./verdict.ts";
 export interface BridgeDeps {
   clock: Clock;
   files: Files;

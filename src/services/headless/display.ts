@@ -1,4 +1,9 @@
-import type { CanonicalEvent, CanonicalKind, DisplayDetail, DisplayStyle } from "../../protocol/turns.ts";
+import type {
+  CanonicalEvent,
+  CanonicalKind,
+  DisplayDetail,
+  DisplayStyle,
+} from "../../protocol/turn-files.ts";
 import { stripControl, visible } from "../../system/visible.ts";
 import { fieldsOf, numberOf, renderValue, textOf } from "./json-fields.ts";
 

@@ -1,4 +1,4 @@
-import type { CanonicalEvent, TurnRequest } from "../../protocol/turns.ts";
+import type { CanonicalEvent, TurnRequest } from "../../protocol/turn-files.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { renderEvent, toCanonicalEvent, toOversizeEvent, toStderrEvent } from "./display.ts";

@@ -1,4 +1,4 @@
-import type { CanonicalEvent } from "../../protocol/turns.ts";
+import type { CanonicalEvent } from "../../protocol/turn-files.ts";
 
 /** How one tool is driven without a terminal. Pure: nothing is started or read here. */
 export interface HeadlessProvider {

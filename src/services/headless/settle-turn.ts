@@ -1,81 +1,17 @@
-import type { TurnResult } from "../../protocol/turns.ts";
+import type { TurnResult } from "../../protocol/turn-files.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { InterruptOutcome } from "../agent/agent.ts";
-import { isSameProcess, type KnownProcess, knownTree } from "../sessions/process-tree.ts";
+import { isSameProcess } from "../sessions/process-tree.ts";
 import { livingAgent, livingBridge, readBridge } from "./acp-files.ts";
-import { toSummary } from "./display.ts";
+import { endProvider } from "./end-provider.ts";
 import { boundsOfRecords, createLineSplitter } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { headlessProvider } from "./providers.ts";
 import { createTurnDirectories, type TurnDirectory } from "./turn-directory.ts";
-
-export interface VerdictFacts {
-  summary: TurnSummary;
-  /** Null when a signal ended the process, or when its end was not seen. */
-  exitCode: number | null;
-  signal: string | null;
-  interruptRequested: boolean;
-  /** False: the process is gone and nothing shows how it ended. */
-  exited: boolean;
-  /** The last line of standard error: some tools say only there why they did not begin. */
-  lastStderr?: string | null;
-}
-
-export interface Verdict {
-  status: "completed" | "failed" | "interrupted";
-  /** Why it is not completed, on one line. */
-  error: string | null;
-  /** Which fact decided. */
-  completionSource: "terminal_event" | "process_exit" | "interrupt_request" | "missing_evidence";
-}
-
-/**
- * How a turn ended, once its process is gone: the tool's terminal event first, then the exit code, then our own
- * record that we interrupted. An error after our interrupt, and an end without a terminal event after it, is
- * `interrupted`; a success stays `completed`. An exit code of 0 is a success only for tools that have no
- * terminal event. Source: spec/coordination.md "Finalize"; reference/real-clis.md 7.
- */
-export function decideVerdict(facts: VerdictFacts): Verdict {
-  const { summary, interruptRequested } = facts;
-  if (summary.terminal === "success") {
-    return { status: "completed", error: null, completionSource: "terminal_event" };
-  }
-  if (summary.terminal === "error") {
-    const error = summary.errorText ?? describeEnd(facts, "the tool reported an error without a reason");
-    return {
-      status: interruptRequested ? "interrupted" : "failed",
-      error,
-      completionSource: "terminal_event",
-    };
-  }
-  if (!summary.writesTerminal && facts.exitCode === 0) {
-    return { status: "completed", error: null, completionSource: "process_exit" };
-  }
-  if (interruptRequested) {
-    return {
-      status: "interrupted",
-      error: describeEnd(facts, wordless),
-      completionSource: "interrupt_request",
-    };
-  }
-  return {
-    status: "failed",
-    error: summary.errorText ?? describeEnd(facts, wordless),
-    completionSource: facts.exited ? "process_exit" : "missing_evidence",
-  };
-}
-
-const wordless = "the tool ended without a terminal event";
-
-function describeEnd({ exited, exitCode, signal, lastStderr }: VerdictFacts, what: string): string {
-  if (!exited) return "the process is gone and left no exit code";
-  const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
-  const said = toSummary(lastStderr ?? "");
-  return `${what} (${how})${said === "" ? "" : `: ${said}`}`;
-}
+import { decideVerdict } from "./verdict.ts";
 
 export interface SettleDeps {
   files: Files;
@@ -206,53 +142,12 @@ export function* partsOf(
   }
 }
 
-/** How long each signal may take to work before the next, stronger one. */
-const stages = [
-  { signal: "SIGINT", graceMs: 3000 },
-  { signal: "SIGTERM", graceMs: 2000 },
-  { signal: "SIGKILL", graceMs: 1000 },
-] as const;
-const pollIntervalMs = 20;
-
-interface ProviderEnd {
-  /** The signal after which nothing of it lived, or null when nothing lived before any. */
-  after: (typeof stages)[number]["signal"] | null;
-  /** Normally none. */
-  surviving: number[];
-}
-
-/**
- * Ends a provider and everything below it: SIGINT, then SIGTERM, then SIGKILL, each time to all that lives, what has
- * come since included. An id that another process got meanwhile is left alone. `first`: with which signal to begin.
- */
-export async function endProvider(
-  deps: { processes: Processes; clock: Clock },
-  provider: KnownProcess,
-  first: "SIGINT" | "SIGKILL" = "SIGINT",
-): Promise<ProviderEnd> {
-  const { processes, clock } = deps;
-  const known = new Map<number, KnownProcess>();
-  const living = () => [...known.values()].filter((one) => isSameProcess(processes, one));
-  const find = async () => {
-    if (!isSameProcess(processes, provider)) return;
-    for (const one of await knownTree(processes, provider.pid)) known.set(one.pid, one);
-  };
-  await find();
-  if (living().length === 0) return { after: null, surviving: [] };
-  for (const { signal, graceMs } of stages.slice(stages.findIndex((stage) => stage.signal === first))) {
-    await find();
-    for (const one of living()) processes.signal(one.pid, signal);
-    const deadlineMs = clock.monotonicMs() + graceMs;
-    while (living().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
-    if (living().length === 0) return { after: signal, surviving: [] };
-  }
-  return { after: "SIGKILL", surviving: living().map((one) => one.pid) };
-}
-
 export interface StopDeps extends SettleDeps {
   clock: Clock;
   processes: Processes;
 }
+
+const pollIntervalMs = 20;
 
 /** How long the runner may take to write the final state once its tool is gone. */
 const settleMs = 5000;

@@ -1,4 +1,4 @@
-import type { CanonicalEvent, CanonicalKind } from "../../protocol/turns.ts";
+import type { CanonicalEvent, CanonicalKind } from "../../protocol/turn-files.ts";
 import { messageOf } from "../../system/errors.ts";
 import { type EventContext, toCanonicalEvent, toSummary } from "./display.ts";
 import { type Fields, fieldsOf, isFields, numberOf, renderValue, textOf } from "./json-fields.ts";

@@ -1,8 +1,8 @@
 import { basename, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { parseJson, renderJson } from "../../protocol/json.ts";
+import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../protocol/turn-files.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
-import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../protocol/turns.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

@@ -1,11 +1,6 @@
 import { parseJson } from "../../protocol/json.ts";
-import {
-  CanonicalEvent,
-  type TurnEvent,
-  type TurnProcess,
-  type TurnResult,
-  toTurnEvent,
-} from "../../protocol/turns.ts";
+import { CanonicalEvent, type TurnProcess, type TurnResult } from "../../protocol/turn-files.ts";
+import { type TurnEvent, toTurnEvent } from "../../protocol/turns.ts";
 import { sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

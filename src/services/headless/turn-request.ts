@@ -1,16 +1,15 @@
 import { Value } from "@sinclair/typebox/value";
-import { AcpLaunch } from "../../protocol/acp.ts";
+import { AcpLaunch } from "../../protocol/acp-launch.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import type { ChatSession, Execution } from "../../protocol/gateway.ts";
 import {
   DisplayDetail,
   DisplayStyle,
-  type HeadlessChatSession,
-  type StartupDefault,
   type TurnModel,
   type TurnRequest,
   type TurnSession,
-} from "../../protocol/turns.ts";
+} from "../../protocol/turn-files.ts";
+import type { HeadlessChatSession, StartupDefault } from "../../protocol/turns.ts";
 import { acpBackend } from "../sessions/names.ts";
 
 export type ChatChoice =

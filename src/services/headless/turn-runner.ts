@@ -1,7 +1,8 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
-import type { TurnEvent, TurnProcess, TurnRequest, TurnResult, TurnSession } from "../../protocol/turns.ts";
+import type { TurnProcess, TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-files.ts";
+import type { TurnEvent } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

@@ -1,12 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import {
-  type AcpLaunch,
-  type AcpProfile,
-  AcpProfileFile,
-  type PermissionPolicy,
-  PermissionPolicyFile,
-} from "../../protocol/acp.ts";
+import { type AcpProfile, AcpProfileFile, PermissionPolicyFile } from "../../protocol/acp.ts";
+import type { AcpLaunch, PermissionPolicy } from "../../protocol/acp-launch.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 

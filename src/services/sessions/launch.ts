@@ -1,4 +1,4 @@
-import type { PermissionPolicy } from "../../protocol/acp.ts";
+import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";

@@ -1,6 +1,6 @@
 import { basename, dirname, relative } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import type { AcpLaunch } from "../../protocol/acp.ts";
+import type { AcpLaunch } from "../../protocol/acp-launch.ts";
 import { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";

@@ -1,5 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
-import type { TurnEvent, TurnRequest, TurnStatusRecord } from "../../protocol/turns.ts";
+import type { TurnRequest } from "../../protocol/turn-files.ts";
+import type { TurnEvent, TurnStatusRecord } from "../../protocol/turns.ts";
 import { type Tokens, TokenUsage } from "../../protocol/usage.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";

@@ -22,7 +22,7 @@ import {
   TurnProcess,
   TurnRequest,
   TurnResult,
-} from "../../../src/protocol/turns.ts";
+} from "../../../src/protocol/turn-files.ts";
 import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { keyFileName } from "../../../src/services/mail/filesystem/mailbox-keys.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TurnRequest } from "../../../src/protocol/turns.ts";
+import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createBridge } from "../../../src/services/headless/bridge.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 import { interruptTurn, settleTurn } from "../../../src/services/headless/settle-turn.ts";

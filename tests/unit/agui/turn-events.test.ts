@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AguiEvent } from "../../../src/protocol/agui.ts";
-import type { CanonicalKind, TurnEvent } from "../../../src/protocol/turns.ts";
+import type { CanonicalKind } from "../../../src/protocol/turn-files.ts";
+import type { TurnEvent } from "../../../src/protocol/turns.ts";
 import { createTurnTranslator, toDialogMessage } from "../../../src/services/agui/run-stream.ts";
 import { asProtocolEvent, brokenRules } from "../../support/agui.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
-import type { TurnRequest, TurnResult } from "../../../src/protocol/turns.ts";
+import type { TurnRequest, TurnResult } from "../../../src/protocol/turn-files.ts";
 import { createFleetTurns } from "../../../src/services/fleet/fleet-turns.ts";
 import { createGatewayClient, type GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { type AgentLiveness, AgentState, AgentStateDetail } from "../../../src/protocol/agents.ts";
-import type { TurnRequest } from "../../../src/protocol/turns.ts";
+import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createFleetView } from "../../../src/services/fleet/fleet-view.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";

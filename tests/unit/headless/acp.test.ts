@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
-import type { PermissionPolicy } from "../../../src/protocol/acp.ts";
+import type { PermissionPolicy } from "../../../src/protocol/acp-launch.ts";
 import { loadDelayMs } from "../../../src/services/acp/agent-session.ts";
 import { answerOfPolicy, decidePermission } from "../../../src/services/acp/permission.ts";
 import { refuseModel } from "../../../src/services/headless/provider.ts";

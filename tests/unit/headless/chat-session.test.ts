@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ChatSession } from "../../../src/protocol/gateway.ts";
-import type { HeadlessChatSession, TurnSession } from "../../../src/protocol/turns.ts";
+import type { TurnSession } from "../../../src/protocol/turn-files.ts";
+import type { HeadlessChatSession } from "../../../src/protocol/turns.ts";
 import {
   resolveChatSession,
   toChatSession,

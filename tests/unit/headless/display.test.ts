@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { DisplayDetail, DisplayStyle } from "../../../src/protocol/turns.ts";
+import type { DisplayDetail, DisplayStyle } from "../../../src/protocol/turn-files.ts";
 import { type Display, renderEvent, renderTurnStart } from "../../../src/services/headless/display.ts";
 import { readLines, readRecording, recordedStreams } from "./recorded-streams.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
-import { CanonicalEvent } from "../../../src/protocol/turns.ts";
+import { CanonicalEvent } from "../../../src/protocol/turn-files.ts";
 import { toOversizeEvent, toStderrEvent, toSummary } from "../../../src/services/headless/display.ts";
 import { kindsOf, providerOf, readLines } from "./recorded-streams.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CanonicalEvent } from "../../../src/protocol/turns.ts";
+import type { CanonicalEvent } from "../../../src/protocol/turn-files.ts";
 import type { HeadlessProvider, TurnSummary } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 

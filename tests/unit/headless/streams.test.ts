@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { CanonicalEvent, TurnEvent, toTurnEvent } from "../../../src/protocol/turns.ts";
+import { CanonicalEvent } from "../../../src/protocol/turn-files.ts";
+import { TurnEvent, toTurnEvent } from "../../../src/protocol/turns.ts";
 import { TokenUsage } from "../../../src/protocol/usage.ts";
-import { decideVerdict } from "../../../src/services/headless/settle-turn.ts";
 import { sumOf } from "../../../src/services/headless/turn-usage.ts";
+import { decideVerdict } from "../../../src/services/headless/verdict.ts";
 import { kindsOf, readRecording, recordedStreams } from "./recorded-streams.ts";
 
 const harbor =

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Evidence } from "../../../src/protocol/gateway.ts";
-import type { TurnProcess, TurnResult } from "../../../src/protocol/turns.ts";
+import type { TurnProcess, TurnResult } from "../../../src/protocol/turn-files.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { createTurnRunner } from "../../../src/services/headless/turn-runner.ts";
 import { createManifestStore } from "../../../src/services/sessions/manifest.ts";

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TurnSummary } from "../../../src/services/headless/provider.ts";
-import {
-  decideVerdict,
-  type Verdict,
-  type VerdictFacts,
-} from "../../../src/services/headless/settle-turn.ts";
+import { decideVerdict, type Verdict, type VerdictFacts } from "../../../src/services/headless/verdict.ts";
 
 const silent: TurnSummary = {
   sessionId: "s",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import type { TurnRequest, TurnResult } from "../../../src/protocol/turns.ts";
+import type { TurnRequest, TurnResult } from "../../../src/protocol/turn-files.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { headlessSources } from "../../../src/services/transcript/session-transcript.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { existsSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TranscriptPage } from "../../../../src/protocol/transcript.ts";
-import type { TurnProcess } from "../../../../src/protocol/turns.ts";
+import type { TurnProcess } from "../../../../src/protocol/turn-files.ts";
 import { createProcesses } from "../../../../src/system/processes.ts";
 import { quietSteps } from "../../../../src/system/steps.ts";
 import { until } from "../../../support/until.ts";

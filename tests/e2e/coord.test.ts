@@ -17,13 +17,15 @@ async function launch(fixture: CliFixture, name: string, ...flags: string[]): Pr
 const gatewayPid = ({ session_root }: Launched) =>
   Number(JSON.parse(readFileSync(join(session_root ?? "", "gateway/run/current-instance.json"), "utf8")).pid);
 
-const phaseOf = async (at: CoordServer, ref: string) => {
-  const { body } = await at.ask(`/svc/agents/${ref}/state`);
-  return (body["turn"] as { phase?: string } | undefined)?.phase;
-};
-
+/** A screen that is not yet stable refuses a direct prompt. */
 const ready = (at: CoordServer, ref: string) =>
-  until(`${ref} to be ready`, async () => (await phaseOf(at, ref)) === "ready");
+  until(`${ref} to be ready`, async () => {
+    const { turn } = (await at.ask(`/svc/agents/${ref}/state`)).body as { turn?: { phase: string } };
+    const { detail } = (await at.ask(`/svc/agents/${ref}/state/detail`)).body as {
+      detail?: { stability?: { stable: boolean } };
+    };
+    return turn?.phase === "ready" && detail?.stability?.stable === true;
+  });
 
 describe("one server over all agents", () => {
   test("agents with and without a gateway, headless, stopped and abandoned are each reported as they are", async () => {

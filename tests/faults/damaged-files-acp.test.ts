@@ -16,21 +16,22 @@ const paths = () => [
   ...[fileOf("answered", "answer.json"), fileOf("stopped", "interrupt.json")],
 ];
 
-beforeAll(async () => {
-  agent = await launchHeadless({ tool: "demo-acp" });
-  await agent.submit("answered", "work\nASK rm everything");
-  await question();
-  await agent.call("/v1/control/tui/decide", { option: "allow" });
-  await agent.ended("answered");
-  await agent.submit("stopped", "work\nASK rm everything");
-  await question();
-  await agent.mgr("interrupt");
-  await agent.ended("stopped");
-  expect(paths().filter((path) => !existsSync(path))).toEqual([]);
-}, 120_000);
-afterAll(() => agent?.[Symbol.asyncDispose]());
-
 describe.each(everyDamage)("one that is %s", (damage) => {
+  // An agent each: a lock that is put back after it was deleted is another file, and would admit a second bridge.
+  beforeAll(async () => {
+    agent = await launchHeadless({ tool: "demo-acp" });
+    await agent.submit("answered", "work\nASK rm everything");
+    await question();
+    await agent.call("/v1/control/tui/decide", { option: "allow" });
+    await agent.ended("answered");
+    await agent.submit("stopped", "work\nASK rm everything");
+    await question();
+    await agent.mgr("interrupt");
+    await agent.ended("stopped");
+    expect(paths().filter((path) => !existsSync(path))).toEqual([]);
+  }, 120_000);
+  afterAll(() => agent?.[Symbol.asyncDispose]());
+
   test.each([0, 1, 2, 3, 4])(
     "keeps what ended, and the next turn has an end: file %i of the list",
     async (index) => {

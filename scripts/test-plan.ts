@@ -105,3 +105,16 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
     group("careful stories", carefulStories, 2, true),
   ].filter(({ files }) => files.length > 0);
 }
+
+/** More files than this do not fail because of their neighbours. */
+const atMostAgain = 3;
+
+/**
+ * The failed files that run once more, alone: stories of whole processes that failed beside others on a full machine.
+ * Empty when one of them is no such story, or when there are more of them than chance gives. Rules never run again, nor
+ * do the stories in a browser (decision 90).
+ */
+export function toRunAgain(failed: readonly string[]): string[] {
+  const isStory = (file: string) => /^tests\/(e2e|faults|hostile)\//.test(file);
+  return failed.length <= atMostAgain && failed.every(isStory) ? [...failed] : [];
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { groupTests, longestFirst, ofShard, readTestWish } from "../../../scripts/test-plan.ts";
+import { groupTests, longestFirst, ofShard, readTestWish, toRunAgain } from "../../../scripts/test-plan.ts";
 
 const none = { parts: [], changedSince: null, shard: null };
 
@@ -67,3 +67,12 @@ test("each file is in one group, and groups without files are left out", () => {
   ]);
   expect(groupTests(["tests/unit/x.test.ts"], {})).toHaveLength(1);
 });
+
+const story = (name: string) => `tests/e2e/${name}.test.ts`;
+test.each([
+  ["nothing failed", [], []],
+  ["a few stories", [story("a"), "tests/faults/b.test.ts"], [story("a"), "tests/faults/b.test.ts"]],
+  ["more than chance gives", ["a", "b", "c", "d"].map(story), []],
+  ["a rule among them", [story("a"), "tests/unit/b.test.ts"], []],
+  ["a story in a browser among them", [story("a"), "tests/browser/b.test.ts"], []],
+])("what runs again alone: %s", (_, failed, again) => expect(toRunAgain(failed)).toEqual(again));

@@ -60,6 +60,15 @@ describe("the flight recorder of an agent", () => {
       expect.stringContaining("nothing is recorded of this agent; `svc record NAME on` records"),
     ]);
 
+    for (const limit of [
+      ["--max-size", "1025G"],
+      ["--max-size", "0M"],
+      ["--max-age", "3661d"],
+    ]) {
+      const beyond = await svc(fixture, ["record", "worker", "on", ...limit]);
+      expect([beyond.exitCode, beyond.stderr]).toEqual([2, expect.stringMatching(/--max-\w+ is \d+\w to/)]);
+    }
+
     const on = await svc(fixture, [
       "record",
       "worker",

@@ -44,8 +44,13 @@ export function readDesiredConfig(files: Files, sessionRoot: string): DesiredCon
     throw fail("not valid JSON");
   }
   if (Value.Check(DesiredConfig, value)) return value;
+  throw fail(misfitOf(value));
+}
+
+/** Where and why a value is no DesiredConfig. */
+function misfitOf(value: unknown): string {
   const first = Value.Errors(DesiredConfig, value).First();
-  throw fail(`${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`);
+  return `${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`;
 }
 
 /**
@@ -88,11 +93,15 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
   };
 }
 
-/** Keeps the wish for every later start. Throws as `readDesiredConfig`. */
+/**
+ * Keeps the wish for every later start. Throws as `readDesiredConfig`; `invalid_request` for a wish that could not be read
+ * again, since no gateway starts on such a file.
+ */
 export function saveWish(files: Files, sessionRoot: string, wish: GatewayWish): void {
   const before = readDesiredConfig(files, sessionRoot);
   const after = mergeWish(before, wish);
   const { desiredConfig } = sessionPaths(sessionRoot);
   if (files.exists(desiredConfig) && Bun.deepEquals(before, after)) return;
+  if (!Value.Check(DesiredConfig, after)) throw new ServiceError("invalid_request", misfitOf(after));
   files.write("file:desired-config", desiredConfig, renderJson(after));
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
 import type { DesiredConfig } from "../../../src/protocol/files.ts";
-import { type GatewayWish, mergeWish } from "../../../src/services/sessions/desired-config.ts";
+import { type GatewayWish, mergeWish, saveWish } from "../../../src/services/sessions/desired-config.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { createScratch } from "../../support/scratch.ts";
 
 const before: DesiredConfig = {
   schema_version: 1,
@@ -37,4 +40,21 @@ describe("a wish of an operator", () => {
   test("for any port takes the former one back", () => {
     expect(mergeWish(before, { port: 0 })).not.toHaveProperty("desired_port");
   });
+});
+
+test("a wish that could not be read again is refused, and the file stays", () => {
+  using scratch = createScratch();
+  const { files, folder } = scratch;
+  const { desiredConfig, gatewayRoot } = sessionPaths(folder);
+  mkdirSync(gatewayRoot);
+  const good: GatewayWish = { recorder: { enabled: true, max_bytes: 2 ** 20 } };
+  saveWish(files, folder, good);
+  const kept = readFileSync(desiredConfig, "utf8");
+  const wishes: GatewayWish[] = [
+    { recorder: { enabled: true, max_bytes: 2 ** 41 } },
+    { otlpEndpoint: `http://${"a".repeat(3000)}` },
+    { attachmentRoots: Array.from({ length: 65 }, () => "/tmp") },
+  ];
+  for (const wish of wishes) expect(() => saveWish(files, folder, wish)).toThrow(/^\/desired_/);
+  expect(readFileSync(desiredConfig, "utf8")).toBe(kept);
 });

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { DesiredRecorder } from "../../../protocol/files.ts";
 import type { RecorderUpdate } from "../../../protocol/recorder.ts";
 import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
 import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
@@ -46,8 +47,9 @@ const record = command({
     if (action !== "on" && (maxBytes ?? maxAge) !== undefined) {
       throw new UsageError("--max-size and --max-age go with on", path);
     }
-    if (maxBytes !== undefined && maxBytes < 2 ** 20) throw new UsageError("--max-size is 1M at least", path);
-    if (maxAge !== undefined && maxAge < 60) throw new UsageError("--max-age is 60s at least", path);
+    const { max_bytes, max_age_seconds } = DesiredRecorder.properties;
+    if (isBeyond(maxBytes, max_bytes)) throw new UsageError("--max-size is 1M to 1024G", path);
+    if (isBeyond(maxAge, max_age_seconds)) throw new UsageError("--max-age is 60s to 3660d", path);
     const { target, link, why } = await openMaybeLive(invocation);
     const { files } = target.context;
     const { sessionRoot } = target.agent;
@@ -71,6 +73,9 @@ const record = command({
     return { json, text: renderRecorder(json) };
   },
 });
+
+const isBeyond = (value: number | undefined, { minimum = 0, maximum = Number.MAX_SAFE_INTEGER }) =>
+  value !== undefined && (value < minimum || value > maximum);
 
 const timeFlag = {
   type: "string",

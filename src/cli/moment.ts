@@ -3,32 +3,51 @@ import { epochOfWallTime, wallTimeAt } from "../system/time-zone.ts";
 import { UsageError } from "./command.ts";
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
-const dayMs = 86_400_000;
+/** What clock changes add or take away. */
+const clockChangesMs = [0, 3_600_000, -3_600_000, 1_800_000, -1_800_000];
 
 /**
  * A moment as a person writes it: `now`, `10m ago`, `03:12` (the last time that a clock here showed it), or a date with
- * a time. Epoch milliseconds. Throws UsageError.
+ * a time. Epoch milliseconds. `zone`: of the clock, null for this host's. Throws UsageError.
  */
-export function parseMoment(flag: string, text: string, nowMs: number): number {
+export function parseMoment(flag: string, text: string, nowMs: number, zone: string | null = null): number {
   const words = text.trim();
   if (words === "now") return nowMs;
   const [, amount, unit = ""] = /^(\d{1,9}(?:\.\d{1,3})?)\s*([smhd])(?:\s+ago)?$/.exec(words) ?? [];
   if (amount !== undefined) return nowMs - Number(amount) * (units[unit] ?? 1) * 1000;
   const [, hour, minute, second = "0"] = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(words) ?? [];
   if (hour !== undefined) {
-    const shownOn = (dayInMs: number) => {
-      const day = wallTimeAt(dayInMs, null);
-      const at = day && epochOfWallTime({ ...day, hour: Number(hour), minute: Number(minute) }, null);
-      return (at ?? dayInMs) + Number(second) * 1000;
-    };
-    const today = shownOn(nowMs);
-    return today <= nowMs ? today : shownOn(nowMs - dayMs);
+    const shown = { hour: Number(hour), minute: Number(minute), second: Number(second) };
+    const last = lastShown(shown, nowMs, zone);
+    if (last !== null) return last;
   }
   const date = namesADay(words) ? parseTimestamp(words.replace(" ", "T")) : null;
   if (date !== null) return date;
   throw new UsageError(
     `--${flag} must be a time such as 03:12, "10m ago" or 2026-11-25T03:12:00Z, not "${text}"`,
   );
+}
+
+/**
+ * When a clock showed a time last, by `nowMs`; null when there is no such zone. Where clocks go back an hour is shown twice,
+ * where they go forward one is left out. Pure.
+ */
+function lastShown(
+  { hour, minute, second }: { hour: number; minute: number; second: number },
+  nowMs: number,
+  zone: string | null,
+): number | null {
+  const today = wallTimeAt(nowMs, zone);
+  if (today === null) return null;
+  const moments = [0, 1, 2].flatMap((back) => {
+    const at = epochOfWallTime({ ...today, day: today.day - back, hour, minute }, zone) ?? nowMs;
+    return clockChangesMs.map((change) => at + change + second * 1000);
+  });
+  const shown = moments.filter((atMs) => {
+    const wall = wallTimeAt(atMs, zone);
+    return atMs <= nowMs && wall?.hour === hour && wall.minute === minute;
+  });
+  return shown.length === 0 ? null : Math.max(...shown);
 }
 
 /** The runtime reads the 30th of February as the 2nd of March. */

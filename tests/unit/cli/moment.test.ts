@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseMoment, parseSize, parseSpan } from "../../../src/cli/moment.ts";
+import { toTimestamp } from "../../../src/system/clock.ts";
 
 const now = new Date(2026, 10, 25, 9, 30, 15).getTime();
 const local = (day: number, hour: number, minute: number, second = 0) =>
@@ -30,6 +31,72 @@ describe("a moment", () => {
     ...["2026-02-30T03:12:00Z", "2026-02-29", "2026-00-01"],
   ])("none: %p", (text) => {
     expect(() => parseMoment("at", text, now)).toThrow("--at must be a time");
+  });
+});
+
+describe("a clock time near a clock change", () => {
+  const berlin = "Europe/Berlin";
+  const newYork = "America/New_York";
+  test.each([
+    {
+      id: "after a day of 23 hours",
+      zone: berlin,
+      now: "2026-03-29T22:10Z",
+      text: "23:50",
+      want: "2026-03-29T21:50Z",
+    },
+    {
+      id: "after a day of 25 hours",
+      zone: berlin,
+      now: "2026-10-25T23:10Z",
+      text: "23:50",
+      want: "2026-10-25T22:50Z",
+    },
+    {
+      id: "left out today",
+      zone: berlin,
+      now: "2026-03-29T08:00Z",
+      text: "02:30",
+      want: "2026-03-28T01:30Z",
+    },
+    {
+      id: "left out, before today",
+      zone: berlin,
+      now: "2026-03-29T23:00Z",
+      text: "02:30",
+      want: "2026-03-28T01:30Z",
+    },
+    {
+      id: "shown once so far",
+      zone: berlin,
+      now: "2026-10-25T00:45Z",
+      text: "02:30",
+      want: "2026-10-25T00:30Z",
+    },
+    { id: "shown twice", zone: berlin, now: "2026-10-25T09:00Z", text: "02:30", want: "2026-10-25T01:30Z" },
+    {
+      id: "shown twice, in the west",
+      zone: newYork,
+      now: "2026-11-01T06:45Z",
+      text: "01:30",
+      want: "2026-11-01T06:30Z",
+    },
+    {
+      id: "shown once, in the west",
+      zone: newYork,
+      now: "2026-11-01T05:45Z",
+      text: "01:30:05",
+      want: "2026-11-01T05:30:05Z",
+    },
+    {
+      id: "half an hour back",
+      zone: "Australia/Lord_Howe",
+      now: "2026-04-04T15:20Z",
+      text: "01:45",
+      want: "2026-04-04T15:15Z",
+    },
+  ])("$id", ({ zone, now: at, text, want }) => {
+    expect(toTimestamp(parseMoment("at", text, Date.parse(at), zone))).toBe(toTimestamp(Date.parse(want)));
   });
 });
 

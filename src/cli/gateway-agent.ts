@@ -200,7 +200,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   const { clock, files, locks, processes, watch } = system;
   const provider = headlessProvider(manifest.tool);
   if (!provider) throw new ServiceError("unsupported", `${manifest.tool} has no headless form that we drive`);
-  const { tmux, control } = connect(options);
+  const { tmux, mutex, control } = connect(options);
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });
@@ -218,6 +218,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     sessionRoot,
     bridgeCommand: options.bridgeCommand,
     personEnvironment: options.env,
+    over: { control, mutex },
   });
   const runner = createTurnRunner({
     ...settling,

@@ -42,6 +42,8 @@ export function createTurnPane(deps: {
   /** How this very program is started as a bridge; the folder of the turn is appended. */
   bridgeCommand: readonly string[];
   personEnvironment: Environment;
+  /** As of `createLauncher`. */
+  over?: NonNullable<Parameters<typeof createLauncher>[0]["over"]>;
 }): TurnPane {
   const { files, sessionRoot } = deps;
   const launcher = createLauncher({ ...deps, folder: sessionRoot });

@@ -6,7 +6,9 @@ import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { quoteShell } from "./shell-word.ts";
 import { escapeEnd, markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
-import { exactWindow } from "./tmux-protocol.ts";
+import type { ControlConnection } from "./tmux-control.ts";
+import type { TmuxMutex } from "./tmux-mutex.ts";
+import { exactWindow, quoteArgument } from "./tmux-protocol.ts";
 import { tmuxAttachLine } from "./tmux-screen.ts";
 
 /** What runs in the agent's pane. */
@@ -71,8 +73,10 @@ export function createLauncher(deps: {
   steps: Steps;
   /** Existing private folder for the scripts, absolute. */
   folder: string;
+  /** A connection to the session, over which its pane is respawned while it answers, in place of a tmux process. */
+  over?: { control: Pick<ControlConnection, "connected" | "command">; mutex: TmuxMutex };
 }): Launcher {
-  const { tmux, files, ids, steps, folder } = deps;
+  const { tmux, files, ids, steps, folder, over } = deps;
 
   /** Runs `act` with a fresh script; a script that tmux never started is removed. */
   async function withScript(
@@ -153,23 +157,40 @@ export function createLauncher(deps: {
     respawn: (paneId, program) =>
       withScript(program, async (script) => {
         steps.before("launch.respawn");
-        const respawn = [
-          "respawn-pane",
-          "-k",
-          "-t",
-          paneId,
-          "-c",
-          quoteFormat(program.workdir),
-          "--",
-          "/bin/sh",
-          script,
-        ];
-        const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
-        const answer = await tmux.run([...respawn, ";", ...show], { exclusive: true });
+        const at = { paneId, workdir: program.workdir, script };
+        // One that is lost meanwhile may have been heard: nothing is started a second time.
+        const answer = over?.control.connected() ? await respawnOver(over, at) : await respawnBy(tmux, at);
         steps.after("launch.respawn");
         return answer;
       }),
   };
+}
+
+interface Respawn {
+  paneId: string;
+  workdir: string;
+  script: string;
+}
+
+function respawnBy(tmux: Tmux, { paneId, workdir, script }: Respawn): Promise<string> {
+  const respawn = ["respawn-pane", "-k", "-t", paneId, "-c", quoteFormat(workdir), "--", "/bin/sh", script];
+  const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
+  return tmux.run([...respawn, ";", ...show], { exclusive: true });
+}
+
+async function respawnOver(
+  { control, mutex }: { control: Pick<ControlConnection, "command">; mutex: TmuxMutex },
+  { paneId, workdir, script }: Respawn,
+): Promise<string> {
+  const respawn = ["respawn-pane", "-k", "-t", paneId, "-c", escapeFormat(workdir), "--", "/bin/sh", script];
+  const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
+  const line = [respawn, show].map((words) => words.map(quoteArgument).join(" ")).join(" ; ");
+  const release = await mutex.take({ brief: true });
+  try {
+    return (await control.command(line, { replies: 2 })).join("\n");
+  } finally {
+    release();
+  }
 }
 
 /** Throws `invalid_request` for a name that no session of ours may have. Pure. */
@@ -222,7 +243,8 @@ export function launchScript(path: string, program: PaneProgram): string {
   });
   return [
     "#!/bin/sh",
-    `${standardPath} rm -f -- ${quoteShell(path)}`,
+    // A bridge begins meanwhile.
+    `${standardPath} rm -f -- ${quoteShell(path)}${program.afterwards === "wait" ? " &" : ""}`,
     "trap : INT QUIT",
     "(",
     `  cd -- ${quoteShell(program.workdir)} || exit`,
@@ -251,5 +273,7 @@ const waiting = [
 
 /** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
 function quoteFormat(text: string): string {
-  return escapeEnd(text.replaceAll("#", "##"));
+  return escapeEnd(escapeFormat(text));
 }
+
+const escapeFormat = (text: string): string => text.replaceAll("#", "##");

@@ -108,6 +108,36 @@ test("an interrupt key during start does not end the pane", async () => {
   expect((await s.t.tmux.panes("SVC-a-1"))[0]).toEqual(pane);
 });
 
+test("a pane is respawned over a connection as by a tmux process, and its script is gone", async () => {
+  await using s = await setup();
+  const first = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  await until("the first script has begun", () => readdirSync(s.folder).length === 0);
+  const { mutex } = s.t;
+  const control = await s.t.control("SVC-a-1");
+  let lines = 0;
+  const counted = {
+    connected: control.connected,
+    command: (line: string, options?: { replies?: number }) => {
+      lines += 1;
+      return control.command(line, options);
+    },
+  };
+  const over = createLauncher({ ...s.t, folder: s.folder, over: { control: counted, mutex } });
+  const script = 'printf "%s|%s|%s" "$2" "$PWD" "$SECRET" > "$1.tmp"; mv "$1.tmp" "$1"; exec cat';
+  const program = { ...s.request("SVC-a-1", script, { SECRET: "s3cret" }), afterwards: "wait" as const };
+  const second = await over.respawn(first.paneId, program);
+  expect(lines).toBe(1);
+  expect(await words(s.out)).toBe(`it's; $HOME;|${s.workdir}|s3cret`);
+  expect(second).toEqual({ ...first, panePid: second.panePid });
+  expect(second.panePid).not.toBe(first.panePid);
+  await until("the script is gone", () => readdirSync(s.folder).length === 0);
+  await expect(over.respawn("%77", program)).rejects.toMatchObject({ kind: "refused" });
+  expect(readdirSync(s.folder)).toEqual([]);
+  await control.stop();
+  const third = await over.respawn(first.paneId, program);
+  expect({ lines, panePid: third.panePid === second.panePid }).toEqual({ lines: 2, panePid: false });
+});
+
 test("a server whose windows count from 1 still gives the agent window 0", async () => {
   await using s = await setup();
   await s.t.run("set-option", "-g", "base-index", "1", ";", "set-option", "-g", "pane-base-index", "1");

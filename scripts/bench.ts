@@ -10,7 +10,7 @@ import { renderPicture } from "./bench/picture.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { runStep } from "./steps.ts";
 
-// `bun run bench [name...] [--quick] [--json] [--out FOLDER]`. With --json one object a line for each bench, and
+// `bun run bench [name...] [--quick] [--json] [--out FOLDER]`; for `peers` also `--prompts N --agents N --products A,B`. With --json one object a line for each bench, and
 // nothing else on stdout. A run of all of them writes its document, picture and figures into docs/, a quick one into
 // dist/bench/; --out says another place, also for some benches, and keeps the figures of the others there. Exit 1 when something could not be measured; never
 // because something was slow.
@@ -24,11 +24,13 @@ const ending = ".bench.ts";
 const heavy = ["accept", "jmap", "fleet", "hosts", "commands", "hundred", "mail"];
 /** Real agent CLIs, some minutes: a quick run measures it only when it is named. */
 const notQuick = ["turnaround"];
+/** Installs what others make, up to an hour: measured only when it is named. */
+const onlyNamed = ["peers"];
 const known = readdirSync(folder)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort((one, other) => heavy.indexOf(one) - heavy.indexOf(other) || one.localeCompare(other));
-const { wanted, json, out } = readArguments();
+const { wanted, json, out, sizes } = readArguments();
 
 await bootstrap({ tmux: true });
 const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
@@ -43,7 +45,10 @@ for (const name of wanted) {
     const result = await (wanted.length === 1 || quick ? measure(name) : measureApart(name));
     results.push(result);
     const seconds = Math.round((performance.now() - startedMs) / 1000);
-    console.log(json ? JSON.stringify(result) : `\n${result.name} (${seconds} s)\n${toTable(result.rows)}`);
+    const notes = (result.notes ?? []).map((line) => `  ${line}\n`).join("");
+    console.log(
+      json ? JSON.stringify(result) : `\n${result.name} (${seconds} s)\n${notes}${toTable(result.rows)}`,
+    );
   } catch (error) {
     console.error(`${name}: ${error instanceof Error ? error.message : error}`);
     process.exitCode = 1;
@@ -53,13 +58,16 @@ if (out !== null) writeReport(out);
 
 async function measure(name: string): Promise<BenchResult> {
   const { default: bench }: { default: Bench } = await import(join(folder, name + ending));
-  return { name: bench.name, machine, rows: (await bench.run()).map(rounded) };
+  const notes: string[] = [];
+  const rows = (await bench.run((line) => void notes.push(line))).map(rounded);
+  return { name: bench.name, machine, ...(notes.length === 0 ? {} : { notes }), rows };
 }
 
 /** In a process of its own, on a disk that has caught up: what one bench leaves behind is no cost of the next. */
 async function measureApart(name: string): Promise<BenchResult> {
   await Bun.spawn(["sync"]).exited;
-  const command = [process.execPath, import.meta.path, name, "--json"];
+  const options = Object.entries(sizes).flatMap(([option, value]) => [`--${option}`, value]);
+  const command = [process.execPath, import.meta.path, name, "--json", ...options];
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
   const line = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error("not measured");
@@ -71,15 +79,27 @@ function readArguments() {
     const { values, positionals } = parseArgs({
       args: process.argv.slice(2),
       allowPositionals: true,
-      options: { quick: { type: "boolean" }, json: { type: "boolean" }, out: { type: "string" } },
+      options: {
+        ...{ quick: { type: "boolean" }, json: { type: "boolean" }, out: { type: "string" } },
+        ...{ prompts: { type: "string" }, agents: { type: "string" }, products: { type: "string" } },
+      },
     });
     const unknown = positionals.filter((name) => !known.includes(name));
     if (unknown.length > 0) throw new Error(`no bench ${unknown.join(", ")}; there are ${known.join(", ")}`);
+    const { prompts, agents, products } = values;
     const usual = values.quick ? "dist/bench" : "docs";
     return {
       wanted:
-        positionals.length > 0 ? positionals : known.filter((name) => !quick || !notQuick.includes(name)),
+        positionals.length > 0
+          ? positionals
+          : known.filter((name) => !onlyNamed.includes(name) && !(quick && notQuick.includes(name))),
       json: values.json ?? false,
+      /** Passed on as they are: the bench reads them. */
+      sizes: Object.fromEntries(
+        Object.entries({ prompts, agents, products }).flatMap(([name, value]) =>
+          value === undefined ? [] : [[name, value]],
+        ),
+      ),
       out: values.out ?? (positionals.length > 0 ? null : usual),
     };
   } catch (error) {

@@ -5,6 +5,8 @@ import { type Meaning, meanings } from "./meaning.ts";
 export interface BenchResult {
   name: string;
   machine: Record<string, string>;
+  /** What a reader of the rows has to know: versions, sizes, and what has no row for which reason. */
+  notes?: string[];
   rows: Row[];
 }
 

@@ -349,6 +349,7 @@ export const meanings: readonly Meaning[] = [
     limit: bareServer,
     aim: { of: "value", atMost: 0.1 },
   },
+  ...["svc", "cao", "agentapi"].flatMap(peerMeanings),
   {
     bench: "hosts",
     metric: "list_p50_ms",
@@ -431,6 +432,27 @@ export const meanings: readonly Meaning[] = [
     limit: "the same",
   },
 ];
+
+/** One product of `bun run bench peers`. Only ours has an aim. */
+function peerMeanings(product: string): Meaning[] {
+  const parts: Record<string, [title: string, what: string]> = {
+    answer_p50_ms: ["answer", "a prompt handed over by HTTP, beside Claude Code, to its answer"],
+    to_model_p50_ms: ["prompt at the model", "the same to the request with the prompt at the model"],
+    to_idle_p50_ms: ["idle is reported", "the end of the model's answer to the status idle"],
+    prompts_lost: ["prompts lost", "accepted prompts that the model never received whole"],
+    idle_cpu_percent_each: [
+      "an idle agent",
+      "the product and its tmux server, for each idle agent, of one core",
+    ],
+  };
+  return Object.entries(parts).map(([part, [title, what]]) => ({
+    bench: "peers",
+    metric: `${product}_${part}`,
+    title: `${product}: ${title}`,
+    what: `${product}: ${what}`,
+    ...(product === "svc" && part === "prompts_lost" ? { aim: { of: "value", atMost: 0 } } : {}),
+  }));
+}
 
 /** Whether the figure reaches its aim; null without one, or without what it is measured against. */
 export function reaches({ aim }: Meaning, row: { value: number; ratio?: number }): boolean | null {

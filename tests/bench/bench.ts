@@ -17,8 +17,11 @@ export const quantileShares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99
 /** What a file `tests/bench/NAME.bench.ts` exports as its default. */
 export interface Bench {
   name: string;
-  /** Everything it starts has ended when it resolves; rejects when something cannot be measured here. */
-  run(): Promise<Row[]>;
+  /**
+   * Everything it starts has ended when it resolves; rejects when something cannot be measured here. `note` takes what a
+   * reader of the rows has to know: versions, sizes, and what has no row for which reason.
+   */
+  run(note: (line: string) => void): Promise<Row[]>;
 }
 
 /** Something whose duration is measured once a round. */

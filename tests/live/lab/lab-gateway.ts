@@ -53,16 +53,21 @@ export interface LabGateway {
 }
 
 /**
- * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its `run`.
+ * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its `run`;
+ * `agentName`: `lab-TOOL` by default.
  * Rejects with what the gateway said when it is not ready within 60 s.
  */
 export async function startLabGateway(
   cli: InstalledCli,
   box: Sandbox,
-  { command, flags = [] }: { command?: readonly string[] | undefined; flags?: readonly string[] } = {},
+  {
+    command,
+    flags = [],
+    agentName = `lab-${cli.tool}`,
+  }: { command?: readonly string[] | undefined; flags?: readonly string[]; agentName?: string } = {},
 ): Promise<LabGateway> {
   const gateway = command ?? [process.execPath, gatewayProgram];
-  const run = ["run", "--json", "--tool", cli.tool, "--agent-name", `lab-${cli.tool}`, "--workdir", box.work];
+  const run = ["run", "--json", "--tool", cli.tool, "--agent-name", agentName, "--workdir", box.work];
   const child = Bun.spawn([...gateway, ...run, "--port", "0", ...flags, "--", ...box.args], {
     cwd: box.work,
     env: box.env,

@@ -1,5 +1,5 @@
 import { createControlStringFilter } from "./control-strings.ts";
-import { longestPrefix, secretHint, secretPatterns } from "./secret-patterns.ts";
+import { cutToken, longestPrefix, secretHint, secretPatterns, tokenPatterns } from "./secret-patterns.ts";
 
 /** What stands for each character of a secret: one column, so that the rest of a screen keeps its place. */
 const mask = "*";
@@ -33,7 +33,8 @@ const maxDepth = 12;
 /** A copy of a JSON value with each secret in its texts overwritten; a text under a private name as a whole. Pure. */
 export function redactJson(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactText(value);
-  if (value === null || typeof value !== "object" || depth >= maxDepth) return value;
+  if (value === null || typeof value !== "object") return value;
+  if (depth >= maxDepth) return mask;
   if (Array.isArray(value)) return value.map((one) => redactJson(one, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
@@ -60,6 +61,7 @@ function findSecrets(text: string): { ranges: Range[]; openKey: number | null } 
       ranges.push([from, from + value.length], ...restInNextRow(text, from, from + value.length));
     }
   }
+  ranges.push(...cutTokens(text));
   let openKey: number | null = null;
   for (const begin of text.matchAll(keyBegin)) {
     keyEnd.lastIndex = begin.index + begin[0].length;
@@ -81,6 +83,30 @@ function* restInNextRow(text: string, from: number, to: number): Generator<Range
     begin = end + rest[0].length - rest[1].length;
     end += rest[0].length;
     yield [begin, end];
+  }
+}
+
+const cutWord =
+  /([\w.=-]{1,40})[^\S\n]*[│┃║|]?[^\S\n]*\n+[^\S\n]*[│┃║|]?[^\S\n]*(?=\S*\d|\S{16})([^\s│┃║"']{4,})/gu;
+
+/** A short word at a row's end with a long one in the next row: together they may have a hint that neither has. */
+const cutBegin =
+  /\n(?=[^\S\n]*[│┃║|]?[^\S\n]*(?=\S*\d)[\w.-]{16})(?<=\b[\w-]{1,6}[^\S\n]*[│┃║|]?[^\S\n]*\n+)/u;
+
+/** Tokens that a row's end cuts where so little of them is in the row that `restInNextRow` does not follow. */
+function* cutTokens(text: string): Generator<Range> {
+  for (const match of text.matchAll(cutWord)) {
+    const [whole, head = "", tail = ""] = match;
+    const tailFrom = match.index + whole.length - tail.length;
+    for (const { pattern } of tokenPatterns) {
+      for (const token of (head + tail).matchAll(pattern)) {
+        const past = token.index + token[0].length - head.length;
+        if (past <= 0 || token.index >= head.length || head.length - token.index >= leastBroken) continue;
+        yield [match.index + token.index, match.index + head.length];
+        yield [tailFrom, tailFrom + past];
+        yield* restInNextRow(text, tailFrom, tailFrom + past);
+      }
+    }
   }
 }
 
@@ -146,7 +172,10 @@ export function createRedactor(): Redactor {
     const { shown, pieces, end } = readShown(waiting);
     const text = context + shown;
     const begin = context.length;
-    const ranges = inKey !== null || inSecret || secretHint.test(text) ? secretsIn(text, begin) : [];
+    const ranges =
+      inKey !== null || inSecret || secretHint.test(text) || cutBegin.test(text)
+        ? secretsIn(text, begin)
+        : [];
     const keep = all ? shown.length : shown.length - heldLength(shown);
     const cut = keep < shown.length ? placeOf(pieces, keep, end) : all ? waiting.length : end;
     const given = overwrite(waiting.slice(0, cut), pieces, ranges, { begin, keep }).replace(
@@ -233,7 +262,8 @@ function separatorOf(sequence: string): string {
   if (!sequence.startsWith("\x1b[")) return /^\x1b[DEMc78]/.test(sequence) ? "\n" : "";
   const final = sequence.at(-1) ?? "";
   if (final === "C") return " ";
-  return /[ABDEFGHJKSTdfr`]/.test(final) ? "\n" : "";
+  // Erasing moves no cursor: grep writes it between what it found and the rest of a word.
+  return /[ABDEFGHSTdfr`]/.test(final) ? "\n" : "";
 }
 
 /** The length of the last word, or of a mark of a private key, which more text may go on with. */
@@ -242,7 +272,13 @@ function heldLength(shown: string): number {
   const word = Math.max(line, shown.lastIndexOf(" ") + 1, shown.lastIndexOf("\t") + 1);
   const dashes = shown.indexOf("-----", line);
   const isMark = dashes >= 0 && shown.length - dashes < longestMark;
-  return Math.min(shown.length - (isMark ? Math.min(dashes, word) : word), longestPrefix);
+  const begin = isMark ? Math.min(dashes, word) : word;
+  const cut = cutToken.exec(shown.slice(-longestPrefix))?.index ?? null;
+  const held = shown.length - begin;
+  return Math.min(
+    cut === null ? held : Math.max(held, Math.min(shown.length, longestPrefix) - cut),
+    longestPrefix,
+  );
 }
 
 /** Where in the raw text the shown character `index` lies; `end` when only sequences follow. */

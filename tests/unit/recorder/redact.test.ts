@@ -38,10 +38,46 @@ const samples: Record<string, string[]> = {
   "JSON Web Token": [`«eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}»`],
   "bearer token": ["curl -H 'Authorization: Bearer «abc123def456ghi»'"],
   "authorization header": ["Authorization: Basic «dXNlcjpwYXNzd29yZA==»"],
-  "password in a URL": ["git clone https://ann:«hunter2»@example.com/x.git"],
-  "password assignment": ["PASSWORD=«hunter2»", 'db_password: "«correct-horse»"', "passphrase => «abcd»"],
-  "variable in capitals": ["DEPLOY_TOKEN=«abcdef»", "API_KEY='«zyxwvu»'"],
-  "key assignment": ['"api_key": "«a1b2c3d4e5»"', "client_secret=«9f8e7d6c5b»", "sessionToken: «k2j3h4g5f6»"],
+  "password in a URL": [
+    "git clone https://ann:«hunter2»@example.com/x.git",
+    "postgres://ann:«p@ssword»@db/main",
+  ],
+  "password assignment": [
+    "PASSWORD=«hunter2»",
+    'db_password: "«correct-horse»"',
+    "passphrase => «abcd»",
+    "password:      «hunter2»",
+  ],
+  "variable in capitals": [
+    "DEPLOY_TOKEN=«abcdef»",
+    "API_KEY='«zyxwvu»'",
+    "SMTP_PASS=«abcdef» MYSQL_PWD=«abcdef»",
+  ],
+  "key assignment": [
+    '"api_key": "«a1b2c3d4e5»"',
+    "client_secret=«9f8e7d6c5b»",
+    `AccountKey=«${letters}==»;`,
+    "sessionToken: «k2j3h4g5f6»",
+  ],
+  "Slack app token": [`«xapp-1-A0B1C2-123-${letters}»`],
+  "Cerebras key": [`«csk-${digits}»`],
+  "NVIDIA key": [`«nvapi-${letters}»`],
+  "Atlassian token": [`«ATATT3xFfGF0${letters}»`],
+  "Linear key": [`«lin_api_${letters}»`],
+  "Notion token": [`«ntn_${letters}»`],
+  "Figma token": [`«figd_${letters}»`],
+  "Shopify token": [`«shpat_${digits}»`],
+  "Tailscale key": [`«tskey-auth-${letters}»`],
+  "Databricks token": [`«dapi${digits.slice(0, 32)}» ok`],
+  "Telegram bot token": [`bot «123456789:AA${letters}»`],
+  "user and password of a command line": [
+    "curl -u ann:«hunter2» https://example.com",
+    "docker run -u 1000:1000 x --user 'bob:«swordfish»'",
+  ],
+  "password of sshpass": ["sshpass -p «hunter2» ssh host"],
+  "entry of a .netrc": ["machine example.com login ann password «hunter2»"],
+  "signature in a URL": [`https://x.example.com/c?sv=1&sig=«${letters}»`, `?X-Amz-Signature=«${digits}»`],
+  "cookie header": ["Cookie: theme=dark; sid=«k2j3h4g5»; lang=en"],
   "option of a command line": ["mysql --password «hunter2» db", "tool --token=«abcdefgh»"],
 };
 
@@ -115,6 +151,55 @@ describe("a stream", () => {
     expect(through([moved])).toBe(safe.replace(/\r\n/g, "\x1b[7;1H"));
   });
 
+  test.each([
+    { id: "a token", first: "ghp_aB3dE5", rest: "fG7hJ9kL1mN2pQ4rS6tU8vW0xY2zA4" },
+    { id: "one that has its form already", first: "sk-ant-api03-aB3dE5f", rest: `G7${letters}` },
+    { id: "one whose known begin is cut", first: "gh", rest: `p_${letters}` },
+    { id: "one of three rows", first: "sk-ant", rest: `-${letters}`, third: `${letters}9` },
+    { id: "the value of a name", first: "TOKEN=glpat-aB3", rest: `dE${letters}`, shown: 6 },
+  ])("$id that a row's end cuts is overwritten in both rows", ({ first, rest, third, shown = 0 }) => {
+    const rows = [first, rest, ...(third === undefined ? [] : [third])];
+    for (const [end, begin] of [
+      ["\r\n", ""],
+      ["\x1b[7;1H", ""],
+      [" │\r\n", "│ "],
+    ] as const) {
+      const text = `${begin}see ${rows.join(end + begin)} and so on${end}`;
+      const safe = rows.map(
+        (row, at) => (at === 0 ? row.slice(0, shown) : "") + "*".repeat(row.length - (at === 0 ? shown : 0)),
+      );
+      const masked = `${begin}see ${safe.join(end + begin)} and so on${end}`;
+      expect(through([text])).toBe(masked);
+      const split = [...text];
+      const given = first === "gh" ? through(split).replace("see gh", "see **") : through(split);
+      expect(given).toBe(masked);
+    }
+  });
+
+  test.each([
+    "task-\r\nlist of 12 files",
+    "see sk-\r\nand the rest",
+    "eyJ\r\n1 row",
+    "npm_\r\ninstall 12345",
+  ])("what only begins like a token stays: %j", (text) => expect(through([text])).toBe(text));
+
+  test("a token that grep colours in part is overwritten", () => {
+    const [on, off] = ["\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"];
+    expect(through([`.env:${on}ghp_${off}${letters}\r\n`])).toBe(
+      `.env:${on}****${off}${"*".repeat(letters.length)}\r\n`,
+    );
+    const split = [...`${on}PASSWORD${off}=hunter2\r\n`];
+    expect(through(split)).toBe(`${on}PASSWORD${off}=*******\r\n`);
+  });
+
+  test("a password in quotes is overwritten with its blanks", () => {
+    const text = `PASSWORD="correct horse battery" next\r\n{\\"password\\": \\"hunter2\\"}`;
+    const safe = `PASSWORD="******* ***** *******" next\r\n{\\"password\\": \\"********"}`;
+    expect(through([text])).toBe(safe);
+    expect(through([...text])).toBe(safe);
+    expect(redactText('say "password=" and go')).toBe('say "password=" and go');
+  });
+
   test("a secret longer than the remembered text is overwritten to its end", () => {
     const long = `eyJ${letters.repeat(300)}`;
     const given = through([...`a ${long} b`].join("").match(/.{1,100}/gs) ?? []);
@@ -181,4 +266,6 @@ test("texts in a record are overwritten at any depth, those under a private name
     password: "***",
     api_key: "*****",
   });
+  const deep = Array.from({ length: 40 }).reduce<unknown>((inner) => ({ inner }), `sk-ant-${letters}`);
+  expect(JSON.stringify(redactJson(deep))).not.toContain(letters);
 });

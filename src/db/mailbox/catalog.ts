@@ -84,6 +84,8 @@ export interface Catalog {
   /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
   deliver(label: string, delivery: IndexedMessage, check: () => void): void;
   knows(messageId: string): boolean;
+  /** What `deliver` got as `unsynced`; null for a message whose file is on disk. */
+  unsyncedText(messageId: string): string | null;
   /** The newest entry of what a registration signed and sent; null before the first. */
   newestAttested(registrationId: string): AttestedRow | null;
   /** 0 for a registration without mail. */
@@ -194,6 +196,7 @@ export function openCatalog(options: {
       });
     },
     knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
+    unsyncedText: (messageId) => prepared().unsynced.get({ messageId })?.text ?? null,
     newestAttested: (registrationId) => prepared().newestAttested.get({ registrationId }) ?? null,
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
     projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
@@ -248,6 +251,11 @@ export function catalogStatements({ db }: Pick<Store, "db">) {
       .select({ messageId: messages.messageId })
       .from(messages)
       .where(eq(messages.messageId, value("messageId")))
+      .prepare(),
+    unsynced: db
+      .select({ text: unsyncedMessages.text })
+      .from(unsyncedMessages)
+      .where(eq(unsyncedMessages.messageId, value("messageId")))
       .prepare(),
     addMessage: db
       .insert(messages)

@@ -17,8 +17,6 @@ export interface UnsyncedMessages {
   /** In order, from the one after `seq`. */
   waiting(options: { after: number; limit: number }): UnsyncedMessage[];
   has(row: UnsyncedMessage): boolean;
-  /** Null for a message whose file is on disk. */
-  textOf(messageId: string): string | null;
   /** Forgets these rows. Not synced: what a loss of power brings back is looked at once more. */
   settle(rows: readonly UnsyncedMessage[]): void;
 }
@@ -45,12 +43,6 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedM
         .all(),
     has: (row) =>
       db().select({ seq: unsyncedMessages.seq }).from(unsyncedMessages).where(is(row)).get() !== undefined,
-    textOf: (messageId) =>
-      db()
-        .select({ text: unsyncedMessages.text })
-        .from(unsyncedMessages)
-        .where(eq(unsyncedMessages.messageId, messageId))
-        .get()?.text ?? null,
     settle(rows) {
       if (rows.length === 0) return;
       catalog.store.write(

@@ -10,9 +10,9 @@ import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { idBesideForeign, localAddress, splitHostAddress } from "../mail/address.ts";
 import { parseBody, parseSubject } from "../mail/draft.ts";
+import { readDelivered } from "../mail/filesystem/late-sync.ts";
 import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message-file.ts";
 import type { MailRoot } from "../mail/filesystem/root.ts";
-import { readMessageFile } from "../mail/filesystem/root-paths.ts";
 import { fromHostMail, toHostMail } from "./host-mail.ts";
 import type { JoinedRoots } from "./joined-roots.ts";
 
@@ -214,7 +214,7 @@ export function createMailCarrier(deps: {
 
   function messageIn(root: MailRoot, outbox: HostOutbox, messageId: string): StoredMessage | null {
     const row = outbox.message(messageId);
-    const text = row && readMessageFile(files, root.root, row);
+    const text = row && readDelivered(files, root.root, root.catalog, row);
     const parsed = text == null ? null : parseMessageFile(text);
     return parsed?.ok ? parsed.message : null;
   }

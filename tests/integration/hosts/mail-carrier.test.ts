@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { renameSync } from "node:fs";
+import { renameSync, rmSync, statSync, truncateSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import type { HostMail, HostMailReceipt } from "../../../src/protocol/hosts.ts";
@@ -25,6 +25,8 @@ let aheadMs: number;
 let ann: Mailbox;
 /** Folders that a host has joined, as its state folder has them. */
 let joinedRoots: Set<string>;
+/** Steps that the disk refuses, as it is full. */
+let fails: Set<string>;
 
 function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const { deps } = at;
@@ -44,7 +46,11 @@ function carrierOf(at: MailRootFixture, host: string): MailCarrier {
 }
 
 beforeEach(() => {
-  fixture = createMailRootFixture();
+  fails = new Set();
+  const refuse = (label: string) => {
+    if (fails.has(label)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  };
+  fixture = createMailRootFixture({ steps: { before: refuse, after: () => {} } });
   sent = [];
   refusal = null;
   nowMs = Date.now();
@@ -148,6 +154,22 @@ describe("mail to another host", () => {
     carrier.start();
     await until("it", () => sent.length === 1);
     expect(mails()).toMatchObject([{ subject: "Kept", deliver_to: ["bob"] }]);
+  });
+
+  test.each([
+    { id: "took", lose: (file: string) => rmSync(file) },
+    { id: "cut off", lose: (file: string) => truncateSync(file, statSync(file).size - 1) },
+  ])("is sent where a loss of power $id its file and the disk is full", async ({ lose }) => {
+    await joined();
+    await carrier.stop();
+    fails.add("mail.rewritten");
+    const { message_ref, created_at_utc } = await ann.send(draft("bob@build-2", "Kept"));
+    const name = `${message_ref.replace("filesystem:", "")}.md`;
+    lose(`${fixture.path}/messages/${created_at_utc.slice(0, 10)}/${name}`);
+    carrier = carrierOf(fixture, "build-1");
+    carrier.start();
+    await until("it, or nothing more to wait", () => sent.length > 0 || carrier.counts().waiting === 0);
+    expect(mails()).toMatchObject([{ subject: "Kept", body: "text" }]);
   });
 
   test("that came with the folder is not sent: a cloned repository writes to nobody", async () => {

@@ -6,10 +6,11 @@ import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MailboxAccount, MessagesGetAnswer, StoredMessage } from "../../../protocol/mailbox-admin.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseAddress, shown } from "../address.ts";
+import { readDelivered } from "./late-sync.ts";
 import { idOf, parseMessageFile } from "./message-file.ts";
 import type { Registration } from "./registrations.ts";
 import type { MailRoot, MailRootDeps } from "./root.ts";
-import { mailboxFolder, readMessageFile, stateFileName } from "./root-paths.ts";
+import { mailboxFolder, stateFileName } from "./root-paths.ts";
 import { seedMailbox } from "./seeding.ts";
 
 type Open = Pick<MailRoot, "root" | "catalog" | "registrations">;
@@ -69,7 +70,7 @@ export function getMessage(
   const row = listing.messageOf(present.registration_id, idOf(id));
   if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");
   const stored = toStored(open.root, present, row, foldersOf(deps, open, present).get(row.messageId));
-  const text = readMessageFile(deps.files, open.root, row);
+  const text = readDelivered(deps.files, open.root, open.catalog, row);
   if (text === null) throw new ServiceError("transport_failed", "the file of this message is missing");
   const parsed = parseMessageFile(text);
   if (!parsed.ok) {

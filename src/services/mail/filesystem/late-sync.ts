@@ -41,6 +41,8 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
   let cancel: (() => void) | null = null;
   let working = false;
   let closed = false;
+  /** Ids of messages whose sync failed. The system may then take what it lost for written: only a new file is on disk. */
+  const unsure = new Set<string>();
   /** A failure is reported once, until everything is on disk again. */
   let reported = false;
 
@@ -89,13 +91,19 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
     });
   }
 
-  /** A file whose sync fails is written again: what the system had of it may be lost. */
-  function sync(row: UnsyncedMessage, place: ContainedPath, { compare }: { compare: boolean }): void {
-    if (compare && files.readOwn(place) !== row.text) rewrite(row, place);
+  /** Also a file that a crash has cut off can be synced: it is compared first. */
+  function mend(row: UnsyncedMessage, place: ContainedPath): void {
+    if (unsure.has(row.messageId) || files.readOwn(place) !== row.text) rewrite(row, place);
+    unsure.delete(row.messageId);
+  }
+
+  function sync(row: UnsyncedMessage, place: ContainedPath): void {
+    mend(row, place);
     try {
       files.sync("mail.synced", place);
     } catch {
-      rewrite(row, place);
+      unsure.add(row.messageId);
+      mend(row, place);
     }
   }
 
@@ -110,7 +118,7 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
     }
   }
 
-  function settle(how: { compare: boolean }): void {
+  function settle(): void {
     attempt(() => {
       for (const rows of waiting()) {
         const places: ContainedPath[] = [];
@@ -118,7 +126,7 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
           attempt(() => {
             const place = placeOf(row);
             if (place === null) return;
-            sync(row, place, how);
+            sync(row, place);
             places.push(place);
           }),
         );
@@ -152,11 +160,13 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
   async function syncRow(row: UnsyncedMessage): Promise<{ place: ContainedPath | null } | null> {
     try {
       const place = placeOf(row);
+      if (place !== null) mend(row, place);
       try {
         if (place !== null) await files.syncInBackground("mail.synced", place);
       } catch (error) {
         if (closed || place === null) throw error;
-        rewrite(row, place);
+        unsure.add(row.messageId);
+        mend(row, place);
       }
       return { place };
     } catch (error) {
@@ -169,9 +179,9 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
     soon() {
       if (cancel === null) later(delayMs);
     },
-    recover: () => settle({ compare: true }),
+    recover: settle,
     close() {
-      settle({ compare: false });
+      settle();
       closed = true;
       cancel?.();
       cancel = null;
@@ -180,18 +190,18 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
 }
 
 /**
- * The text of the file of a message, also of one that a loss of power took and that a full disk keeps from being written again.
- * Null when there is none that could be its own.
+ * The text of the file of a message, also of one that a loss of power took or cut off and that a full disk keeps from being
+ * written again. Null when there is none that could be its own.
  */
 export function readDelivered(
   files: Files,
   root: string,
-  catalog: Catalog,
+  catalog: Pick<Catalog, "unsyncedText">,
   message: { messageId: string; createdAtUtc: string },
 ): string | null {
-  const text = readMessageFile(files, root, message);
-  if (text !== null && isFileOf(text, message.messageId)) return text;
-  return openUnsyncedMessages(catalog).textOf(message.messageId) ?? text;
+  // A file that was cut off in its body looks whole: while the index keeps the text, that decides.
+  const kept = catalog.unsyncedText(message.messageId);
+  return kept !== null && isFileOf(kept, message.messageId) ? kept : readMessageFile(files, root, message);
 }
 
 /** What the opening of a root does for such messages, for who opens its catalog alone. Never throws. */

@@ -404,6 +404,31 @@ describe("a history", () => {
   });
 });
 
+test("a linked mailbox that is registered again signs with a key of the new registration", async () => {
+  using fixture = createMailRootFixture();
+  const ben = fixture.mailbox("ben");
+  const ada = { address: "ada@svc.localhost", principalId: "SVC-ada" };
+  const { registrations } = fixture.root;
+  const register = () =>
+    registrations.register({
+      ...ada,
+      mode: "safe",
+      kind: "symlink",
+      mailboxPath: fixture.scratch.path("outside"),
+    });
+  for (const mode of ["deactivate", "purge"] as const) {
+    register();
+    await send(fixture.root.openMailbox(ada), mode);
+    registrations.deregister({ address: ada.address, mode });
+  }
+  register();
+  await send(fixture.root.openMailbox(ada), "again");
+  expect(await verify(fixture)).toMatchObject({ entry_count: 1, broken: null });
+  expect(openAttestations(fixture.root.catalog).keysOf(ada.address)).toHaveLength(2);
+  const states = (await inboxOf(ben)).map(({ subject, attestation }) => [subject, attestation]);
+  expect(states.sort()).toEqual(["again", "deactivate", "purge"].map((subject) => [subject, "verified"]));
+});
+
 test("a mailbox from before keys gets one with its first message, and its earlier mail stays unsigned", async () => {
   using fixture = createMailRootFixture();
   const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];

@@ -16,11 +16,11 @@ export const keyFileName = "attestation.key";
 type Deps = Pick<MailRootDeps, "files" | "clock" | "onFault">;
 
 /**
- * The key of an active registration, made where its mailbox has none that is private, and published in the catalog. Safe to
- * repeat, by several processes too. Throws where the mailbox cannot be written, and when another registration has replaced it.
+ * The key of an active registration, made where its mailbox has none that is private, or that of an earlier registration, and
+ * published in the catalog. Safe to repeat, by several processes too. Throws where the mailbox cannot be written, and when another registration has replaced it.
  */
 export function ensureKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
-  const key = readKey(deps.files, root, row) ?? makeKey(deps, root, catalog, row);
+  const key = ownKey(deps.files, root, catalog, row) ?? makeKey(deps, root, catalog, row);
   publishKey(deps, catalog, row, key);
   return key;
 }
@@ -65,11 +65,11 @@ function makeKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRo
       );
     }
     // Another process was as quick.
-    const made = readKey(files, root, row);
+    const made = ownKey(files, root, catalog, row);
     if (made) return made;
-    const pem = createSigningKey();
     const path = keyPath(files, root, row);
-    const isReplaced = files.exists(path);
+    const isReplaced = files.exists(path) && readKey(files, root, row) === null;
+    const pem = createSigningKey();
     files.write("mail.key-written", path, pem);
     const key = openSigningKey(pem);
     if (!key) throw new Error("the runtime does not read the key that it made");
@@ -80,6 +80,20 @@ function makeKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRo
     }
     return key;
   });
+}
+
+/** Null also for the key of an earlier registration: a folder outside of the root keeps it when that one is purged. */
+function ownKey(
+  files: Deps["files"],
+  root: string,
+  catalog: Catalog,
+  row: RegistrationRow,
+): SigningKey | null {
+  const key = readKey(files, root, row);
+  const known = openAttestations(catalog)
+    .keysOf(row.address)
+    .find(({ publicKey }) => publicKey === key?.publicKey);
+  return (known?.registrationId ?? row.registrationId) === row.registrationId ? key : null;
 }
 
 /** Null for a key that is missing or damaged, or that others may read. */

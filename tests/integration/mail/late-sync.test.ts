@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -153,6 +154,14 @@ const losses: { id: string; lose: (file: string) => void }[] = [
   { id: "missing with its day", lose: (file) => rmSync(dirname(file), { recursive: true }) },
 ];
 
+/** Of the page that holds the table of registrations' index; rows can still be read. */
+function spoilIndex(path: string): void {
+  const database = new Database(path);
+  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.run("DROP INDEX registrations_by_address");
+  database.close();
+}
+
 describe("a loss of power", () => {
   test.each(losses)("that leaves the file $id loses nothing", async ({ lose }) => {
     const has = await answered();
@@ -173,17 +182,7 @@ describe("a loss of power", () => {
 
   test.each([
     { id: "sound", spoil: () => {}, index: "in_place" },
-    {
-      id: "broken",
-      // Of the page that holds the table of registrations' index; rows can still be read.
-      spoil: (path: string) => {
-        const database = new Database(path);
-        database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-        database.run("DROP INDEX registrations_by_address");
-        database.close();
-      },
-      index: "fresh",
-    },
+    { id: "broken", spoil: spoilIndex, index: "fresh" },
   ] as const)("before a repair of a $id index loses nothing", async ({ spoil, index }) => {
     const has = await answered();
     rmSync(has.file);
@@ -195,6 +194,30 @@ describe("a loss of power", () => {
     const other = has.fixture.reopen().openMailbox(has.ben);
     expect((await other.read(has.mail.message_ref)).body_text).toBe(has.mail.body_text);
     other.close();
+  });
+});
+
+describe("a repair of a broken index", () => {
+  const options = { cleanupStaging: true, quarantineStaging: true };
+
+  test("puts on disk what waited there: the new one does not have its text", async () => {
+    const has = await answered();
+    spoilIndex(join(has.fixture.path, "index.sqlite"));
+    await repairMailRoot({ ...has.fixture.deps }, has.fixture.path, options);
+    expect(has.waiting()).toEqual([]);
+    const steps = ["mail.synced", "mail.folder-synced", "mail.index-placed"];
+    expect(has.passed.filter((label) => steps.includes(label))).toEqual(steps);
+  });
+
+  test("goes on where a text has no place in the root, and says so", async () => {
+    const has = await answered();
+    const aside = has.fixture.scratch.path("aside");
+    renameSync(dirname(has.file), aside);
+    symlinkSync(aside, dirname(has.file));
+    spoilIndex(join(has.fixture.path, "index.sqlite"));
+    const { findings } = await repairMailRoot({ ...has.fixture.deps }, has.fixture.path, options);
+    expect(findings.map(({ problem }) => problem).join("\n")).toContain("is a symbolic link");
+    expect(readFileSync(join(aside, basename(has.file)), "utf8")).toBe(has.text);
   });
 });
 

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { type Attestations, openAttestations } from "../../../db/mailbox/attestations.ts";
 import { catalogMigrations } from "../../../db/mailbox/catalog/migrations.ts";
 import {
@@ -13,6 +13,7 @@ import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { hostNamePattern } from "../../../protocol/wire.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { inbox, sent } from "../view-state.ts";
 import { recoverUnsynced, writeAgain } from "./late-sync.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
@@ -95,17 +96,32 @@ function salvageAttestations(path: string, attestations: Attestations): void {
   });
 }
 
-/** Files that a loss of power took are written again, before they are looked for. */
-function salvageUnsynced({ deps, paths, find }: RepairRun): void {
+/** Files that a loss of power took are written again before they are looked for; the new index keeps no text of the others. */
+function salvageUnsynced(run: RepairRun): void {
+  const { paths, find } = run;
   salvageRows(paths.index, "unsynced_messages", ({ message_id: messageId, text }) => {
     const parsed = typeof text === "string" ? parseMessageFile(text) : null;
     if (!parsed?.ok || parsed.message.envelope.message_id !== messageId) return;
-    const { created_at_utc: createdAtUtc } = parsed.message.envelope;
-    const place = messageFile(deps.files, paths.root, { messageId, createdAtUtc });
-    if (deps.files.readOwn(place) === text) return;
-    writeAgain(deps.files, paths.root, place, text as string);
-    find(place, "it was lost or cut off and is written again from the index");
+    try {
+      putOnDisk(run, parsed.message.envelope, text as string);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      find(paths.index, `its text of ${messageId} has no place: ${messageOf(error)}`);
+    }
   });
+}
+
+function putOnDisk({ deps, paths, find }: RepairRun, envelope: MailEnvelope, text: string): void {
+  const { files } = deps;
+  const { message_id: messageId, created_at_utc: createdAtUtc } = envelope;
+  const place = messageFile(files, paths.root, { messageId, createdAtUtc });
+  if (files.readOwn(place) === text) {
+    files.sync("mail.synced", place);
+    files.sync("mail.folder-synced", dirname(place));
+    return;
+  }
+  writeAgain(files, paths.root, place, text);
+  find(place, "it was lost or cut off and is written again from the index");
 }
 
 /** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */

@@ -140,7 +140,7 @@ export function mailboxFolder(files: Files, root: string, row: Stored): string {
   if (row.mailboxKind === "in_root") return pathInRoot(files, root, row.mailboxPath, "folder");
   if (!files.isOwnFolder(row.mailboxPath) || !isMarked(files, row)) {
     throw refused(
-      "names a folder that this user did not register for it; register it with svc-mgr mailbox register --kind symlink --mailbox-path",
+      "names a folder that this user did not register for it; register it with svc-mgr mailbox register --mailbox-path",
     );
   }
   return row.mailboxPath;

@@ -11,6 +11,7 @@ import {
   readFileSync,
   readSync,
   rmSync,
+  type Stats,
   statfsSync,
   statSync,
   writeSync,
@@ -134,8 +135,11 @@ export function writeWhole(
 export const writableByOthers = 0o022;
 const readableByOthers = 0o077;
 
+/** This process never becomes another user's. */
+export const ownUser: number = process.geteuid?.() ?? 0;
+
 /** Whether a file of this owner and mode is for `user` alone to change; root counts as every user. Pure. */
-function isOwn(facts: { uid: number; mode: number }, user: number = process.geteuid?.() ?? 0): boolean {
+function isOwn(facts: { uid: number; mode: number }, user: number = ownUser): boolean {
   return (facts.uid === user || facts.uid === 0) && (facts.mode & writableByOthers) === 0;
 }
 
@@ -145,8 +149,7 @@ const maxReadBytes = 32 * 2 ** 20;
 const relieve = createReadRelief();
 
 export function readOwn(path: string): string | null {
-  return withOwn(path, null, (handle) => {
-    const { size } = fstatSync(handle);
+  return withOwn(path, null, (handle, { size }) => {
     if (size > maxReadBytes) return null;
     relieve(size);
     return readFileSync(handle, "utf8");
@@ -155,8 +158,7 @@ export function readOwn(path: string): string | null {
 
 /** The same of a file that nobody else can read either. */
 export function readPrivate(path: string): string | null {
-  return withOwn(path, null, (handle) => {
-    const { size, mode } = fstatSync(handle);
+  return withOwn(path, null, (handle, { size, mode }) => {
     return size > maxReadBytes || (mode & readableByOthers) !== 0 ? null : readFileSync(handle, "utf8");
   });
 }
@@ -200,10 +202,10 @@ export function readPart(path: string, start: number, end: number): Uint8Array {
 }
 
 /**
- * What `read` makes of the open file at `path`; `nothing` where there is none, or a link, a pipe, a folder, or a file
+ * What `read` makes of the open file at `path` and of its facts; `nothing` where there is none, or a link, a pipe, a folder, or a file
  * that is not ours alone to change.
  */
-function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
+function withOwn<T>(path: string, nothing: T, read: (handle: number, facts: Stats) => T): T {
   let handle: number;
   try {
     handle = openSync(path, flags.read);
@@ -214,7 +216,7 @@ function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
   }
   try {
     const facts = fstatSync(handle);
-    return facts.isFile() && isOwn(facts) ? read(handle) : nothing;
+    return facts.isFile() && isOwn(facts) ? read(handle, facts) : nothing;
   } finally {
     closeSync(handle);
   }

@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, sep } from "node:path";
-import { isAbsent, writableByOthers } from "./own-file.ts";
+import { isAbsent, ownUser, writableByOthers } from "./own-file.ts";
 
 /** Why another user could change what a path leads to. */
 export interface Exposure {
@@ -24,6 +24,14 @@ interface Step {
   stats: Stats;
 }
 
+/** Asked for once, where a list of agents asks for hundreds of files. */
+const ours: OwnershipFacts = {
+  uid: ownUser,
+  get home() {
+    return homedir();
+  },
+};
+
 const sticky = 0o1000;
 const maxLinks = 40;
 
@@ -36,7 +44,7 @@ const maxLinks = 40;
  */
 export function findExposure(
   path: string,
-  facts: OwnershipFacts = { uid: process.geteuid?.() ?? 0, home: homedir() },
+  facts: OwnershipFacts = ours,
   below: string = sep,
 ): Exposure | null {
   const { steps, missing } = walk(path, below);

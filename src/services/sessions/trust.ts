@@ -22,7 +22,9 @@ export function refuseExposed(files: Pick<Files, "exposure">, path: string, what
 
 /**
  * The same files for one look at many sessions: the folder that holds sessions is judged once, not once a file below
- * it. Not to be kept: another user's change to that folder shows only in the next look.
+ * it, and what would lie in a folder that `exists` did not find is not looked for, since each miss of an open is an exception.
+ * Whether something is a link is asked once. Not to be kept: another user's change to that folder, a folder that comes and
+ * a link that is made show only in the next look; files are opened without following links.
  */
 export function judgingFoldersOnce(files: Files): Files {
   const verdicts = new Map<string, boolean>();
@@ -32,14 +34,35 @@ export function judgingFoldersOnce(files: Files): Files {
     verdicts.set(folder, safe);
     return safe;
   };
+  const links = new Map<string, boolean>();
+  const isLink = (path: string) => {
+    const is = links.get(path) ?? files.isLink(path);
+    links.set(path, is);
+    return is;
+  };
+  const absent = new Set<string>();
+  /** Files of a gateway lie in its folder or one below. */
+  const isMissing = (path: string) => {
+    if (absent.size === 0) return false;
+    const folder = dirname(path);
+    return absent.has(folder) || absent.has(dirname(folder));
+  };
   return {
     ...files,
+    isLink,
+    exists(path) {
+      const found = !isMissing(path) && files.exists(path);
+      if (!found) absent.add(path);
+      return found;
+    },
+    readOwn: (path) => (isMissing(path) ? null : files.readOwn(path)),
+    stat: (path) => (isMissing(path) ? null : files.stat(path)),
     exposure(path, options) {
       const session = dirname(path);
       const folder = dirname(session);
       const isPlain = !path.slice(folder.length).split("/").includes(overlayName);
       // A link leads out of what was judged.
-      const below = isPlain && !files.isLink(session) && !files.isLink(path) && isSafe(folder);
+      const below = isPlain && !isLink(session) && !isLink(path) && isSafe(folder);
       return files.exposure(path, options ?? (below ? { below: folder } : undefined));
     },
   };

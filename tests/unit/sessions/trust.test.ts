@@ -98,4 +98,34 @@ describe("a look at many sessions refuses what a look at one refuses", () => {
     look.exposure(`${other}/manifest.json`);
     expect(judged.filter((path) => path === dirname(session))).toHaveLength(1);
   });
+
+  test("and looks for nothing in a folder that is not there", () => {
+    using scratch = createScratch();
+    const { files, session } = sessionIn(scratch);
+    const gateway = `${session}/gateway`;
+    const opened: string[] = [];
+    const look = judgingFoldersOnce({
+      ...files,
+      readOwn(path) {
+        opened.push(path);
+        return files.readOwn(path);
+      },
+    });
+    const inside = [`${gateway}/state.json`, `${gateway}/run/current-instance.json`];
+    const see = () => inside.map((path) => [look.readOwn(path), look.stat(path), look.exists(path)]);
+    const nothing = inside.map(() => [null, null, false]);
+    expect(see()).toEqual(nothing);
+    expect(look.exists(gateway)).toBe(false);
+    mkdirSync(`${gateway}/run`, { recursive: true });
+    for (const path of inside) writeFileSync(path, "{}", { mode: 0o600 });
+    opened.length = 0;
+    expect(see()).toEqual(nothing);
+    expect(opened).toEqual([]);
+    expect(look.readOwn(`${session}/manifest.json`)).toBe(files.readOwn(`${session}/manifest.json`));
+    const later = judgingFoldersOnce(files);
+    expect(inside.map((path) => [later.readOwn(path), later.exists(path)])).toEqual([
+      ["{}", true],
+      ["{}", true],
+    ]);
+  });
 });

@@ -102,7 +102,7 @@ function endOfRecords(bytes: Buffer, atMs: number): number {
 
 function knownAt(bytes: Buffer, atMs: number): { known: Known; last: RecordLine | null } {
   const end = endOfRecords(bytes, atMs);
-  const begin = Math.max(0, bytes.lastIndexOf(`\n${checkpointStart}`, Math.max(0, end - 1)) + 1);
+  const begin = checkpointBefore(bytes, end);
   let known = nothingKnown;
   let last: RecordLine | null = null;
   for (const text of bytes.toString("utf8", begin, end).split("\n")) {
@@ -112,6 +112,15 @@ function knownAt(bytes: Buffer, atMs: number): { known: Known; last: RecordLine 
     last = line;
   }
   return { known, last };
+}
+
+/** Where the last checkpoint before `end` begins that is not damaged; 0 without one. */
+function checkpointBefore(bytes: Buffer, end: number): number {
+  let begin = end;
+  do {
+    begin = begin > 1 ? bytes.lastIndexOf(`\n${checkpointStart}`, begin - 2) + 1 : 0;
+  } while (begin > 0 && parseRecord(bytes.toString("utf8", begin, bytes.indexOf(newline, begin))) === null);
+  return begin;
 }
 
 /** The gap that a segment begins with. */

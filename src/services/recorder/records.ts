@@ -1,12 +1,13 @@
+import { Value } from "@sinclair/typebox/value";
 import type { GatewayEvent } from "../../protocol/events.ts";
 import {
   maxRecordedEvents,
   maxRecordedRequests,
-  type RecordedDecision,
+  RecordedDecision,
   type RecordedEvent,
   type RecordedQueue,
   type RecordedRequest,
-  type RecordedTerminal,
+  RecordedTerminal,
 } from "../../protocol/recorder.ts";
 import { redactJson, redactText } from "./redact.ts";
 import { secretHint } from "./secret-patterns.ts";
@@ -136,16 +137,52 @@ export function renderRecord({ k, t, ...fields }: RecordLine): string {
   return `${JSON.stringify({ k, t, ...safe })}\n`;
 }
 
-/** Null for a line that is torn or no record. Pure. */
+/** Null for a line that is torn, damaged or no record. Pure. */
 export function parseRecord(line: string): RecordLine | null {
   if (!line.startsWith('{"k":"')) return null;
   try {
     const value = JSON.parse(line) as RecordLine;
-    return typeof value.t === "number" ? value : null;
+    return Math.abs(value.t) <= maxTimeMs && fits(value) ? value : null;
   } catch {
     return null;
   }
 }
+
+/** The last moment that a date can have, epoch milliseconds. */
+const maxTimeMs = 8.64e15;
+
+/** Whether what the readers use of a record is there. */
+function fits(line: RecordLine): boolean {
+  switch (line.k) {
+    case "checkpoint": {
+      const { terminal, decision, queue, events } = line.known;
+      const known = [terminal, decision].every((one) => one === null || Math.abs(one.sinceMs) <= maxTimeMs);
+      return (
+        known &&
+        (terminal === null || Value.Check(RecordedTerminal, terminal.of)) &&
+        (decision === null || Value.Check(RecordedDecision, decision.of)) &&
+        Number.isSafeInteger(queue.queue_depth) &&
+        queue.requests.every(isRequest) &&
+        events.every(isEvent)
+      );
+    }
+    case "event":
+      return isEvent(line.event);
+    case "terminal":
+      return Value.Check(RecordedTerminal, line.terminal);
+    case "decision":
+      return Value.Check(RecordedDecision, line.decision);
+    case "gap":
+      return Math.abs(line.fromMs) <= maxTimeMs && typeof line.why === "string";
+    default:
+      return true;
+  }
+}
+
+const areTexts = (values: readonly unknown[]) => values.every((one) => typeof one === "string");
+const isRequest = (one: RecordedRequest) =>
+  areTexts([one.request_id, one.request_kind, one.state, one.accepted_at_utc]);
+const isEvent = (one: RecordedEvent) => areTexts([one.kind, one.at_utc]);
 
 /** One line of an asciicast: seconds since its begin, `o` output, `r` new size, `m` a mark. Pure. */
 export function renderCastLine(seconds: number, code: "o" | "r" | "m", data: string): string {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { appendFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readMoment } from "../../../src/services/recorder/reader.ts";
+import { nothingKnown } from "../../../src/services/recorder/records.ts";
 import { toTimestamp } from "../../../src/system/clock.ts";
 import { castOf, createRecorderFixture, decision, terminal } from "../../support/recorder-fixture.ts";
 import { until } from "../../support/until.ts";
@@ -122,6 +123,31 @@ test("a moment after the last record and before the end is recorded, and the gap
     expect(fixture.why()).toMatchObject({ gap: `${why}${toTimestamp(endMs)}` });
     expect(fixture.why(clock.nowMs() + 1)).toMatchObject({ gap: "this moment has not come yet" });
   }
+});
+
+test.each([
+  ["a checkpoint without content", { k: "checkpoint" }],
+  ["a checkpoint of another form", { k: "checkpoint", known: { ...nothingKnown, queue: 5 } }],
+  ["an event without content", { k: "event" }],
+  ["a state without facts", { k: "terminal", terminal: { ready: true } }],
+  ["a choice of another form", { k: "decision", decision: [] }],
+  ["a gap without a reason", { k: "gap", fromMs: 1 }],
+  ["a time that no date can have", { k: "alive", t: 1e300 }],
+])("%s in a damaged recording is passed over", async (_name, damage) => {
+  const fixture = createRecorderFixture();
+  const { clock, tell } = fixture;
+  const recorder = fixture.open();
+  await fixture.written(() => recorder.start());
+  await fixture.written(() => tell.terminal(terminal()));
+  const atMs = clock.nowMs();
+  const [name = ""] = readdirSync(fixture.folder).filter((one) => one.endsWith(".jsonl"));
+  const path = join(fixture.folder, name);
+  const before = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
+  appendFileSync(path, `${JSON.stringify({ ...{ k: "", t: atMs }, ...damage })}\n`);
+  const moment = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
+  expect(moment).toEqual(before);
+  expect(moment.terminal?.ready).toBe(true);
+  await recorder.stop();
 });
 
 test("each secret is overwritten before it is written, in the screen and in records", async () => {

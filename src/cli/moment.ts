@@ -50,8 +50,8 @@ function lastShown(
   return shown.length === 0 ? null : Math.max(...shown);
 }
 
-/** The runtime reads the 30th of February as the 2nd of March. */
-function namesADay(text: string): boolean {
+/** Whether a time names a day that there is: the runtime reads the 30th of February as the 2nd of March. Pure. */
+export function namesADay(text: string): boolean {
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
   const startMs = day === undefined ? null : parseTimestamp(`${day}T00:00:00Z`);
   return startMs !== null && toTimestamp(startMs).slice(0, 10) === day;

@@ -204,6 +204,10 @@ test("svc-mgr ledger and svc cost sum the agents, with a coordination server and
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('did you mean "batch"?')]);
   const later = await fixture.mgr("ledger", "--agent", "batch", "--since", "2199-01-01T00:00:00Z");
   expect([later.exitCode, later.stdout]).toEqual([0, 'no turn of "batch" was counted\n']);
+  for (const time of ["2026-02-30", "2026-02-29T00:00:00Z", "2026-13-01"]) {
+    const noDay = await fixture.mgr("ledger", "--since", time);
+    expect([noDay.exitCode, noDay.stderr]).toEqual([2, expect.stringContaining(`--since ${time}: 24h, 7d`)]);
+  }
   const wrong = await fixture.mgr("ledger", "--by", "colour");
   expect([wrong.exitCode, wrong.stderr.includes("wake_reason")]).toEqual([2, true]);
 }, 60_000);

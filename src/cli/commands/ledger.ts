@@ -12,6 +12,7 @@ import { type CliContext, openCliContext } from "../cli-context.ts";
 import { command, UsageError } from "../command.ts";
 import { pricesFile, sumFleetLedger } from "../fleet-ledger.ts";
 import { renderTable } from "../format.ts";
+import { namesADay } from "../moment.ts";
 
 export default command({
   name: "ledger",
@@ -144,7 +145,7 @@ function ledgerTime(given: string, nowMs: number): number | null {
   const span = /^(\d{1,6})([mhd])$/.exec(given);
   if (span) return nowMs - Number(span[1]) * units[span[2] as keyof typeof units];
   if (given === "today") return parseTimestamp(`${toTimestamp(nowMs).slice(0, 10)}T00:00:00Z`);
-  return /^\d{4}-\d{2}-\d{2}/.test(given) ? parseTimestamp(given) : null;
+  return namesADay(given) ? parseTimestamp(given) : null;
 }
 
 /** The keys of `--by`, each once; null when one is unknown. Pure. */

@@ -12,6 +12,7 @@ import { admitNulls } from "../../protocol/null-absence.ts";
 import * as reminderSchemas from "../../protocol/reminders.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as transcriptSchemas from "../../protocol/transcript.ts";
+import * as turnFileSchemas from "../../protocol/turn-files.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
@@ -84,6 +85,7 @@ const sharedModules = [
   transcriptSchemas,
   ledgerSchemas,
   budgetSchemas,
+  turnFileSchemas,
   turnSchemas,
   mailSchemas,
   reminderSchemas,

@@ -245,9 +245,13 @@ test("a budget holds the queue at the end of the turn that reached it, is report
     budgets: [{ of: "agent", name: "batch", used: 330, hold: 250 }],
   });
   expect(
-    (await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "1k", "--warn", "2k")).exitCode,
+    (await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "2K", "--warn", "1k")).exitCode,
   ).toBe(0);
   for (const id of ids) expect(await gateway.settled(id)).toBe("completed");
+  expect(await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "0.5k")).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("it would hold at 500 tokens, before it warns at 1000 tokens"),
+  });
   expect((await fixture.mgr("budget", "clear", "--agent", "batch")).stdout).toContain("no budget is set");
   expect((await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "much")).exitCode).toBe(2);
   const large = await fixture.mgr("budget", "set", "--agent", "batch", "--hold", "999999999999M");

@@ -78,6 +78,10 @@ const set = command({
       warn: limit.warn ?? former?.warn ?? null,
       hold: limit.hold ?? former?.hold ?? null,
     };
+    if (merged.warn !== null && merged.hold !== null && merged.warn > merged.hold) {
+      const [later, earlier] = [merged.warn, merged.hold].map((amount) => showAmount(amount, unit));
+      throw new UsageError(`it would hold at ${earlier}, before it warns at ${later}`, path);
+    }
     const budget = withLimit(before, merged);
     writeBudget(context.files, owner.folder, budget);
     return answer(context, io, [{ ...owner, budget }]);
@@ -224,9 +228,9 @@ function toAmount(
   path: readonly string[],
 ): { amount: number; unit: BudgetLimit["unit"] } | null {
   if (given === undefined) return null;
-  const tokens = /^(\d{1,12}(?:\.\d{1,3})?)(k|M)?$/.exec(given);
+  const tokens = /^(\d{1,12}(?:\.\d{1,3})?)(k|m)?$/i.exec(given);
   const dollars = /^(?:\$(\d{1,9}(?:\.\d{1,6})?)|(\d{1,9}(?:\.\d{1,6})?)usd)$/i.exec(given);
-  const scale = { k: 1_000, M: 1_000_000 }[tokens?.[2] ?? ""] ?? 1;
+  const scale = { k: 1_000, m: 1_000_000 }[tokens?.[2]?.toLowerCase() ?? ""] ?? 1;
   const amount = tokens
     ? Math.round(Number(tokens[1]) * scale)
     : Math.round(Number(dollars?.[1] ?? dollars?.[2] ?? 0) * 1_000_000);

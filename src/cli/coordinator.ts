@@ -214,6 +214,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         ...{ assets: consoleAssets(processes), signIn, asksForToken: token !== null },
         nonce: () => ids.hex(16),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
+        // The page goes first: a look at many agents begins with a tenth of a second of work.
+        onPage: () => void clock.after(0, attention.expectReader),
       },
       view: fleetView,
       attention,

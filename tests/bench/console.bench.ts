@@ -4,7 +4,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { chromiumPath, installChromium } from "../support/chromium.ts";
-import { type Bench, durationRows, percentile, type Row, wallMs } from "./bench.ts";
+import { type Bench, durationRows, percentile, type Row, wallMs, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";
 import { type Coordinator, cpuNanoseconds, createBenchFixture, type ServedGateway } from "./fixture.ts";
 
@@ -31,15 +31,13 @@ const bench: Bench = {
     await using fixture = await createBenchFixture();
     const names = Array.from({ length: agents }, (_, number) => `agent-${String(number).padStart(3, "0")}`);
     const gateways = await fixture.launchMany(names, fast);
+    const raw = await measureRawLoads();
     await using server = await fixture.coordinate();
-    const browser = await chromium.launch({
-      executablePath: chromiumPath,
-      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
-    });
+    const browser = await launchBrowser();
     try {
       return [
         { metric: "agents", value: agents, unit: "" },
-        ...(await measureLoads(browser, server)),
+        ...(await measureLoads(browser, server, raw)),
         ...(await measureIdle(browser, server)),
         ...(await measureQuestions(browser, server, gateways)),
         ...(await measureKeys(browser, server)),
@@ -52,11 +50,42 @@ const bench: Bench = {
 
 export default bench;
 
+const launchBrowser = () =>
+  chromium.launch({
+    executablePath: chromiumPath,
+    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+  });
+
+const rawPage =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><title>raw</title><link rel="icon" href="data:,"><h2>Here</h2></html>';
+
+/** A page without script, style or data from a bare server, in a browser that was just started: Chromium's own part. */
+async function measureRawLoads(): Promise<number[]> {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(rawPage, { headers: { "content-type": "text/html; charset=utf-8" } }),
+  });
+  const browser = await launchBrowser();
+  try {
+    const durations: number[] = [];
+    for (let count = 0; count < loads; count++) {
+      await using page = await openPage(browser, `http://127.0.0.1:${server.port}/`);
+      durations.push(await whenShown(page, "h2", "Here"));
+    }
+    return durations;
+  } finally {
+    await browser.close();
+    await server.stop(true);
+  }
+}
+
 /** A browser that has not been here before. */
 async function openPage(browser: Browser, address: string): Promise<Page & AsyncDisposable> {
   const context = await browser.newContext({ viewport });
   const page = await context.newPage();
-  await page.goto(address);
+  // Not until all of it is loaded: what is waited for may be there before.
+  await page.goto(address, { waitUntil: "commit" });
   return Object.assign(page, { [Symbol.asyncDispose]: () => context.close() });
 }
 
@@ -79,7 +108,7 @@ function whenShown(page: Page, selector: string, text: string): Promise<number> 
   );
 }
 
-async function measureLoads(browser: Browser, server: Coordinator): Promise<Row[]> {
+async function measureLoads(browser: Browser, server: Coordinator, raw: readonly number[]): Promise<Row[]> {
   const [home, wall]: [number[], number[]] = [[], []];
   let bytes = 0;
   for (let count = 0; count < loads; count++) {
@@ -93,12 +122,14 @@ async function measureLoads(browser: Browser, server: Coordinator): Promise<Row[
     await using second = await openPage(browser, `${server.baseUrl}/#/wall`);
     wall.push(await whenShown(second, ".tile strong", "agent-000"));
   }
+  const slowest = (metric: string, durations: readonly number[]) =>
+    withLimit({ metric, value: Math.max(...durations), unit: "ms" }, Math.max(...raw));
   return [
     { metric: "first_load_kb", value: bytes / 1024, unit: "kB" },
-    ...durationRows("ready_home", home),
-    { metric: "ready_home_max_ms", value: Math.max(...home), unit: "ms" },
-    ...durationRows("ready_wall", wall),
-    { metric: "ready_wall_max_ms", value: Math.max(...wall), unit: "ms" },
+    ...durationRows("ready_home", home, raw),
+    slowest("ready_home_max_ms", home),
+    ...durationRows("ready_wall", wall, raw),
+    slowest("ready_wall_max_ms", wall),
   ];
 }
 

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { consoleRoutes } from "../../src/routes/console/app.ts";
+import { consoleServices } from "../support/console-services.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
+import { createFakeClock } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { surfaces } from "../support/http-surface.ts";
 
@@ -35,6 +38,22 @@ const servers = [
     },
   },
 ];
+
+test("a server hears of the page when the browser that gets it may read", async () => {
+  for (const asksForToken of [false, true]) {
+    const services = consoleServices({ clock: createFakeClock(), surface: "coordinator", asksForToken });
+    let pages = 0;
+    const app = consoleRoutes({ ...services, onPage: () => void pages++ });
+    const open = async (headers: Record<string, string>) => {
+      const page = await app.fetch(new Request(`${origin}/`, { headers: { ...html, ...headers } }));
+      expect(page.status).toBe(200);
+      return pages;
+    };
+    expect(await open({})).toBe(asksForToken ? 0 : 1);
+    const cookie = services.signIn.redeem(services.signIn.createCode().code)?.split(";")[0] ?? "";
+    expect(await open({ cookie })).toBe(asksForToken ? 1 : 2);
+  }
+});
 
 describe.each(servers)("the console of $id", ({ make, data }) => {
   describe.each(surfaces)("$surface", ({ open }) => {

@@ -16,6 +16,8 @@ export interface ConsoleServices {
   /** Whether this server asks for a token. */
   asksForToken: boolean;
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
+  /** A browser that may read gets the page, and asks for data as soon as its scripts run. */
+  onPage?: () => void;
 }
 
 /** The page, its scripts and styles, and how a browser signs in. All of it is served by this origin. */
@@ -33,6 +35,7 @@ export function consoleRoutes(services: ConsoleServices) {
           if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
           const nonce = services.nonce();
           const { surface } = services.identity();
+          if (signedInAs(services, request) !== "bearer") services.onPage?.();
           return new Response(await assets.page({ nonce, surface }), { headers: pageHeaders(nonce) });
         },
         { detail: { hide: true } },
@@ -73,11 +76,7 @@ const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndp
   consoleSession: ({ request }) => ({
     schema_version: 1,
     ...services.identity(),
-    signed_in: !services.asksForToken
-      ? "not_needed"
-      : services.signIn.accepts(request.headers.get("cookie"))
-        ? "cookie"
-        : "bearer",
+    signed_in: signedInAs(services, request),
   }),
   createSignInCode: () => {
     const { code, expiresAtUtc } = services.signIn.createCode();
@@ -89,6 +88,15 @@ const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndp
       { headers: { "set-cookie": services.signIn.signOut(request.headers.get("cookie")) } },
     ),
 });
+
+/** How a request that is let in is; one for the page, which is open to all, may show no token either. */
+function signedInAs(
+  { asksForToken, signIn }: ConsoleServices,
+  request: Request,
+): ConsoleSession["signed_in"] {
+  if (!asksForToken) return "not_needed";
+  return signIn.accepts(request.headers.get("cookie")) ? "cookie" : "bearer";
+}
 
 const safetyHeaders = {
   "x-content-type-options": "nosniff",

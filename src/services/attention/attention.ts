@@ -30,6 +30,8 @@ export interface Attention {
    * slowly costs nothing: what came and went meanwhile is left out.
    */
   follow(options: { signal: AbortSignal }): AsyncGenerator<AttentionStreamItem>;
+  /** Begins to look for a reader that is about to follow: it then waits less for its first list. Idempotent. */
+  expectReader(): void;
   /**
    * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under this id now,
    * `invalid_request` for an answer that the item does not have; nothing is pressed then.
@@ -53,11 +55,13 @@ const atOnce = 32;
 const deadlineMs = 1500;
 const heartbeatMs = 15_000;
 const mailPollIntervalMs = 5000;
+/** How long a reader that is expected is looked for. */
+const expectedMs = 10_000;
 
 const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state === "active" || lifecycle.state === "relaunching";
 
-/** Looks at agents only while somebody asks or follows. */
+/** Looks at agents only while somebody asks, follows or is about to follow. */
 export function createAttention(deps: AttentionDeps): Attention {
   const { directory, clock } = deps;
   /** Which agent an item that was listed is of. */
@@ -67,6 +71,7 @@ export function createAttention(deps: AttentionDeps): Attention {
   const readers = new Set<() => void>();
   const closed = new AbortController();
   let watching: { end: () => Promise<void> } | null = null;
+  let cancelExpected: (() => void) | null = null;
 
   async function factsOf(agent: KnownAgent): Promise<AttentionFacts> {
     const silent = (why: string): AttentionFacts => ({
@@ -164,9 +169,27 @@ export function createAttention(deps: AttentionDeps): Attention {
       async end() {
         over.abort();
         await Promise.all([watch.stop(), mailLoop.stop(), hints]);
-        known = false;
       },
     };
+  }
+
+  async function endWatching(): Promise<void> {
+    const ended = watching;
+    watching = null;
+    known = false;
+    await ended?.end();
+  }
+
+  function endExpectation(): void {
+    cancelExpected?.();
+    cancelExpected = null;
+  }
+
+  /** What was seen for an earlier reader may be seconds old: an expected one gets a new look. */
+  function lookForExpected(): void {
+    if (readers.size > 0 || cancelExpected === null) return;
+    endWatching().catch(deps.onError);
+    watching = startWatching();
   }
 
   function event(kind: AttentionEvent["kind"], items: AttentionItem[]): AttentionStreamItem {
@@ -187,6 +210,7 @@ export function createAttention(deps: AttentionDeps): Attention {
       const signal = AbortSignal.any([options.signal, closed.signal]);
       let wake = () => {};
       const rouse = () => wake();
+      endExpectation();
       readers.add(rouse);
       watching ??= startWatching();
       let before: Map<string, AttentionItem> | null = null;
@@ -211,11 +235,20 @@ export function createAttention(deps: AttentionDeps): Attention {
       } finally {
         readers.delete(rouse);
         if (readers.size === 0) {
-          const ended = watching;
-          watching = null;
-          await ended?.end();
+          await endWatching();
+          // A page that is loaded again leaves once its successor has come.
+          if (watching === null) lookForExpected();
         }
       }
+    },
+    expectReader() {
+      if (closed.signal.aborted) return;
+      endExpectation();
+      cancelExpected = clock.after(expectedMs, () => {
+        cancelExpected = null;
+        if (readers.size === 0) endWatching().catch(deps.onError);
+      });
+      lookForExpected();
     },
     async answer(id, given) {
       if (id.startsWith("mail-")) {
@@ -228,7 +261,8 @@ export function createAttention(deps: AttentionDeps): Attention {
     },
     async stop() {
       closed.abort();
-      await watching?.end();
+      endExpectation();
+      await endWatching();
     },
   };
 }

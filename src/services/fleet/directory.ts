@@ -7,6 +7,7 @@ import type { Files } from "../../system/files.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import type { Registry } from "../sessions/registry.ts";
+import { judgingFoldersOnce } from "../sessions/trust.ts";
 import { leaseOf, toIdentity } from "./projection.ts";
 
 /** An agent that the shared registry knows. */
@@ -73,7 +74,7 @@ export function createDirectory(deps: {
     return facts && `${facts.identity} ${facts.modifiedMs} ${facts.size}`;
   }
 
-  function lookAt(agentId: string): Kept | null {
+  function lookAt(agentId: string, looking: Files): Kept | null {
     const recordKey = keyOf(`${root}/${agentId}/record.json`);
     if (recordKey === null) return null;
     const before = kept.get(agentId);
@@ -84,15 +85,16 @@ export function createDirectory(deps: {
     const record = readRecord(registry, agentId);
     if (!record) return null;
     const manifestKey = keyOf(record.runtime.manifest_path);
-    return { recordKey, manifestKey, agent: toKnown(files, record) };
+    return { recordKey, manifestKey, agent: toKnown(looking, record) };
   }
 
   function look(): void {
     lookedMs = clock.monotonicMs();
     const found = new Map<string, Kept>();
+    const looking = judgingFoldersOnce(files);
     let same = true;
     for (const agentId of files.list(root)) {
-      const one = lookAt(agentId);
+      const one = lookAt(agentId, looking);
       if (!one) continue;
       found.set(agentId, one);
       same &&= kept.get(agentId) === one;

@@ -29,18 +29,26 @@ import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
-import { type AgentReading, diagnose, type ReaderDeps, readAgent, readTurns } from "./agent-reader.ts";
+import {
+  type AgentReading,
+  diagnose,
+  type ReachedGateway,
+  type ReaderDeps,
+  readAgent,
+  readTurns,
+} from "./agent-reader.ts";
 import {
   type AttentionFacts,
   type GatewayCondition,
   newestRequests,
+  requestsLookedAt,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import { createRunningTurn } from "./fleet-turns.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
-import type { FleetLink, Links } from "./links.ts";
+import type { FleetLink, ReadingLinks, ReadLink } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { resultOf, toAgentGateway } from "./projection.ts";
@@ -66,7 +74,7 @@ export interface FleetView {
 
 interface FleetViewDeps extends SettleDeps {
   directory: Directory;
-  links: Links;
+  links: ReadingLinks;
   liveness: Liveness;
   /** What terminals without a gateway show. */
   terminals: Pick<PassiveTerminals, "state">;
@@ -98,7 +106,11 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
   const ports: ReaderDeps = {
     ...deps,
     async gatewayOf(agent) {
-      const link = await links.to(agent);
+      const read = await links.read(agent, { limit: 1, timeoutMs: probeTimeoutMs });
+      const { link } = read;
+      if (read.answer?.kind === "unreachable") links.doubt(agent);
+      const reached = toReached(read);
+      if (reached !== null) return reached;
       if (link.state === "live") return { client: link.client, status: null };
       return { client: null, silent: link.claimed ? diagnose("gateway_unreachable", link.why) : null };
     },
@@ -183,9 +195,12 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       const { record } = known;
       if (!known.found) return unusableFacts(record, known.problem ?? "its manifest is lost");
       const agent = openedAgent(known);
-      const link = await links.to(agent);
-      const { state, status, terminal, wasLost } = await readAgent(unwatched, agent);
-      if (wasLost) links.doubt(agent);
+      const read = await links.read(agent, { limit: requestsLookedAt, timeoutMs: probeTimeoutMs });
+      const { link, answer } = read;
+      const reached = toReached(read);
+      const reader = reached === null ? unwatched : { ...unwatched, gatewayOf: async () => reached };
+      const { state, status, terminal, wasLost } = await readAgent(reader, agent);
+      if (wasLost || answer?.kind === "unreachable") links.doubt(agent);
       const client = link.state === "live" && status ? link.client : null;
       return toAttentionFacts({
         ...{ record, terminal, trackedId: known.identity.tracked_agent_id },
@@ -193,7 +208,10 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
         gateway: conditionOf(link, { answered: status !== null, recorded: hasRecord(agent) }),
         status: status ?? readOfflineStatus(files, agent, null),
         programPresent: state.availability !== "unavailable",
-        requests: await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs }),
+        requests:
+          answer?.kind === "ok"
+            ? answer.body.requests
+            : await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs }),
         nowMs: deps.clock.nowMs(),
       });
     },
@@ -214,6 +232,13 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       }
     },
   };
+}
+
+/** What a snapshot says, as the reader of an agent takes it; null where there is none. Pure. */
+function toReached({ link, answer }: ReadLink): ReachedGateway | null {
+  if (link.state !== "live" || answer === null) return null;
+  if (answer.kind === "ok") return { client: link.client, status: answer.body.status, snapshot: answer.body };
+  return { client: null, silent: diagnose("gateway_unreachable", answer.detail) };
 }
 
 function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnostic[] {

@@ -1,13 +1,22 @@
 import type { CurrentInstance } from "../../protocol/files.ts";
+import type { GatewaySnapshot } from "../../protocol/gateway.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import { claimOf, type GatewayLinkDeps, linkGateway, readCurrentInstance } from "./gateway-link.ts";
+import {
+  claimOf,
+  type GatewayLink,
+  type GatewayLinkDeps,
+  linkGateway,
+  readCurrentInstance,
+  readGateway,
+} from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
+type AskedSession = Parameters<typeof linkGateway>[1];
 
 /** `claimed`: a gateway says that it serves the agent and does not answer; another must not act in its place. */
 export type FleetLink =
@@ -27,6 +36,26 @@ export interface Links {
   doubt(agent: Session): void;
 }
 
+export interface ReadLink {
+  link: FleetLink;
+  answer: { kind: "ok"; body: GatewaySnapshot } | { kind: "unreachable"; detail: string } | null;
+}
+
+/** For who looks at many agents. */
+export interface ReadingLinks extends Links {
+  /**
+   * The link, as `to` gives it, and what a live gateway answers of its agent at one moment: one request, which also proves a new link.
+   * `limit`: how many of the newest requests. Null where no gateway is linked, and where one has no snapshots.
+   */
+  read(agent: Session, options: { limit: number; timeoutMs: number }): Promise<ReadLink>;
+}
+
+const nothingLinked: FleetLink = {
+  state: "none",
+  claimed: false,
+  why: "no gateway runs for this agent",
+};
+
 /** How long a gateway that did not answer is not asked again: callers of a hanging one get an answer at once. */
 const quietMs = 1000;
 
@@ -37,7 +66,7 @@ interface Known {
   link: FleetLink;
 }
 
-export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): Links {
+export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): ReadingLinks {
   const { files, clock, processes } = deps;
   const known = new Map<string, Known>();
   const asking = new Map<string, Promise<FleetLink>>();
@@ -66,10 +95,7 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
     return processes.alive(pid) && processes.startToken(pid) === startToken;
   }
 
-  async function ask(session: Session, recordKey: string): Promise<FleetLink> {
-    const { manifest, sessionRoot } = session;
-    const { attachIdentity } = gatewayIdentity(manifest);
-    const found = await linkGateway(deps, { sessionRoot, attachIdentity });
+  function keep({ sessionRoot }: Session, recordKey: string, found: GatewayLink): FleetLink {
     const link: FleetLink =
       found.state === "healthy"
         ? { state: "live", instance: found.instance, client: found.client }
@@ -83,21 +109,39 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
     return link;
   }
 
+  /** The known link, else what `ask` finds; who comes meanwhile gets the same. */
+  async function reach(session: Session, ask: (session: AskedSession) => Promise<GatewayLink>) {
+    const { manifest, sessionRoot } = session;
+    const recordKey = recordKeyOf(session);
+    if (recordKey === null) {
+      known.delete(sessionRoot);
+      return nothingLinked;
+    }
+    const before = known.get(sessionRoot);
+    if (before && stillHolds(before, recordKey)) return before.link;
+    const under = asking.get(sessionRoot);
+    if (under) return under;
+    const { attachIdentity } = gatewayIdentity(manifest);
+    const asked = ask({ sessionRoot, attachIdentity })
+      .then((found) => keep(session, recordKey, found))
+      .finally(() => asking.delete(sessionRoot));
+    asking.set(sessionRoot, asked);
+    return asked;
+  }
+
   return {
-    async to(session) {
-      const { sessionRoot } = session;
-      const recordKey = recordKeyOf(session);
-      if (recordKey === null) {
-        known.delete(sessionRoot);
-        return { state: "none", claimed: false, why: "no gateway runs for this agent" };
-      }
-      const before = known.get(sessionRoot);
-      if (before && stillHolds(before, recordKey)) return before.link;
-      const under = asking.get(sessionRoot);
-      if (under) return under;
-      const asked = ask(session, recordKey).finally(() => asking.delete(sessionRoot));
-      asking.set(sessionRoot, asked);
-      return asked;
+    to: (session) => reach(session, (asked) => linkGateway(deps, asked)),
+    async read(session, { limit, timeoutMs }) {
+      let first: GatewaySnapshot | null = null;
+      const link = await reach(session, async (asked) => {
+        const read = await readGateway(deps, asked, { limit });
+        first = read.snapshot;
+        return read.link;
+      });
+      if (first !== null) return { link, answer: { kind: "ok", body: first } };
+      if (link.state === "none") return { link, answer: null };
+      const answer = await link.client.call("snapshot", { query: { limit }, timeoutMs });
+      return { link, answer: answer.kind === "refused" ? null : answer };
     },
     claims(session) {
       const recordKey = recordKeyOf(session);

@@ -27,6 +27,8 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     respectProxyEnvironment: false,
     fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
   });
+  const linkOf = ({ manifest }: { manifest: { agent_name: string } }): FleetLink =>
+    manifest.agent_name === "worker" ? (link === "live" ? liveLink(client) : link) : noLink;
   const looked: string[] = [];
   const batch = sampleKnown("batch", { headless: true });
   if (batch.found) batch.found = { ...batch.found, sessionRoot: scratch.folder };
@@ -38,8 +40,13 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
       { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
     ]),
     links: {
-      to: async ({ manifest }) =>
-        manifest.agent_name === "worker" ? (link === "live" ? liveLink(client) : link) : noLink,
+      to: async (agent) => linkOf(agent),
+      async read(agent, { limit, timeoutMs }) {
+        const found = linkOf(agent);
+        if (found.state === "none") return { link: found, answer: null };
+        const answer = await found.client.call("snapshot", { query: { limit }, timeoutMs });
+        return { link: found, answer: answer.kind === "refused" ? null : answer };
+      },
       claims: ({ manifest }) => manifest.agent_name === "worker" && link === "live",
       doubt: () => void looked.push("doubted"),
     },

@@ -1,12 +1,14 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { CurrentInstance } from "../../../src/protocol/files.ts";
 import { challengeAnswerHeader, challengeHeader } from "../../../src/protocol/wire.ts";
 import { readGateway } from "../../../src/services/fleet/gateway-link.ts";
+import { createLinks } from "../../../src/services/fleet/links.ts";
 import { answerChallenge } from "../../../src/services/fleet/listener-proof.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { toOfflineStatus } from "../../../src/services/status/project.ts";
 import { createClock } from "../../../src/system/clock.ts";
 import { createScratch } from "../../support/scratch.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
 
 const key = "key of the session";
 const port = 40_000;
@@ -36,7 +38,9 @@ function machine(listener: Listener, options: { token?: string } = {}) {
   scratch.files.write("x", paths.challengeKey, key);
   if (options.token) scratch.files.write("x", paths.token, options.token);
   const asked: string[] = [];
+  let fails = false;
   const fetch = async (url: string, init: RequestInit) => {
+    if (fails) throw new Error("broken");
     const { pathname } = new URL(url);
     const sent = new Headers(init.headers);
     asked.push(`${pathname}${sent.has("authorization") ? " with token" : ""}`);
@@ -56,8 +60,14 @@ function machine(listener: Listener, options: { token?: string } = {}) {
     processes: { alive: () => true, startToken: () => "start" },
     network: { fetch, listenerOwner: () => "own" as const },
   };
+  const session = { manifest: sampleManifest({ agentName: "worker", sessionId: "session-1" }), sessionRoot };
   return {
     asked,
+    session,
+    fail() {
+      fails = true;
+    },
+    links: createLinks({ ...deps, processes: deps.processes as never }),
     read: () => readGateway(deps, { sessionRoot, attachIdentity: "session-1" }, { limit: 20 }),
     [Symbol.dispose]: () => scratch[Symbol.dispose](),
   };
@@ -88,4 +98,47 @@ test("a gateway of an earlier version is read as before", async () => {
   using at = machine({ proves: ["/health"], hasSnapshots: false });
   expect(await at.read()).toMatchObject({ link: { state: "healthy" }, snapshot: null });
   expect(at.asked).toEqual(["/v1/snapshot", "/health", "/v1/status"]);
+});
+
+describe("through a link", () => {
+  const options = { limit: 20, timeoutMs: 1000 };
+
+  test("a new one is proved by the request that reads, and a known one is asked once more", async () => {
+    using at = machine({ proves: everywhere });
+    const first = await at.links.read(at.session, options);
+    expect(first).toMatchObject({ link: { state: "live" }, answer: { kind: "ok", body: snapshot } });
+    expect(at.asked).toEqual(["/v1/snapshot"]);
+    const again = await at.links.read(at.session, options);
+    expect(again.link).toBe(first.link);
+    expect(again.answer).toMatchObject({ kind: "ok", body: snapshot });
+    expect(await at.links.to(at.session)).toBe(first.link);
+    expect(at.asked).toEqual(["/v1/snapshot", "/v1/snapshot"]);
+  });
+
+  test("who asks for the link alone meanwhile gets the same", async () => {
+    using at = machine({ proves: everywhere });
+    const [read, link] = await Promise.all([at.links.read(at.session, options), at.links.to(at.session)]);
+    expect(link).toBe(read.link);
+    expect(at.asked).toEqual(["/v1/snapshot"]);
+  });
+
+  test("a gateway of an earlier version is linked and has no answer", async () => {
+    using at = machine({ proves: ["/health"], hasSnapshots: false });
+    expect(await at.links.read(at.session, options)).toMatchObject({ link: { state: "live" }, answer: null });
+  });
+
+  test("a listener that answers without the proof is not linked", async () => {
+    using at = machine({ proves: [] });
+    expect(await at.links.read(at.session, options)).toMatchObject({ link: { state: "none" }, answer: null });
+  });
+
+  test("a gateway that stops to answer says why", async () => {
+    using at = machine({ proves: everywhere });
+    await at.links.read(at.session, options);
+    at.fail();
+    expect(await at.links.read(at.session, options)).toMatchObject({
+      link: { state: "live" },
+      answer: { kind: "unreachable", detail: expect.stringContaining("broken") },
+    });
+  });
 });

@@ -160,7 +160,8 @@ export function createTranscript(deps: {
   function turnsBefore(turns: readonly Found[], before: string | undefined): Found[] {
     if (before === undefined) return turns.toReversed();
     const index = turns.findIndex(({ head }) => head.turnId === before);
-    if (index < 0) throw new ServiceError("not_found", `no turn ${before}: begin again without \`before\``);
+    if (index < 0)
+      throw new ServiceError("not_found", "no turn of this transcript is `before`: begin again without it");
     return turns.slice(0, index).toReversed();
   }
 
@@ -168,7 +169,7 @@ export function createTranscript(deps: {
     async page(query) {
       const asked = query.request_id === undefined ? null : deps.request(query.request_id);
       if (query.request_id !== undefined && asked === null) {
-        throw new ServiceError("not_found", `no request ${query.request_id}`);
+        throw new ServiceError("not_found", "no request of this agent has this `request_id`");
       }
       const { turns, sources } = await allTurns();
       const chosen = asked ? chooseTurn(turns, asked) : null;

@@ -33,7 +33,9 @@ describe("a page", () => {
       before = page.next;
     }
     expect(seen).toEqual(["t6", "t5", "t4", "t3", "t2", "t1", "t0"]);
-    expect(transcript.page({ ...defaults, before: "nothing" })).rejects.toThrow("no turn nothing");
+    expect(transcript.page({ ...defaults, before: "canary" })).rejects.toThrow(
+      /^no turn of this transcript is `before`: begin again without it$/,
+    );
   });
 
   test("joins sources by time and says what is missing", async () => {
@@ -146,7 +148,9 @@ describe("the turn of a request", () => {
       evidence: [],
     });
     expect(ids(await waiting.page({ ...defaults, request_id: "r" }))).toEqual([]);
-    expect(open([turns]).page({ ...defaults, request_id: "r" })).rejects.toThrow("no request r");
+    expect(open([turns]).page({ ...defaults, request_id: "r" })).rejects.toThrow(
+      "no request of this agent has this `request_id`",
+    );
   });
 });
 

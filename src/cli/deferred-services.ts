@@ -3,13 +3,13 @@ import packageManifest from "../../package.json" with { type: "json" };
 import { ledgerStoreOn } from "../db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
 import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
+import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import type { GatewayAppOptions } from "../routes/gateway/core.ts";
 import { meterGateway } from "../routes/gateway/meter.ts";
 import type { CoreServices, GatewayServices } from "../routes/gateway/services.ts";
-import type { Route } from "../routes/http/errors.ts";
-import type { Fetch } from "../routes/http/observe.ts";
+import { type Fetch, observeHttp } from "../routes/http/observe.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { createAgui } from "../services/agui/agui.ts";
 import { createLiveTerminal } from "../services/console/live-terminal.ts";
@@ -81,7 +81,8 @@ const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
 export interface DeferredServices {
-  app: { fetch: Fetch; routes: readonly Route[] };
+  /** The app with all routes, once it has answered a first request, which takes several milliseconds longer than the next. */
+  openApp(): Promise<Fetch>;
   /** Not started. */
   notifier: Notifier;
   /** The recorder and the traces: they begin before the queue works, and end once everything is written. */
@@ -199,8 +200,10 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       readManifest: () => readManifest(files, paths.manifest),
     });
   };
+  const observation = diagnostics && observeHttp({ clock, ids, record: diagnostics.record });
   const app = createGatewayApp({
     ...core.app,
+    ...(observation ? { observation } : {}),
     gate: { ...core.app.gate, signedIn: signIn.accepts },
     services: {
       ...core.app.services,
@@ -231,7 +234,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     },
   });
   return {
-    app: { fetch: metrics.around(app), routes: app.routes },
+    async openApp() {
+      const fetch = metrics.around(app);
+      await fetch(new Request(`http://127.0.0.1${coreEndpoints.health.path}`));
+      return observation ? observation.around({ fetch, routes: app.routes }) : fetch;
+    },
     ...{ notifier, budgets },
     observers: {
       async start() {

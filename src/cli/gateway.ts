@@ -3,12 +3,10 @@ import { reminderStoreOn } from "../db/gateway/reminder-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
+import { healthBody } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
-import { createCoreApp } from "../routes/gateway/core.ts";
 import { deferredApp } from "../routes/http/deferred-app.ts";
-import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
-import { type Fetch, type HttpObservation, observeHttp } from "../routes/http/observe.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings, openGatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
@@ -31,8 +29,7 @@ import { createStatusBoard, createStorageWatch } from "../services/status/status
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { endStrayClients } from "../services/terminal/tmux-command.ts";
 import { removeLeftScripts } from "../services/terminal/tmux-launch.ts";
-import { afterThisTurn } from "../system/clock.ts";
-import { ServiceError } from "../system/errors.ts";
+import { describeFault, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
@@ -195,9 +192,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     knowsCallers: system.network.knowsCallers,
     make: () => ids.hex(32),
   });
-  const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const appOptions = {
-    ...(observation ? { observation } : {}),
     services: { board, queue, prompt, keys, agent },
     gate: {
       allowsHost: hostRule(options.host),
@@ -215,10 +210,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
     },
   };
-  /** The first request of an app takes several milliseconds longer than the second. */
-  const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
-  const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
-    observation ? observation.around(app) : app.fetch;
 
   // What others read of this gateway
   const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
@@ -280,20 +271,16 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
       wake: notifier.wake,
     });
-    await deferred.app.fetch(healthRequest());
     return deferred;
   }
 
-  /** The app of the core, warm; it becomes the whole app once the deferred services are open. */
-  async function openApp() {
-    // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen.
-    const app = createCoreApp(appOptions);
-    await new Promise<void>(afterThisTurn);
-    await app.fetch(healthRequest());
-    return deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
-      toFetch((await openDeferred()).app),
-    );
-  }
+  /** Answers at once whether the gateway runs. To load and compose all routes takes a third of a start: all else waits. */
+  const app = deferredApp({
+    gate: appOptions.gate,
+    // With diagnostics, each request is one: the app that makes them answers.
+    health: records.diagnostics ? null : { path: coreEndpoints.health.path, body: healthBody },
+    whole: async () => (await openDeferred()).openApp(),
+  });
 
   /** Writes down where the gateway listens, for its clients and for the next start. */
   async function publish({ host, port }: HttpServer): Promise<void> {
@@ -323,7 +310,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     await clearUpAfterDeath();
     driven.start();
     ledger.countSoon();
-    const app = await openApp();
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();

@@ -28,7 +28,7 @@ import {
 } from "./terminal.ts";
 import { ErrorBody, IdempotencyKey, Strict, ValidationErrorBody } from "./wire.ts";
 
-/** The routes that a gateway answers from its first moment on: its status, its queue and its terminal (contract 4.1, 4.2). */
+/** The routes of a gateway's status, its queue and its terminal (contract 4.1, 4.2). */
 export const coreEndpoints = {
   health: endpoint({
     method: "GET",

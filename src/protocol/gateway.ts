@@ -125,6 +125,10 @@ export const HealthBody = Strict({
   protocol_version: Type.Literal(protocolVersion),
   status: Type.Literal("ok"),
 });
+export const healthBody = (): Static<typeof HealthBody> => ({
+  protocol_version: protocolVersion,
+  status: "ok",
+});
 
 export const ReasoningPreset = Strict({ level: Type.Integer({ minimum: 0 }) });
 export const ModelSelection = Strict(

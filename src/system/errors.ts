@@ -50,3 +50,8 @@ export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replace(/\s+/g, " ").trim();
 }
+
+/** What the log keeps of a fault: its message on one line and its stack. */
+export function describeFault(error: unknown): { message: string; stack: string | null } {
+  return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
+}

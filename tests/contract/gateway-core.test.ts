@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { coreEndpoints, documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { createCoreApp } from "../../src/routes/gateway/core.ts";
-import { routesAt } from "../../src/routes/http/errors.ts";
+import { routesAt } from "../../src/routes/http/route.ts";
 
 /** No handler of it is called. */
 const { routes } = createCoreApp({
@@ -13,11 +13,11 @@ const { routes } = createCoreApp({
 const told = (all: readonly { method: string; path: string }[]) =>
   all.map(({ method, path }) => `${method} ${path}`).sort();
 
-test("the app that answers first has the routes of the core, all of them", () => {
+test("the core has its routes, all of them", () => {
   expect(told(routes)).toEqual(told(Object.values(coreEndpoints)));
 });
 
-test("it takes no request that is for a route that comes later", () => {
+test("it takes no request that is for another route", () => {
   const all = Object.values({ ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints });
   const later = all.filter((one) => !Object.values<unknown>(coreEndpoints).includes(one));
   expect(later.length).toBeGreaterThan(20);

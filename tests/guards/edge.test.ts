@@ -72,12 +72,12 @@ test("a tie to a runtime is seen", async () => {
 });
 
 const late =
-  /\/(?:mail|agui|mailbox|notifier|openapi)|gateway\/(?:app|events|headless|reminders)\.|\/endpoints\./;
+  /\/(?:mail|agui|mailbox|notifier|openapi)|gateway\/(?:app|core|events|headless|reminders)\.|http\/(?:mount|errors|gate-plugin)\.|\/endpoints\./;
 
-test("a gateway answers before it loads mail, AG-UI and their routes", async () => {
+test("a gateway answers before it loads mail, AG-UI and any route", async () => {
   const loaded = await loadedBefore("src/cli/gateway.ts");
   expect(loaded).toEqual(
-    expect.arrayContaining(["src/routes/gateway/core.ts", "src/services/queue/queue.ts"]),
+    expect.arrayContaining(["src/routes/http/deferred-app.ts", "src/services/queue/queue.ts"]),
   );
   expect(loaded.filter((path) => late.test(path))).toEqual([]);
   const further = await loadedBefore("src/cli/deferred-services.ts");

@@ -2,8 +2,8 @@ import { hostOperations } from "../../protocol/hosts.ts";
 import { type HostRequest, handedOn } from "../../services/hosts/host-link.ts";
 import type { MergedFleet } from "../../services/hosts/merged-fleet.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { pathOf, routesAt } from "../http/errors.ts";
 import { maxBodyBytes } from "../http/gate.ts";
+import { pathOf, routesAt } from "../http/route.ts";
 
 const base = "/svc/agents/";
 const operations = [...hostOperations]

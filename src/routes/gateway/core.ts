@@ -3,16 +3,17 @@ import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
 import {
   type GatewayStatus,
+  healthBody,
   type NotePromptRequest,
   type PromptRefusalCode,
-  protocolVersion,
 } from "../../protocol/gateway.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import type { AgentTurns } from "../../services/agent/agent.ts";
 import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
-import { type GateOptions, httpGate } from "../http/gate.ts";
+import type { GateOptions } from "../http/gate.ts";
+import { httpGate } from "../http/gate-plugin.ts";
 import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
@@ -25,8 +26,7 @@ export interface GatewayAppOptions<Services> {
 }
 
 /**
- * What a gateway answers from its first moment on, as an edge-style handler: its status, its queue and its terminal.
- * `createGatewayApp` has all routes.
+ * The part of a gateway that `createGatewayApp` begins with, as an edge-style handler: its status, its queue and its terminal.
  */
 export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   const { services } = options;
@@ -45,7 +45,7 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
           ...requestHandlers(services),
           ...controlHandlers(services),
         },
-        // Building a check takes milliseconds of a gateway's start, which ends with the first of these; the parts of the
+        // Building a check takes milliseconds, and a gateway answers the first of these while it starts; the parts of the
         // second one are checked where they are answered alone.
         unchecked: ["health", "snapshot"],
       }),
@@ -65,7 +65,7 @@ function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandle
     },
   };
   return {
-    health: () => ({ protocol_version: protocolVersion, status: "ok" }),
+    health: healthBody,
     status: () => shown.status,
   };
 }

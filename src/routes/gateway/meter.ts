@@ -3,8 +3,8 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { StoredEventLog } from "../../services/diagnostics/event-log.ts";
 import type { GatewayFacts, GatewayMetrics } from "../../services/diagnostics/gateway-metrics.ts";
 import type { Clock } from "../../system/clock.ts";
-import { pathOf, type Route, routesAt } from "../http/errors.ts";
 import type { Fetch } from "../http/observe.ts";
+import { pathOf, type Route, routesAt } from "../http/route.ts";
 
 /** Counts from the first scrape on, which also loads what counts: a gateway that nobody scrapes pays nothing. */
 export interface Meter {

@@ -17,7 +17,7 @@ import type { Transcript } from "../../services/transcript/transcript.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import type { ConsoleServices } from "../console/app.ts";
 
-/** What the routes call that a gateway answers from its first moment on. */
+/** What the routes of a gateway's core call. */
 export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "epoch">;
   queue: Pick<Queue, "accept" | "once" | "record" | "list" | "claimsTurn">;

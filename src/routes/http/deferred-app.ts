@@ -1,27 +1,30 @@
-import { pathOf, type Route, routesAt } from "./errors.ts";
+import { createGate, type GateOptions } from "./gate.ts";
 import type { Fetch } from "./observe.ts";
+import { pathOf } from "./route.ts";
 
 export interface DeferredApp {
   fetch: Fetch;
-  /** Resolves when the app that has all routes serves; rejects when it cannot be had. */
+  /** Resolves when the app serves; rejects when it cannot be had. */
   complete(): Promise<void>;
 }
 
 /**
- * Serves with `core` until `whole`, which may be asked more than once, has brought the app that has all routes, and
- * with that app from then on. A request that `core` has no route for asks for the whole and waits, so no caller gets a
- * 404 before all routes are known. If the whole cannot be loaded, waiting requests are answered with 503.
+ * Serves until `whole`, which may be asked more than once, has brought the app with all routes, and with that app from
+ * then on. Until then it answers `health` itself, behind the same gate; any other request asks for the app and waits, so
+ * no caller gets a 404 before all routes are known. If the app cannot be loaded, waiting requests are answered with 503.
  */
-export function deferredApp(
-  core: { fetch: Fetch; routes: readonly Route[] },
-  whole: () => Promise<Fetch>,
-): DeferredApp {
-  const serves = ({ url, method }: Request) =>
-    routesAt(core.routes, pathOf(url)).some((route) => route.method === method);
-  let serving: Fetch = (request) => (serves(request) ? core.fetch(request) : serveLater(request));
+export function deferredApp(options: {
+  gate: GateOptions;
+  /** What a `GET` of this path is answered with; null leaves it to the app as well. */
+  health: { path: string; body: () => object } | null;
+  whole: () => Promise<Fetch>;
+}): DeferredApp {
+  const { health } = options;
+  const judge = createGate(options.gate);
+  let app: Fetch | null = null;
 
   async function complete(): Promise<void> {
-    serving = await whole();
+    app = await options.whole();
   }
 
   async function serveLater(request: Request): Promise<Response> {
@@ -31,8 +34,24 @@ export function deferredApp(
       // The process that starts the server reports the reason; callers do not get it.
       return Response.json({ detail: "this server could not start" }, { status: 503 });
     }
-    return serving(request);
+    return (app as Fetch)(request);
   }
 
-  return { fetch: (request) => serving(request), complete };
+  function answerHealth(request: Request, body: object): Response {
+    const headers: Record<string, string> = {};
+    const judged = judge(request, headers);
+    if (judged instanceof Response) return judged;
+    return judged
+      ? Response.json({ detail: judged.detail }, { status: judged.status, headers })
+      : Response.json(body, { headers });
+  }
+
+  return {
+    fetch(request) {
+      if (app) return app(request);
+      const asksHealth = health && request.method === "GET" && pathOf(request.url) === health.path;
+      return asksHealth ? answerHealth(request, health.body()) : serveLater(request);
+    },
+    complete,
+  };
 }

@@ -8,8 +8,9 @@ import {
   type ValidationIssue,
   visiblePattern,
 } from "../../protocol/wire.ts";
-import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
+import { ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
+import { type Route, routesAt } from "./route.ts";
 
 /** The one place where a reason becomes a status (ruling 9). */
 const statusOf: Record<ServiceErrorCode, number> = {
@@ -90,11 +91,6 @@ export function serviceErrorOf(error: unknown): ServiceError | null {
   if (error instanceof ServiceError) return error;
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof ServiceError ? cause : null;
-}
-
-/** What the log keeps of a fault: its message on one line and its stack. */
-export function describeFault(error: unknown): { message: string; stack: string | null } {
-  return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
 }
 
 interface ValidationFault {
@@ -202,27 +198,4 @@ const maxKeyChars = 200;
 function decode(part: string): string | number {
   const text = part.slice(0, maxKeyChars).replaceAll("~1", "/").replaceAll("~0", "~");
   return /^\d{1,15}$/.test(text) ? Number(text) : text;
-}
-
-export interface Route {
-  method: string;
-  /** With `:name` for a parameter. */
-  path: string;
-}
-
-/** The routes, of whatever method, that serve the path of a URL; one slash at its end is no part of it. */
-export function routesAt<R extends Route>(routes: readonly R[], path: string): R[] {
-  const wanted = path.replace(/(?<=.)\/$/, "").split("/");
-  return routes.filter((route) => {
-    const parts = route.path.split("/");
-    return (
-      parts.length === wanted.length &&
-      parts.every((part, index) => (part.startsWith(":") ? wanted[index] !== "" : part === wanted[index]))
-    );
-  });
-}
-
-/** The path of a request's URL; a request that names no host has a path for a URL, and none here. */
-export function pathOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).pathname : "";
 }

@@ -1,4 +1,3 @@
-import { Elysia, type PreContext } from "elysia";
 import { coreEndpoints, documentEndpoints } from "../../protocol/core-endpoints.ts";
 import {
   aguiConnectionHeader,
@@ -9,7 +8,7 @@ import {
   signInPath,
 } from "../../protocol/wire.ts";
 import type { Caller } from "../../system/callers.ts";
-import { pathOf } from "./errors.ts";
+import { pathOf } from "./route.ts";
 
 /** The largest request body, bytes (ruling 9). */
 export const maxBodyBytes = 8 * 1024 * 1024;
@@ -56,20 +55,26 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
   return Response.json({ detail: "this server is for another user of this machine" }, { status: 403 });
 }
 
+/** Why a request goes no further, and the status of the answer that says so. */
+export interface GateRefusal {
+  status: number;
+  detail: string;
+}
+
 /**
- * Refuses, before anything else looks at a request: a foreign `Host` (421: DNS rebinding), a foreign `Origin`
+ * Judges a request before anything else looks at it. Refuses a foreign `Host` (421: DNS rebinding), a foreign `Origin`
  * (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413). Pages of an allowed
- * origin get what their browser asks for. Source: rulings 9 and 12.
+ * origin get what their browser asks for: a response is the whole answer. `headers` gets what any answer to the request
+ * has to carry. Source: rulings 9 and 12.
  */
-export function httpGate(options: GateOptions) {
+export function createGate(
+  options: GateOptions,
+): (request: Request, headers: Record<string, unknown>) => GateRefusal | Response | undefined {
   const crossOrigin = { allowedOrigins: options.allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
   // The same callers ask again and again under the same name, and a URL is as good as the host in it.
   let admittedHost: string | null = null;
-  const judge = ({ request, set }: PreContext) => {
-    const refuse = (status: number, detail: string) => {
-      set.status = status;
-      return { detail };
-    };
+  const refuse = (status: number, detail: string): GateRefusal => ({ status, detail });
+  return (request, headers) => {
     const host = request.headers.get("host") ?? hostOf(request.url);
     // A port beyond 65535 makes no URL.
     if (host !== admittedHost) {
@@ -82,7 +87,7 @@ export function httpGate(options: GateOptions) {
     const site = request.headers.get("sec-fetch-site");
     // No browser asks. A cached answer must still differ for one that does.
     if (origin !== null || site !== null || options.allowedOrigins.length > 0) {
-      const { kind, headers } = decideCrossOrigin(
+      const { kind, headers: allowing } = decideCrossOrigin(
         {
           method: request.method,
           host,
@@ -93,19 +98,19 @@ export function httpGate(options: GateOptions) {
         },
         crossOrigin,
       );
-      Object.assign(set.headers, headers);
+      Object.assign(headers, allowing);
       if (kind === "refused") return refuse(403, "this origin may not call");
-      if (kind === "preflight") return new Response(null, { status: 204, headers });
+      if (kind === "preflight") return new Response(null, { status: 204, headers: allowing });
     }
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
     // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
     if (provesItself(request.url)) {
       const challenge = request.headers.get(challengeHeader);
       const answer = challenge === null ? null : (options.answerChallenge?.(challenge) ?? null);
-      if (answer !== null) set.headers[challengeAnswerHeader] = answer;
+      if (answer !== null) headers[challengeAnswerHeader] = answer;
     }
     if (!authorized(request, options)) {
-      set.headers["www-authenticate"] = "Bearer";
+      headers["www-authenticate"] = "Bearer";
       return refuse(401, "a bearer token is needed");
     }
     if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return;
@@ -115,9 +120,6 @@ export function httpGate(options: GateOptions) {
     if (type !== "application/json") return refuse(415, "send the body as application/json");
     return;
   };
-  // By itself Elysia takes a hook that returns the result of a call for one that returns a promise, and awaits it.
-  const hook = { fn: judge, isAsync: false } as unknown as typeof judge;
-  return new Elysia({ name: "http-gate", seed: options }).onRequest(hook);
 }
 
 /** Of a request that names no host, which HTTP/1.0 allows, the URL is a path alone: it is for nobody. */

@@ -3,7 +3,8 @@ import type { ValidationIssue } from "../../protocol/wire.ts";
 import type { Diagnostic } from "../../services/diagnostics/diagnostic-log.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
-import { inBody, pathOf, type Route, routesAt, serviceErrorOf, toIssues } from "./errors.ts";
+import { inBody, serviceErrorOf, toIssues } from "./errors.ts";
+import { pathOf, type Route, routesAt } from "./route.ts";
 
 /** An edge-style handler. */
 export type Fetch = (request: Request) => Response | Promise<Response>;

@@ -37,6 +37,7 @@ function sourceFiles(): string[] {
     "scripts/build.ts",
     "scripts/console-assets.ts",
     "scripts/executables.ts",
+    "scripts/pack-queue.ts",
   ];
 }
 

@@ -5,6 +5,7 @@ import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { buildConsole, consoleArchive } from "./console-assets.ts";
+import { packNewQueue } from "./pack-queue.ts";
 import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
@@ -32,6 +33,7 @@ export function bundleFlags(commit: string): string[] {
   return [
     ...["--define", `SVC_COMMIT=${JSON.stringify(commit)}`],
     ...["--define", `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`],
+    ...["--define", `SVC_NEW_QUEUE=${JSON.stringify(packNewQueue())}`],
     // Elysia asks for a collection whenever it has composed an app: 3 to 5 ms of a gateway's start, while callers wait.
     // Nothing of ours calls this name, so the call becomes one that does nothing.
     ...["--define", "Bun.gc=Boolean"],

@@ -4,7 +4,13 @@ import { pathToFileURL } from "node:url";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
-import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/own-file.ts";
+import {
+  createPrivately,
+  createPrivatelyWith,
+  fileIdentity,
+  fileShape,
+  freeBytes,
+} from "../system/own-file.ts";
 import { quietSteps, type Steps } from "../system/steps.ts";
 import { ofFile, storageFaultOf } from "../system/storage-fault.ts";
 import { countApplied, damaged, type Migration, migrate, refuseOtherShape } from "./migrations.ts";
@@ -66,9 +72,11 @@ export function openStore(options: {
   onLost?: (client: Database) => never;
   /** Changes as many pages as the smallest write does, and leaves everything as it was. */
   probe?: (client: Database) => void;
+  /** The bytes of a new file with all `migrations`, in WAL mode: to write them takes a tenth of what the migrations take. */
+  newFile?: () => Uint8Array;
 }): Store {
-  const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe } = options;
-  if (path !== ":memory:") createPrivately(path);
+  const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe, newFile } = options;
+  if (path !== ":memory:") createFile(path, newFile, steps);
   const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
     client.run("PRAGMA busy_timeout=5000");
@@ -208,6 +216,16 @@ export function openStoreForReading(options: {
     version: () => "",
     close: () => client.close(),
   };
+}
+
+function createFile(path: string, newFile: (() => Uint8Array) | undefined, steps: Steps): void {
+  if (newFile === undefined) {
+    createPrivately(path);
+    return;
+  }
+  steps.before("file:database");
+  createPrivatelyWith(path, newFile);
+  steps.after("file:database");
 }
 
 /** A fault of opening names the file at `path`. */

@@ -10,13 +10,14 @@ import {
   promises,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   type Stats,
   statfsSync,
   statSync,
   writeSync,
 } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { ServiceError } from "./errors.ts";
 import { createReadRelief } from "./idle-memory.ts";
 import { failedToRead } from "./storage-fault.ts";
@@ -114,12 +115,12 @@ export async function createInBackground(path: string): Promise<BackgroundAppend
 
 export function writeWhole(
   path: string,
-  text: string,
+  content: string | Uint8Array,
   { durable, mode }: { durable: boolean; mode: number },
 ): void {
   const handle = openSync(path, "wx", mode);
   try {
-    const bytes = Buffer.from(text, "utf8");
+    const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
     for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
     // The umask may have taken bits away; the mode is part of the promise.
     fchmodSync(handle, mode);
@@ -239,6 +240,23 @@ export function createPrivately(path: string): void {
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
   }
+}
+
+/**
+ * As `createPrivately`, with all of `content` on disk once the file has its name. Where the database or a log of it is
+ * already, it is left as it is: a log belongs to the file that it was written for. For one process at a time.
+ */
+export function createPrivatelyWith(path: string, content: () => Uint8Array): void {
+  refuseLinkedDatabase(path);
+  if (["", "-wal", "-journal"].some((suffix) => lstatSync(path + suffix, { throwIfNoEntry: false }))) {
+    createPrivately(path);
+    return;
+  }
+  // Named as the leftovers are that the next start removes.
+  const temporary = `${dirname(path)}/.${process.pid}-000000000000.tmp`;
+  rmSync(temporary, { force: true });
+  writeWhole(temporary, content(), { durable: true, mode: 0o600 });
+  renameSync(temporary, path);
 }
 
 /**

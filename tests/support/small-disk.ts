@@ -8,6 +8,8 @@ export interface SmallDisk extends AsyncDisposable {
   path: string;
   /** Takes all room; a second call takes what has become free since. */
   fill(): void;
+  /** What `work` comes to while all room is taken, also what becomes free meanwhile. */
+  whileFull<T>(work: () => Promise<T>): Promise<T>;
   /** Takes all names. */
   fillNames(): void;
   /** Gives back what the fills took. */
@@ -33,7 +35,7 @@ export function mountSmallDisk(options: { bytes: number; names?: number }): Smal
     );
   }
 
-  return {
+  const disk: SmallDisk = {
     path,
     fill() {
       const handle = openSync(join(path, `${ballast}-${taken++}`), "w");
@@ -45,6 +47,15 @@ export function mountSmallDisk(options: { bytes: number; names?: number }): Smal
         if ((error as { code?: string }).code !== "ENOSPC") throw error;
       }
       closeSync(handle);
+    },
+    async whileFull(work) {
+      disk.fill();
+      const filling = setInterval(disk.fill, 1);
+      try {
+        return await work();
+      } finally {
+        clearInterval(filling);
+      }
     },
     fillNames() {
       try {
@@ -66,4 +77,5 @@ export function mountSmallDisk(options: { bytes: number; names?: number }): Smal
       rmSync(path, { recursive: true, force: true });
     },
   };
+  return disk;
 }

@@ -39,6 +39,16 @@ export const gatewayMigrations: readonly Migration[] = [
   },
 ];
 
+/** Put in its place when the executables and the package are built. */
+declare const SVC_NEW_QUEUE: string | undefined;
+
+/** The file of `packNewQueue`, as `openStore` takes it. */
+export const unpackQueue = (packed: string) => (): Uint8Array =>
+  Bun.zstdDecompressSync(Buffer.from(packed, "base64"));
+
+/** From source the migrations make a new file. */
+const newFile = typeof SVC_NEW_QUEUE === "string" ? { newFile: unpackQueue(SVC_NEW_QUEUE) } : {};
+
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
 
 /**
@@ -202,7 +212,7 @@ export function openGatewayDatabase(options: { path: string; clock: Clock; steps
   const { path } = options;
   try {
     const guards = { onLost: refuseLostFile(path), probe: probeQueue, checkedBytes };
-    return openStore({ ...options, ...guards, migrations: gatewayMigrations });
+    return openStore({ ...options, ...guards, ...newFile, migrations: gatewayMigrations });
   } catch (error) {
     throw whenDamaged(error, path);
   }
@@ -325,7 +335,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     depth: () => prepared.countOpen().get()?.n ?? 0,
     instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
-      store.write(label, () => saveInstance(row));
+      // A loss of power that undoes it ends the agent too, and whatever is stored under its epoch syncs it first.
+      store.write(label, () => saveInstance(row), { durable: false });
     },
     reconcile: (label, row, end) =>
       store.write(label, () => {

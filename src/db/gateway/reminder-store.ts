@@ -71,7 +71,17 @@ const keptFirings = 200;
 const pruneEvery = 50;
 
 export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
-  const { db } = store;
+  const { db, client } = store;
+  // What a start asks, as plain text: see `ledgerStoreOn`.
+  const all = once(() =>
+    client.prepare<
+      { reminderId: string; durable: number; reminderJson: string; lostAtUtc: string | null },
+      []
+    >(
+      `SELECT reminder_id AS reminderId, durable, reminder_json AS reminderJson, lost_at_utc AS lostAtUtc
+         FROM gateway_reminders`,
+    ),
+  );
   const row = {
     reminderId: sql.placeholder("reminderId"),
     durable: sql.placeholder("durable"),
@@ -98,7 +108,7 @@ export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
   return namingFile(store, {
     takeOver() {
       const left: LeftReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
-      for (const { reminderId, durable, reminderJson, lostAtUtc } of db.select().from(reminders).all()) {
+      for (const { reminderId, durable, reminderJson, lostAtUtc } of all().all()) {
         try {
           const where = `reminder_json of ${reminderId}`;
           if (durable) left.kept.push(parseColumn(StoredReminder, reminderJson, where));

@@ -314,7 +314,7 @@ export const meanings: readonly Meaning[] = [
     bench: "startup",
     metric: "healthy_ms",
     title: "start to healthy",
-    what: "the start of the compiled gateway to its first 200 on `/health`: migrations done, tmux attached",
+    what: "the start of the compiled gateway to its first 200 on `/health`: its queue made, tmux attached",
     limit: bareServer,
     aim: { of: "value", atMost: 25 },
   },

@@ -68,7 +68,7 @@ export interface GatewayCore {
   reminders: Reminders;
   ledger: Ledger;
   registry: Pick<Registry, "read">;
-  /** What its app was made with; the whole app is made with the same. */
+  /** What its app is made with, but for what this module adds. */
   app: GatewayAppOptions<CoreServices>;
   /** Mail is served here at all: on loopback only (contract 4.1 mail rule 2). */
   mailServed: boolean;
@@ -96,7 +96,7 @@ export interface DeferredServices {
 
 /**
  * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it answers
- * already. Loading it takes 5 ms, so nothing that the start waits for imports this module.
+ * already. To load it with the framework takes a third of a start, so nothing that health waits for imports this module.
  */
 export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;

@@ -247,7 +247,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
   }
 
-  /** What callers of the core need not wait for: once the gateway has published where it is, or once it is asked for. */
+  /** What health need not wait for: once the gateway has published where it is, or once it is asked for. */
   function openDeferred(): Promise<DeferredServices> {
     opening ??= createDeferred();
     return opening;

@@ -76,7 +76,7 @@ export function openStore(options: {
   newFile?: () => Uint8Array;
 }): Store {
   const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe, newFile } = options;
-  if (path !== ":memory:") createFile(path, newFile, steps);
+  if (path !== ":memory:") openNamed(path, () => createFile(path, newFile, steps));
   const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
     client.run("PRAGMA busy_timeout=5000");
@@ -229,7 +229,7 @@ function createFile(path: string, newFile: (() => Uint8Array) | undefined, steps
 }
 
 /** A fault of opening names the file at `path`. */
-function openNamed(path: string, open: () => Database): Database {
+function openNamed<T>(path: string, open: () => T): T {
   try {
     return open();
   } catch (error) {

@@ -5,12 +5,12 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  linkSync,
   lstatSync,
   openSync,
   promises,
   readFileSync,
   readSync,
-  renameSync,
   rmSync,
   type Stats,
   statfsSync,
@@ -244,7 +244,8 @@ export function createPrivately(path: string): void {
 
 /**
  * As `createPrivately`, with all of `content` on disk once the file has its name. Where the database or a log of it is
- * already, it is left as it is: a log belongs to the file that it was written for. For one process at a time.
+ * already, it is left as it is: a log belongs to the file that it was written for. So is one that another process makes
+ * meanwhile; a file system without hard links gets an empty file.
  */
 export function createPrivatelyWith(path: string, content: () => Uint8Array): void {
   refuseLinkedDatabase(path);
@@ -256,7 +257,13 @@ export function createPrivatelyWith(path: string, content: () => Uint8Array): vo
   const temporary = `${dirname(path)}/.${process.pid}-000000000000.tmp`;
   rmSync(temporary, { force: true });
   writeWhole(temporary, content(), { durable: true, mode: 0o600 });
-  renameSync(temporary, path);
+  try {
+    linkSync(temporary, path);
+  } catch {
+    createPrivately(path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
 }
 
 /**

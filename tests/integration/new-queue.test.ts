@@ -5,6 +5,7 @@ import { packNewQueue } from "../../scripts/pack-queue.ts";
 import { gatewayMigrations, unpackQueue } from "../../src/db/gateway/request-store.ts";
 import { openStore } from "../../src/db/open.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
+import { tellStorageFault } from "../../src/system/storage-fault.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { dump } from "../support/released.ts";
 import { createScratch, type Scratch } from "../support/scratch.ts";
@@ -75,6 +76,54 @@ test.each(["before", "after"] as const)(
     expect(contents(path)).toBe(contents(migrated(scratch)));
   },
 );
+
+test("the same migrations make the same bytes: a build can be made again", () => {
+  expect(packNewQueue()).toBe(packNewQueue());
+});
+
+test("a queue that another process makes meanwhile keeps its place", () => {
+  using scratch = createScratch();
+  const path = scratch.path("queue.sqlite");
+  const other: ReturnType<typeof open>[] = [];
+  const meanwhile = () => {
+    const store = open(path);
+    store.write(
+      "sql:test",
+      () => void store.client.prepare("INSERT INTO gateway_ledger_start VALUES (1, 'now')").run(),
+    );
+    other.push(store);
+    return newFile();
+  };
+  const store = open(path, { newFile: meanwhile });
+  expect(store.client.prepare("SELECT since_utc FROM gateway_ledger_start").get()).toEqual({
+    since_utc: "now",
+  });
+  for (const one of [...other, store]) one.close();
+  expect(readdirSync(scratch.path(".")).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
+
+function fault(attempt: () => void): string | null {
+  try {
+    attempt();
+    return null;
+  } catch (error) {
+    return tellStorageFault(error);
+  }
+}
+
+test("a fault of the disk names the file", () => {
+  using scratch = createScratch();
+  const path = scratch.path("queue.sqlite");
+  const full = () => {
+    throw Object.assign(new Error("ENOSPC: no space left on device, write"), {
+      code: "ENOSPC",
+      syscall: "write",
+    });
+  };
+  expect(fault(() => open(path, { newFile: full }))).toBe(
+    "queue.sqlite cannot be used: the disk is full; make room and try again (ENOSPC)",
+  );
+});
 
 test("an empty file, as an earlier version left one, gets the migrations", () => {
   using scratch = createScratch();

@@ -335,7 +335,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     depth: () => prepared.countOpen().get()?.n ?? 0,
     instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
-      // A loss of power that undoes it ends the agent too, and whatever is stored under its epoch syncs it first.
+      // A loss of power that undoes it ends the agent too, and whatever is durable in this file syncs it first.
       store.write(label, () => saveInstance(row), { durable: false });
     },
     reconcile: (label, row, end) =>

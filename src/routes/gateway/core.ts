@@ -17,7 +17,8 @@ import { httpGate } from "../http/gate-plugin.ts";
 import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
-/** What the core's app and the whole one are made with; `Services` is what the routes of each call. */
+
+/** What the core and the whole app are made with; `Services` is what the routes of each call. */
 export interface GatewayAppOptions<Services> {
   services: Services;
   gate: GateOptions;

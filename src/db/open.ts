@@ -38,6 +38,11 @@ export interface Store {
   fault(): unknown;
   /** Another text after each committed change of the file, by any process; the same while there was none. */
   version(): string;
+  /**
+   * Carries the log over into the file, as far as no reader keeps it from that: then the next write begins at its
+   * start, and writes over the old pages. Waits for nobody and never throws.
+   */
+  carryOver(): void;
   close(): void;
 }
 
@@ -167,8 +172,12 @@ export function openStore(options: {
       const { others, own } = versions.get() ?? {};
       return `${others} ${own}`;
     },
+    carryOver: () => carryOver(client, "PASSIVE"),
     close() {
-      if (opened === null || fileIdentity(path) === opened) carryOver(client);
+      // Leaves no log behind that the next start would have to read. Who else has the file open may keep it from that.
+      if (opened === null || fileIdentity(path) === opened) {
+        carryOver(client, "TRUNCATE");
+      }
       client.close();
     },
   };
@@ -214,6 +223,7 @@ export function openStoreForReading(options: {
     },
     fault: () => null,
     version: () => "",
+    carryOver: () => {},
     close: () => client.close(),
   };
 }
@@ -265,11 +275,10 @@ export function namingFile<T extends object>({ name }: { name: string }, methods
   return Object.fromEntries(naming);
 }
 
-/** Leaves no log behind that the next start would have to read. Who else has the file open may keep it from that. */
-function carryOver(client: Database): void {
+function carryOver(client: Database, mode: "PASSIVE" | "TRUNCATE"): void {
   try {
-    client.run("PRAGMA busy_timeout=0");
-    client.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (mode === "TRUNCATE") client.run("PRAGMA busy_timeout=0");
+    client.run(`PRAGMA wal_checkpoint(${mode})`);
   } catch {
     // A disk that refuses this has the log, which holds all of it.
   }

@@ -100,6 +100,18 @@ describe("a message that was answered", () => {
     expect(has.faults).toEqual([]);
   });
 
+  test("leaves a log of the index that is written over, and does not grow with each message", async () => {
+    const has = await answered();
+    const sizes: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      for (let nth = 0; nth < 33; nth++) await has.ada.send(draft("ben", `${round}, ${nth}`));
+      await has.clock.advance(100);
+      await until("the files to be on disk", () => has.waiting().length === 0);
+      sizes.push(statSync(join(has.fixture.path, "index.sqlite-wal")).size);
+    }
+    expect(Math.max(...sizes)).toBeLessThan(1.5 * (sizes[0] ?? 0));
+  });
+
   test("is there at once for who reads it by another process", async () => {
     const has = await answered();
     const other = has.fixture.reopen().openMailbox(has.ben);

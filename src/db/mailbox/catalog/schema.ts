@@ -45,24 +45,20 @@ export const registrations = sqliteTable(
   ],
 );
 
-export const messages = sqliteTable(
-  "messages",
-  {
-    messageId: text("message_id").primaryKey(),
-    threadId: text("thread_id").notNull(),
-    inReplyTo: text("in_reply_to"),
-    createdAtUtc: text("created_at_utc").notNull(),
-    subject: text().notNull(),
-    senderAddress: text("sender_address").notNull(),
-    senderPrincipalId: text("sender_principal_id").notNull(),
-    /** `messages/<date>/<message id>.md`. */
-    canonicalPath: text("canonical_path").notNull(),
-    /** The front matter of the canonical file as JSON: a list needs no file. */
-    envelopeJson: text("envelope_json").notNull(),
-    bodyPreview: text("body_preview").notNull(),
-  },
-  (table) => [index("messages_by_thread").on(table.threadId)],
-);
+export const messages = sqliteTable("messages", {
+  messageId: text("message_id").primaryKey(),
+  threadId: text("thread_id").notNull(),
+  inReplyTo: text("in_reply_to"),
+  createdAtUtc: text("created_at_utc").notNull(),
+  subject: text().notNull(),
+  senderAddress: text("sender_address").notNull(),
+  senderPrincipalId: text("sender_principal_id").notNull(),
+  /** `messages/<date>/<message id>.md`. */
+  canonicalPath: text("canonical_path").notNull(),
+  /** The front matter of the canonical file as JSON: a list needs no file. */
+  envelopeJson: text("envelope_json").notNull(),
+  bodyPreview: text("body_preview").notNull(),
+});
 
 /** `ordinal` counts over to and cc together. */
 export const recipients = sqliteTable(
@@ -111,9 +107,8 @@ export const projections = sqliteTable(
     folder: text().notNull(),
   },
   (table) => [
-    uniqueIndex("one_projection").on(table.registrationId, table.messageId),
+    uniqueIndex("one_projection").on(table.messageId, table.registrationId),
     index("projections_in_order").on(table.registrationId, table.seq),
-    index("projections_by_message").on(table.messageId),
   ],
 );
 

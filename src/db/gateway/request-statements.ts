@@ -1,22 +1,9 @@
 import type { Database } from "bun:sqlite";
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gte,
-  is,
-  lt,
-  Param,
-  Placeholder,
-  type Query,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gte, lt, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { RequestState } from "../../protocol/gateway.ts";
+import { direct } from "../direct-statement.ts";
 import * as schema from "./schema.ts";
 
 const { requests } = schema;
@@ -192,21 +179,6 @@ function amongAccepted(bounds: SQL): SQL {
       sql`SELECT seq FROM (SELECT seq FROM ${requests} WHERE state = 'accepted' AND lane = ${sql.raw(`'${lane}'`)} AND ${bounds})`,
   );
   return sql`seq IN (${sql.join(lanes, sql` UNION ALL `)})`;
-}
-
-/** A query of scalars as the driver takes it: the library maps its values again for each call, half of an insert. */
-function direct(client: Queue["client"], query: { toSQL(): Query }) {
-  const { sql: text, params } = query.toSQL();
-  const statement = client.prepare(text);
-  const slots = params.map((param) => {
-    const value = is(param, Param) ? param.value : param;
-    return is(value, Placeholder) ? { name: value.name } : { value: value as string | number };
-  });
-  return {
-    run(values: Readonly<Record<string, string | number | null>>): void {
-      statement.run(...slots.map((slot) => ("name" in slot ? (values[slot.name] ?? null) : slot.value)));
-    },
-  };
 }
 
 function given(name: string, column: AnySQLiteColumn) {

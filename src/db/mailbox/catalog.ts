@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, sql } from "drizzle-orm";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
+import { type DirectStatement, direct } from "../direct-statement.ts";
 import { damaged } from "../migrations.ts";
 import { openStore, type Store } from "../open.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
@@ -49,6 +50,9 @@ export interface IndexedMessage {
   unsynced?: string | null;
 }
 
+/** What a delivery depends on. */
+export type CatalogReads = Pick<Catalog, "active" | "newestAttested">;
+
 /** One transaction's worth of change of who is registered. */
 export interface RegistrationChange {
   /** Ends, renews or adds: each row replaces the one of its id. At most one active per address remains. */
@@ -81,8 +85,11 @@ export interface Catalog {
   settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
   /** Runs `work` while nobody else changes who is registered, or anything else here. */
   undisturbed<T>(label: string, work: () => T): T;
-  /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
-  deliver(label: string, delivery: IndexedMessage, check: () => void): void;
+  /**
+   * Stores a message with all of its rows. `check` runs inside the transaction, on the file that is written; its throw
+   * changes nothing.
+   */
+  deliver(label: string, delivery: IndexedMessage, check: (now: CatalogReads) => void): void;
   knows(messageId: string): boolean;
   /** What `deliver` got as `unsynced`; null for a message whose file is on disk. */
   unsyncedText(messageId: string): string | null;
@@ -137,7 +144,7 @@ export function openCatalog(options: {
       return handle.present().store;
     },
     generation: () => prepared().generation.get()?.generation ?? "",
-    active: (address) => prepared().active.get({ address }) ?? null,
+    active: (address) => readsOf(prepared()).active(address),
     registrationsAt: (address) => prepared().at.all({ address }),
     registrations: () =>
       handle
@@ -164,10 +171,10 @@ export function openCatalog(options: {
         for (const artifact of change.artifacts) db.insert(pendingArtifacts).values(artifact).run();
         return result as typeof result extends Promise<unknown> ? never : typeof result;
       }),
-    pending: () => prepared().pending.all(),
+    pending: () => pendingOf(prepared()),
     settlePending(label, settle) {
       handle.present().store.write(label, (db) => {
-        for (const artifact of prepared().pending.all()) {
+        for (const artifact of pendingOf(prepared())) {
           settle(artifact);
           db.delete(pendingArtifacts).where(eq(pendingArtifacts.id, artifact.id)).run();
         }
@@ -183,7 +190,7 @@ export function openCatalog(options: {
     deliver(label, delivery, check) {
       handle.withRetry(({ store, prepared: statements }) => {
         store.write(label, () => {
-          check();
+          check(readsOf(statements));
           const { messageId } = delivery.message;
           statements.addMessage.run({ ...delivery.message });
           for (const row of delivery.recipients) statements.addRecipient.run({ ...row });
@@ -197,31 +204,61 @@ export function openCatalog(options: {
     },
     knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
     unsyncedText: (messageId) => prepared().unsynced.get({ messageId })?.text ?? null,
-    newestAttested: (registrationId) => prepared().newestAttested.get({ registrationId }) ?? null,
+    newestAttested: (registrationId) => readsOf(prepared()).newestAttested(registrationId),
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
     projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
     close: () => handle.close(),
   };
 }
 
+function readsOf(statements: Statements): CatalogReads {
+  return {
+    active: (address) => one(statements.active.rows({ address }), registrationColumns),
+    newestAttested: (registrationId) =>
+      one(statements.newestAttested.rows({ registrationId }), attestedColumns),
+  };
+}
+
+const pendingOf = ({ pending }: Statements) =>
+  pending.rows({}).map((row) => named<PendingRow>(row, pendingColumns));
+
+const registrationColumns = Object.keys(getTableColumns(registrations));
+const pendingColumns = Object.keys(getTableColumns(pendingArtifacts));
+const { isCleared: _, ...attested } = getTableColumns(attestedMail);
+const attestedColumns = Object.keys(attested);
+type PendingRow = typeof pendingArtifacts.$inferSelect;
+
+/** None of these columns is mapped. */
+function named<T>(row: readonly unknown[], columns: readonly string[]): T {
+  return Object.fromEntries(columns.map((name, index) => [name, row[index]])) as T;
+}
+
+function one<T>([row]: readonly unknown[][], columns: readonly string[]): T | null {
+  return row ? named(row, columns) : null;
+}
+
 const value = sql.placeholder;
 
+type Statements = ReturnType<typeof catalogStatements>;
+
 /** The statements that every delivery and every look at a mailbox runs. */
-export function catalogStatements({ db }: Pick<Store, "db">) {
+export function catalogStatements({ db, client }: Pick<Store, "db" | "client">) {
+  const directly = (query: Parameters<typeof direct>[1]): DirectStatement => direct(client, query);
   return {
     generation: db.select({ generation: catalog.generation }).from(catalog).prepare(),
-    active: db
-      .select()
-      .from(registrations)
-      .where(and(eq(registrations.address, value("address")), sql`status = 'active'`))
-      .prepare(),
+    active: directly(
+      db
+        .select()
+        .from(registrations)
+        .where(and(eq(registrations.address, value("address")), sql`status = 'active'`)),
+    ),
     at: db
       .select()
       .from(registrations)
       .where(eq(registrations.address, value("address")))
       .orderBy(desc(registrations.createdAtUtc), desc(sql`rowid`))
       .prepare(),
-    pending: db.select().from(pendingArtifacts).orderBy(asc(pendingArtifacts.id)).prepare(),
+    pending: directly(db.select().from(pendingArtifacts).orderBy(asc(pendingArtifacts.id))),
     newest: db
       .select({ seq: sql<number | null>`max(${projections.seq})` })
       .from(projections)
@@ -257,92 +294,93 @@ export function catalogStatements({ db }: Pick<Store, "db">) {
       .from(unsyncedMessages)
       .where(eq(unsyncedMessages.messageId, value("messageId")))
       .prepare(),
-    addMessage: db
-      .insert(messages)
-      .values({
-        messageId: value("messageId"),
-        threadId: value("threadId"),
-        inReplyTo: value("inReplyTo"),
-        createdAtUtc: value("createdAtUtc"),
-        subject: value("subject"),
-        senderAddress: value("senderAddress"),
-        senderPrincipalId: value("senderPrincipalId"),
-        canonicalPath: value("canonicalPath"),
-        envelopeJson: value("envelopeJson"),
-        bodyPreview: value("bodyPreview"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
-    addRecipient: db
-      .insert(recipients)
-      .values({
-        messageId: value("messageId"),
-        ordinal: value("ordinal"),
-        kind: value("kind"),
-        address: value("address"),
-        principalId: value("principalId"),
-        deliveredRegistrationId: value("deliveredRegistrationId"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
-    addAttachment: db
-      .insert(attachments)
-      .values({
-        messageId: value("messageId"),
-        ordinal: value("ordinal"),
-        attachmentId: value("attachmentId"),
-        kind: value("kind"),
-        path: value("path"),
-        mediaType: value("mediaType"),
-        sha256: value("sha256"),
-        sizeBytes: value("sizeBytes"),
-        label: value("label"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
-    addOutgoing: db
-      .insert(hostOutbox)
-      .values({
-        messageId: value("messageId"),
-        host: value("host"),
-        acceptedAtUtc: value("acceptedAtUtc"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
-    newestAttested: db
-      .select({
-        registrationId: attestedMail.registrationId,
-        sequence: attestedMail.sequence,
-        messageId: attestedMail.messageId,
-        hash: attestedMail.hash,
-      })
-      .from(attestedMail)
-      .where(eq(attestedMail.registrationId, value("registrationId")))
-      .orderBy(desc(attestedMail.sequence))
-      .limit(1)
-      .prepare(),
-    addAttested: db
-      .insert(attestedMail)
-      .values({
-        registrationId: value("registrationId"),
-        sequence: value("sequence"),
-        messageId: value("messageId"),
-        hash: value("hash"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
-    addUnsynced: db
-      .insert(unsyncedMessages)
-      .values({ messageId: value("messageId"), text: value("text") })
-      .prepare(),
-    addProjection: db
-      .insert(projections)
-      .values({
-        registrationId: value("registrationId"),
-        messageId: value("messageId"),
-        folder: value("folder"),
-      })
-      .onConflictDoNothing()
-      .prepare(),
+    addMessage: directly(
+      db
+        .insert(messages)
+        .values({
+          messageId: value("messageId"),
+          threadId: value("threadId"),
+          inReplyTo: value("inReplyTo"),
+          createdAtUtc: value("createdAtUtc"),
+          subject: value("subject"),
+          senderAddress: value("senderAddress"),
+          senderPrincipalId: value("senderPrincipalId"),
+          canonicalPath: value("canonicalPath"),
+          envelopeJson: value("envelopeJson"),
+          bodyPreview: value("bodyPreview"),
+        })
+        .onConflictDoNothing(),
+    ),
+    addRecipient: directly(
+      db
+        .insert(recipients)
+        .values({
+          messageId: value("messageId"),
+          ordinal: value("ordinal"),
+          kind: value("kind"),
+          address: value("address"),
+          principalId: value("principalId"),
+          deliveredRegistrationId: value("deliveredRegistrationId"),
+        })
+        .onConflictDoNothing(),
+    ),
+    addAttachment: directly(
+      db
+        .insert(attachments)
+        .values({
+          messageId: value("messageId"),
+          ordinal: value("ordinal"),
+          attachmentId: value("attachmentId"),
+          kind: value("kind"),
+          path: value("path"),
+          mediaType: value("mediaType"),
+          sha256: value("sha256"),
+          sizeBytes: value("sizeBytes"),
+          label: value("label"),
+        })
+        .onConflictDoNothing(),
+    ),
+    addOutgoing: directly(
+      db
+        .insert(hostOutbox)
+        .values({
+          messageId: value("messageId"),
+          host: value("host"),
+          acceptedAtUtc: value("acceptedAtUtc"),
+        })
+        .onConflictDoNothing(),
+    ),
+    newestAttested: directly(
+      db
+        .select(attested)
+        .from(attestedMail)
+        .where(eq(attestedMail.registrationId, value("registrationId")))
+        .orderBy(desc(attestedMail.sequence))
+        .limit(1),
+    ),
+    addAttested: directly(
+      db
+        .insert(attestedMail)
+        .values({
+          registrationId: value("registrationId"),
+          sequence: value("sequence"),
+          messageId: value("messageId"),
+          hash: value("hash"),
+        })
+        .onConflictDoNothing(),
+    ),
+    addUnsynced: directly(
+      db.insert(unsyncedMessages).values({ messageId: value("messageId"), text: value("text") }),
+    ),
+    addProjection: directly(
+      db
+        .insert(projections)
+        .values({
+          registrationId: value("registrationId"),
+          messageId: value("messageId"),
+          folder: value("folder"),
+        })
+        .onConflictDoNothing(),
+    ),
   };
 }

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
+import { direct } from "../direct-statement.ts";
 import { openStore, type Store } from "../open.ts";
 import { stateMigrations } from "./state/migrations.ts";
 import * as schema from "./state/schema.ts";
@@ -112,7 +113,16 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     .from(messageState)
     .where(eq(messageState.messageId, sql.placeholder("messageId")))
     .prepare();
-  const markRow = db.select().from(seeded).prepare();
+  const markRow = direct(
+    store.client,
+    db
+      .select({
+        generation: seeded.generation,
+        registrationId: seeded.registrationId,
+        seededSeq: seeded.seededSeq,
+      })
+      .from(seeded),
+  );
   const misplacedRows = db
     .select()
     .from(messageState)
@@ -160,10 +170,8 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
   return {
     store,
     mark() {
-      const row = markRow.get();
-      return row
-        ? { generation: row.generation, registrationId: row.registrationId, seededSeq: row.seededSeq }
-        : null;
+      const [row] = markRow.rows({}) as [string, string, number][];
+      return row ? { generation: row[0], registrationId: row[1], seededSeq: row[2] } : null;
     },
     seed(label, rows, mark) {
       store.write(

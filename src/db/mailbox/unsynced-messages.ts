@@ -1,4 +1,4 @@
-import { and, asc, eq, gt } from "drizzle-orm";
+import { and, asc, eq, gt, inArray } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
 import type { Catalog } from "./catalog.ts";
 
@@ -48,7 +48,17 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedM
       catalog.store.write(
         "sql:mail-synced",
         (tx) => {
-          for (const row of rows) tx.delete(unsyncedMessages).where(is(row)).run();
+          const settled = and(
+            inArray(
+              unsyncedMessages.seq,
+              rows.map(({ seq }) => seq),
+            ),
+            inArray(
+              unsyncedMessages.messageId,
+              rows.map(({ messageId }) => messageId),
+            ),
+          );
+          tx.delete(unsyncedMessages).where(settled).run();
         },
         { durable: false },
       );

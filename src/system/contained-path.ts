@@ -35,20 +35,37 @@ export function containedPath(
   names: string | readonly string[],
   expected: ExpectedKind = "entry",
 ): ContainedPath {
+  return locate(root, names, expected).path;
+}
+
+/** A path below its root, and the kind of entry that the check met there: who needs both looks once. */
+export interface Located {
+  path: ContainedPath;
+  found: "absent" | "link" | "other";
+}
+
+/** As `containedPath`. */
+export function locate(
+  root: string,
+  names: string | readonly string[],
+  expected: ExpectedKind = "entry",
+): Located {
   const segments = typeof names === "string" ? names.split("/") : names;
   const value = segments.join("/");
   const whole = childPath(root, ...segments);
   if (segments.length === 0) throw new PathRefused(value, "it names nothing");
   let path = root;
+  let found: Stats | undefined;
   for (const [index, name] of segments.entries()) {
     path = join(path, name);
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    found = lstatSync(path, { throwIfNoEntry: false });
     if (!found) break;
     const why = whyUnexpected(found, index < segments.length - 1 ? "folder" : expected);
     if (why !== null)
       throw new PathRefused(value, `${quoted(segments.slice(0, index + 1).join("/"))} ${why}`);
   }
-  return whole as ContainedPath;
+  const kind = found?.isSymbolicLink() ? "link" : "other";
+  return { path: whole as ContainedPath, found: found ? kind : "absent" };
 }
 
 /**

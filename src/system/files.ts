@@ -17,7 +17,13 @@ import {
   unlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { type ContainedPath, containedPath, type ExpectedKind } from "./contained-path.ts";
+import {
+  type ContainedPath,
+  containedPath,
+  type ExpectedKind,
+  type Located,
+  locate,
+} from "./contained-path.ts";
 import type { Ids } from "./ids.ts";
 import {
   type Appender,
@@ -140,6 +146,8 @@ export interface Files {
   socketAt(path: string): "own" | "other" | "absent";
   /** As `containedPath`. */
   contained(root: string, names: string | readonly string[], expected?: ExpectedKind): ContainedPath;
+  /** The same, and whether something is there. */
+  locate(root: string, names: string | readonly string[], expected?: ExpectedKind): Located;
 }
 
 export interface FileFacts {
@@ -269,6 +277,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       return found.isSocket() && (found.uid === process.geteuid?.() || found.uid === 0) ? "own" : "other";
     },
     contained: containedPath,
+    locate,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Files } from "../../../system/files.ts";
 import { shown } from "../address.ts";
 import { standardBoxes } from "../view-state.ts";
 import { applyFileStep, type FileStep } from "./maintenance.ts";
-import { isEntryPath, mailboxFolder, pathInRoot, whyOutside } from "./root-paths.ts";
+import { isEntryPath, mailboxFolder, pathInRoot } from "./root-paths.ts";
 
 /**
  * Applies on disk what a registration or a cleanup has committed to the index, whichever process committed it. Safe to
@@ -38,16 +38,6 @@ function toStep(root: string, { action, path, destination }: PendingArtifact): F
   if (destination === null) return null;
   const to = { base: root, names: destination };
   return { kind: "rename", label: "mail.entry-stashed", from: at, to };
-}
-
-/** Throws `transport_failed` when a folder of the root on the way to `path` has become a symbolic link. */
-export function refuseDetour(files: Files, root: string, path: string): void {
-  const why = whyOutside(files, root, path);
-  if (why === null) return;
-  throw new ServiceError(
-    "transport_failed",
-    `${why} where a folder of the mailbox root belongs; put it back`,
-  );
 }
 
 /** Makes what is missing of the folders of an active registration. Throws `transport_failed` for a link in its place. */

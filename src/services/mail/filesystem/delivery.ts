@@ -1,5 +1,5 @@
 import { basename, dirname, isAbsolute } from "node:path";
-import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, CatalogReads, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
@@ -27,6 +27,7 @@ import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } 
 import {
   attachmentPath,
   attachmentPlace,
+  locateMessage,
   type MailRootDeps,
   mailboxFolder,
   messageFile,
@@ -132,13 +133,13 @@ export function createDelivery(
   }
 
   /**
-   * Puts the file of a message where it belongs; whatever is there now is added to `made`. Returns the text that the catalog
-   * has to keep until the file is on disk, or null for a long one, which is there already.
+   * Puts the file of a message where it belongs; whatever is there now is added to `made`. `unsynced`: the text that the
+   * catalog has to keep until the file is on disk, or null for a long one, which is there already.
    */
-  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): string | null {
+  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): Placed {
     const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
-    const place = messageFile(files, root, id);
-    if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
+    const { path: place, found } = locateMessage(files, root, id);
+    if (found !== "absent") throw new Error(`the id ${envelope.message_id} exists already`);
     const staged = pathInRoot(files, root, ["staging", basename(place)]);
     made.push(staged, place);
     const text = renderMessageFile({ envelope, body });
@@ -150,20 +151,18 @@ export function createDelivery(
     }
     if (durable) files.place("mail.placed", staged, place);
     else files.rename("mail.placed", staged, place);
-    return durable ? null : text;
+    return { place, unsynced: durable ? null : text };
   }
 
-  /** `isNext`: whether a signed message still continues the chain of its sender. */
   function commit(
     message: StoredMessage,
     parties: readonly RegistrationRow[],
-    { rows, isNext }: { rows: IndexedMessage; isNext: () => boolean },
+    { rows, place, isNext }: { rows: IndexedMessage; place: ContainedPath; isNext: IsNext },
   ): void {
-    const place = messageFile(files, root, rows.message);
-    catalog.deliver("sql:mail-delivered", rows, () => {
-      if (!isNext()) throw new ChainMoved();
+    catalog.deliver("sql:mail-delivered", rows, (reads) => {
+      if (!isNext(reads)) throw new ChainMoved();
       for (const party of parties) {
-        const now = catalog.active(party.address);
+        const now = reads.active(party.address);
         if (now?.registrationId !== party.registrationId || now.ownerPrincipalId !== party.ownerPrincipalId) {
           throw new ServiceError(
             "invalid_request",
@@ -188,18 +187,19 @@ export function createDelivery(
     plain: StoredMessage,
     outgoing: OutgoingMessage,
     made: ContainedPath[],
-  ): { message: StoredMessage; rows: IndexedMessage } {
+  ): { message: StoredMessage; delivered: Delivered } {
     const key = keys.of(outgoing.from);
     const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
     for (;;) {
       const { message, attested, isNext } = signed(plain, outgoing.from, key);
-      const rows = { ...toRows(message, outgoing), attested, unsynced: store(message, made) };
+      const { place, unsynced } = store(message, made);
+      const rows = { ...toRows(message, outgoing), attested, unsynced };
       try {
-        commit(message, parties, { rows, isNext });
-        return { message, rows };
+        commit(message, parties, { rows, place, isNext });
+        return { message, delivered: { rows, place } };
       } catch (error) {
         if (!(error instanceof ChainMoved)) throw error;
-        files.remove("mail.withdrawn", messageFile(files, root, rows.message));
+        files.remove("mail.withdrawn", place);
       }
     }
   }
@@ -210,21 +210,21 @@ export function createDelivery(
     key: SigningKey | null,
   ) {
     if (!key) return { message: { envelope, body }, attested: null, isNext: () => true };
-    const newest = () => catalog.newestAttested(registrationId);
-    const before = newest();
+    const before = catalog.newestAttested(registrationId);
     const sequence = (before?.sequence ?? 0) + 1;
     const made = attest({ envelope, body }, key, { sequence, previous: before?.hash ?? null });
     return {
       message: { envelope: made.envelope, body },
       attested: { registrationId, sequence, messageId: envelope.message_id, hash: made.hash },
       // The entry itself is there where a commit is repeated, because the file of the index was replaced.
-      isNext: () => [before?.hash, made.hash].includes(newest()?.hash),
+      isNext: (reads: CatalogReads) =>
+        [before?.hash, made.hash].includes(reads.newestAttested(registrationId)?.hash),
     };
   }
 
   /** Links are hints, and making them takes a fifth of a delivery: the answer does not wait for them. */
-  function announceSoon(rows: IndexedMessage, parties: readonly RegistrationRow[]): void {
-    unannounced.push(() => announceAll(rows, parties));
+  function announceSoon(delivered: Delivered, parties: readonly RegistrationRow[]): void {
+    unannounced.push(() => announceAll(delivered, parties));
     if (unannounced.length === 1) afterThisTurn(announceNow);
   }
 
@@ -233,11 +233,12 @@ export function createDelivery(
   }
 
   /** Announces the message to every mailbox that holds it now. Never throws: the message is delivered. */
-  function announceAll({ projections, message }: IndexedMessage, parties: readonly RegistrationRow[]): void {
-    for (const { registrationId, folder } of projections) {
+  function announceAll({ rows, place }: Delivered, parties: readonly RegistrationRow[]): void {
+    for (const { registrationId, folder } of rows.projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
       const mailbox = party && folderOf(party);
-      if (mailbox) doorbell.announce({ root, mailbox, box: folder, message });
+      const { message } = rows;
+      if (mailbox) doorbell.announce({ root, mailbox, box: folder, message, target: place });
     }
   }
 
@@ -268,8 +269,8 @@ export function createDelivery(
           throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
         }
         placeAttachments(attachments, made);
-        const { message, rows } = deliverSigned(plain, outgoing, made);
-        announceSoon(rows, parties);
+        const { message, delivered } = deliverSigned(plain, outgoing, made);
+        announceSoon(delivered, parties);
         return message;
       });
     },
@@ -288,9 +289,9 @@ export function createDelivery(
       return whole(id, made, () => {
         keepFirstKey(deps, catalog, message);
         placeAttachments(message.envelope.attachments, made);
-        const unsynced = store(message, made);
-        commit(message, receivers, { rows: { ...rows, unsynced }, isNext: () => true });
-        announceSoon(rows, receivers);
+        const { place, unsynced } = store(message, made);
+        commit(message, receivers, { rows: { ...rows, unsynced }, place, isNext: () => true });
+        announceSoon({ rows, place }, receivers);
         return true;
       });
     },
@@ -315,6 +316,19 @@ export function createDelivery(
     }
   }
 }
+
+interface Delivered {
+  rows: IndexedMessage;
+  place: ContainedPath;
+}
+
+interface Placed {
+  place: ContainedPath;
+  unsynced: string | null;
+}
+
+/** Whether a signed message still continues the chain of its sender. */
+type IsNext = (reads: CatalogReads) => boolean;
 
 /** Another process has sent from the same mailbox since the message was signed. */
 class ChainMoved extends Error {}

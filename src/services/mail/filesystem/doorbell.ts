@@ -42,8 +42,8 @@ function tryAnnounce(files: Files, link: Link): string | null {
   if (why !== null || link.box === archive) return why;
   try {
     // The recipient may have archived the message between the commit and the link.
-    if (files.isLink(linkAt(files, { ...link, box: archive }))) {
-      files.remove("mail.link-late", linkAt(files, link));
+    if (linkAt(files, { ...link, box: archive }).found === "link") {
+      files.remove("mail.link-late", linkAt(files, link).path);
     }
     return null;
   } catch (error) {

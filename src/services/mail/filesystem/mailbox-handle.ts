@@ -4,7 +4,7 @@ import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.t
 import { afterThisTurn } from "../../../system/clock.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { ensureMailbox, refuseDetour, settleArtifacts } from "./artifacts.ts";
+import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import {
   isMarked,
@@ -79,9 +79,9 @@ export function createMailboxHandle(
     const row = owned();
     settleArtifacts(files, root, catalog);
     const path = refuseDetours(row);
-    if (held?.registrationId === row.registrationId && files.exists(path)) {
-      const state = held.states.present();
-      if (state.mark()?.registrationId === row.registrationId) return { row, state };
+    if (held?.registrationId === row.registrationId) {
+      const state = held.states.unchanged() ?? (files.exists(path) ? held.states.present() : null);
+      if (state?.mark()?.registrationId === row.registrationId) return { row, state };
     }
     return { row, state: claim(row, path) };
   }
@@ -92,7 +92,6 @@ export function createMailboxHandle(
       if (registrationIn(deps, row.mailboxPath) === row.registrationId) markMailbox(files, row);
     }
     const path = childPath(mailboxFolder(files, root, row), stateFileName);
-    if (row.mailboxKind === "in_root") refuseDetour(files, root, path);
     if (files.isLink(path)) {
       throw new ServiceError(
         "transport_failed",

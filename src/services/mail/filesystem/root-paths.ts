@@ -6,6 +6,7 @@ import {
   type ContainedPath,
   childPath,
   type ExpectedKind,
+  type Located,
   PathRefused,
 } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
@@ -90,8 +91,17 @@ export function pathInRoot(
   path: string | readonly string[],
   expected: ExpectedKind = "entry",
 ): ContainedPath {
+  return locateInRoot(files, root, path, expected).path;
+}
+
+function locateInRoot(
+  files: Files,
+  root: string,
+  path: string | readonly string[],
+  expected: ExpectedKind,
+): Located {
   try {
-    return files.contained(root, path, expected);
+    return files.locate(root, path, expected);
   } catch (error) {
     if (!(error instanceof PathRefused)) throw error;
     const advice = "put the folder of the mailbox root back, or run svc-mgr mailbox repair";
@@ -184,11 +194,16 @@ export function markMailbox(files: Files, row: Stored): void {
 
 /** The file of a message. Throws `transport_failed` where its id or time is none of ours, or a link is on the way. */
 export function messageFile(files: Files, root: string, message: Message): ContainedPath {
+  return locateMessage(files, root, message).path;
+}
+
+/** The same, and whether something is there. */
+export function locateMessage(files: Files, root: string, message: Message): Located {
   const { messageId, createdAtUtc } = message;
   if (!isMessageId(messageId) || !/^\d{4}-\d\d-\d\dT/.test(createdAtUtc)) {
     throw new ServiceError("transport_failed", `${shown(messageId)} is no message of this mailbox root`);
   }
-  return pathInRoot(files, root, canonicalPath(message), "file");
+  return locateInRoot(files, root, canonicalPath(message), "file");
 }
 
 /** The text of the file of a message; null when there is none that could be its own. */
@@ -203,7 +218,12 @@ export function readMessageFile(files: Files, root: string, message: Message): s
 
 /** The link of a message in a box. Throws `PathRefused` for a box or an id that is no name, or a link in its place. */
 export function linkPath(files: Files, mailbox: string, box: string, messageId: string): ContainedPath {
-  return files.contained(mailbox, [box, `${messageId}.md`]);
+  return locateLink(files, mailbox, box, messageId).path;
+}
+
+/** The same, and whether something is there. */
+export function locateLink(files: Files, mailbox: string, box: string, messageId: string): Located {
+  return files.locate(mailbox, [box, `${messageId}.md`]);
 }
 
 /** Where an attachment was copied to, with its folder. Throws as `pathInRoot`. */

@@ -1,14 +1,14 @@
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 import type { Catalog, ProjectedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { MailboxState, NewStateRow, SeedMark } from "../../../db/mailbox/state.ts";
-import { childPath, isOneName } from "../../../system/contained-path.ts";
+import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { inbox, isBox, sent } from "../view-state.ts";
 import { createInspector, type Inspector, toStoredVerdict } from "./inspector.ts";
 import { readDelivered } from "./late-sync.ts";
 import { bodyOf } from "./message-file.ts";
-import { liesBelow, linkPath, mailboxFolder, messageFile, whyOutside } from "./root-paths.ts";
+import { liesBelow, locateLink, mailboxFolder, messageFile, whyOutside } from "./root-paths.ts";
 
 /** Some milliseconds of work. */
 const batch = 50;
@@ -160,6 +160,8 @@ export interface Link {
   mailbox: string;
   box: string;
   message: { messageId: string; createdAtUtc: string };
+  /** The file of the message, where the caller has its path. */
+  target?: ContainedPath;
 }
 
 /** Null when the link is in its place, else why not. Never throws. */
@@ -167,13 +169,12 @@ export function placeLink(files: Files, link: Link): string | null {
   try {
     const detour = whyDetour(files, link);
     if (detour !== null) return detour;
-    const path = linkAt(files, link);
-    if (files.isLink(path)) return null;
-    const target = messageFile(files, link.root, link.message);
+    const { path, found } = linkAt(files, link);
+    if (found === "link") return null;
+    const target = link.target ?? messageFile(files, link.root, link.message);
     // A root that was moved keeps the links of the mailboxes inside of it.
     const inside = liesBelow(link.root, link.mailbox);
-    const box = files.contained(link.mailbox, [link.box], "folder");
-    files.symlink("mail.linked", inside ? relative(box, target) : target, path);
+    files.symlink("mail.linked", inside ? relative(dirname(path), target) : target, path);
     return null;
   } catch (error) {
     return messageOf(error);
@@ -187,8 +188,8 @@ function moveLink(files: Files, link: Link, from: string | null): string | null 
     if (detour !== null) return detour;
     files.ensureDirectory("mail.box-made", files.contained(link.mailbox, [link.box], "folder"));
     const before = from === null ? null : linkAt(files, { ...link, box: from });
-    if (before !== null && files.isLink(before)) {
-      if (from !== link.box) files.rename("mail.relinked", before, linkAt(files, link));
+    if (before?.found === "link") {
+      if (from !== link.box) files.rename("mail.relinked", before.path, linkAt(files, link).path);
       return null;
     }
   } catch {
@@ -203,5 +204,5 @@ function whyDetour(files: Files, { root, mailbox, box }: Link): string | null {
 }
 
 export function linkAt(files: Files, { mailbox, box, message }: Link) {
-  return linkPath(files, mailbox, box, message.messageId);
+  return locateLink(files, mailbox, box, message.messageId);
 }

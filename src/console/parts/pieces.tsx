@@ -137,14 +137,16 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
     const [ready, setReady] = useState(loaded !== null);
     const [failed, setFailed] = useState(false);
     useEffect(() => {
-      if (loaded !== null) return;
-      void load().then(
-        (component) => {
-          loaded = component;
-          setReady(true);
-        },
-        () => setFailed(true),
-      );
+      // Another instance may have loaded it between this one's drawing and now.
+      if (loaded !== null) setReady(true);
+      else
+        void load().then(
+          (component) => {
+            loaded = component;
+            setReady(true);
+          },
+          () => setFailed(true),
+        );
     }, []);
     if (failed)
       return (

@@ -11,6 +11,7 @@ import { createSignIn } from "../services/console/sign-in.ts";
 import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
+import { createCompiledChecks } from "../services/fleet/compiled-checks.ts";
 import {
   coordinatorPaths,
   publishCoordinator,
@@ -123,7 +124,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const own = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
   const directory = options.hosts?.directory(own) ?? own;
   const merged = options.hosts?.merge(directory) ?? null;
-  const links = createLinks({ ...system, env: io.env });
+  const links = createLinks({ ...system, env: io.env, check: createCompiledChecks() });
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
   const terminals = createPassiveTerminals({

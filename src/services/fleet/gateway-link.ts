@@ -10,6 +10,7 @@ import { type GatewayFolder, readOfflineStatus } from "../sessions/gateway-folde
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
+import type { SchemaCheck } from "./compiled-checks.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import {
   baseUrlOf,
@@ -35,6 +36,8 @@ export interface GatewayLinkDeps {
   processes: Pick<Processes, "alive" | "startToken">;
   /** Instead of the runtime's own. */
   network?: Pick<Network, "fetch" | "listenerOwner">;
+  /** Of answers, for who reads many. */
+  check?: SchemaCheck;
 }
 
 /** A gateway on a slow disk answers nothing while it commits: only one that is stopped takes all of it. */
@@ -126,10 +129,10 @@ function readClaim({ files, env, network = createNetwork() }: GatewayLinkDeps, s
   };
 }
 
-function clientOf({ clock, processes }: GatewayLinkDeps, claimed: Claimed): GatewayClient {
+function clientOf({ clock, processes, check }: GatewayLinkDeps, claimed: Claimed): GatewayClient {
   const { claim, network, token, respectProxyEnvironment } = claimed;
   return createGatewayClient({
-    ...{ clock, token, respectProxyEnvironment, fetch: network.fetch },
+    ...{ clock, token, respectProxyEnvironment, check, fetch: network.fetch },
     baseUrl: baseUrlOf(claim),
     disprove: () => disproveClaim({ processes, network }, claim),
   });

@@ -1,4 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
+import { firstLookQuery } from "../protocol/agent-states.ts";
 import type { CoordinatorInstance } from "../protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
@@ -20,10 +21,12 @@ import {
 import { createDirectory, type Directory, openedAgent } from "../services/fleet/directory.ts";
 import { createFleetEvents } from "../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../services/fleet/fleet-launch.ts";
+import { createFleetStates, createSharedLooks } from "../services/fleet/fleet-states.ts";
 import { createFleetTurns } from "../services/fleet/fleet-turns.ts";
 import { createFleetView } from "../services/fleet/fleet-view.ts";
 import { createFleetWork } from "../services/fleet/fleet-work.ts";
 import { createForward } from "../services/fleet/forward.ts";
+import { toUrl } from "../services/fleet/gateway-client.ts";
 import { createLinks } from "../services/fleet/links.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
 import { createLiveness } from "../services/fleet/liveness.ts";
@@ -164,8 +167,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     ...settling,
     ...{ directory, links, liveness, terminals, tools, tmuxFor },
   });
+  const looks = createSharedLooks({ clock, events, look: view.look });
   const attention = createAttention({
-    ...{ directory, events, clock, look: view.attention },
+    ...{ directory, events, clock },
+    look: async (agent, sinceMs) => (await looks.at(agent, sinceMs)).facts,
     async gatewayOf(agent) {
       const link = await links.to(openedAgent(agent));
       if (link.state === "live") return link.client;
@@ -176,6 +181,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     },
     people: openPeopleMail(context, (what) => reportOnce(what)),
     onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
+  });
+  const states = createFleetStates({
+    ...{ clock, directory, links, view, looks, events },
+    attention: attention.firstList,
+    ...(merged ? { others: () => merged.list([], {}) } : {}),
   });
   const signIn = createSignIn({ clock, ids });
   const rulesFile = options.rulesFile ?? defaultRulesFile(io.env, io.home);
@@ -213,11 +223,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       console: {
         ...{ assets: consoleAssets(processes), signIn, asksForToken: token !== null },
         nonce: () => ids.hex(16),
+        firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
         // The page goes first: a look at many agents begins with a tenth of a second of work.
         onPage: () => void clock.after(0, attention.expectReader),
       },
-      view: fleetView,
+      ...{ view: fleetView, states },
       attention,
       hosts: {
         list: async ({ probe }) => ({
@@ -355,6 +366,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
       publishCoordinator(files, paths, record, { token, challengeKey });
       if (files.exists(rulesFile)) (await openDelivery()).start();
+      // A look at many agents takes a process thrice as long the first time: the first page does not wait for that.
+      clock.after(0, attention.expectReader);
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
       return instance;
     },

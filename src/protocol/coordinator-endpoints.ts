@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { AgentStateList, AgentStatesQuery } from "./agent-states.ts";
 import {
   AgentHistory,
   AgentIdentity,
@@ -88,6 +89,17 @@ export const coordinatorEndpoints = {
     query: AgentListQuery,
     status: 200,
     response: AgentList,
+    errors: { 422: ValidationErrorBody },
+  }),
+  listAgentStates: endpoint({
+    method: "GET",
+    path: "/svc/agent-states",
+    summary: "All agents, and what each does, in one answer",
+    description:
+      "As `GET /svc/agents/{agent_ref}/state` says it of each agent of this machine that a gateway serves. Other agents have an identity alone, and so has one that did not answer within a second. Unknown ids are left out.",
+    query: AgentStatesQuery,
+    status: 200,
+    response: AgentStateList,
     errors: { 422: ValidationErrorBody },
   }),
   listHosts: endpoint({

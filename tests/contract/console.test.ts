@@ -39,7 +39,7 @@ const servers = [
   },
 ];
 
-test("a server hears of the page when the browser that gets it may read", async () => {
+test("a browser that may read is pointed at the first data, and the server hears of the page", async () => {
   for (const asksForToken of [false, true]) {
     const services = consoleServices({ clock: createFakeClock(), surface: "coordinator", asksForToken });
     let pages = 0;
@@ -47,11 +47,14 @@ test("a server hears of the page when the browser that gets it may read", async 
     const open = async (headers: Record<string, string>) => {
       const page = await app.fetch(new Request(`${origin}/`, { headers: { ...html, ...headers } }));
       expect(page.status).toBe(200);
-      return pages;
+      return [
+        pages,
+        (await page.text()).includes('<link rel="preload" as="fetch" crossorigin href="/first" />'),
+      ];
     };
-    expect(await open({})).toBe(asksForToken ? 0 : 1);
+    expect(await open({})).toEqual(asksForToken ? [0, false] : [1, true]);
     const cookie = services.signIn.redeem(services.signIn.createCode().code)?.split(";")[0] ?? "";
-    expect(await open({ cookie })).toBe(asksForToken ? 1 : 2);
+    expect(await open({ cookie })).toEqual([asksForToken ? 1 : 2, true]);
   }
 });
 

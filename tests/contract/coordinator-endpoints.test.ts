@@ -78,6 +78,7 @@ const calls: Record<Name, Call> = {
   currentInstance: {},
   shutdown: {},
   listAgents: {},
+  listAgentStates: { url: "/svc/agent-states?agents=id-worker,id-bare&max_age_ms=100" },
   listHosts: { url: "/svc/hosts?probe=true" },
   fleetLedger: { url: "/svc/ledger?by=day,model&since=2026-01-01T00:00:00Z" },
   metrics: {},

@@ -12,7 +12,7 @@ const script = "console.log(1);";
 function archive(): Uint8Array {
   const packed = gzipSync(script);
   const index = {
-    page: '<!doctype html><meta name="style-nonce" content="%STYLE_NONCE%"><script src="/svc/console/assets/main-1.js"></script>',
+    page: '<!doctype html><meta name="style-nonce" content="%STYLE_NONCE%"><!-- first data --><script src="/svc/console/assets/main-1.js"></script>',
     assets: {
       "main-1.js": {
         type: "text/javascript; charset=utf-8",
@@ -42,6 +42,7 @@ export function consoleServices(deps: {
     signIn: createSignIn({ clock, ids }),
     nonce: () => ids.hex(16),
     asksForToken,
+    firstData: "/first",
     identity: () => ({ surface, agent: surface === "gateway" ? agent : null, version: "0.0.0" }),
   };
 }

@@ -166,6 +166,17 @@ export function createCoordinatorBundle(
         yield { item: "heartbeat" };
       },
     },
+    states: {
+      list: async ({ agents: ids }) => ({
+        after: "a-1",
+        agents: agents
+          .filter(({ record }) => ids?.includes(record.agent_id) ?? true)
+          .map(({ identity, record }) => ({
+            ...{ identity, turn_began_at_utc: null, failure: null },
+            state: stateOf(record.agent_id),
+          })),
+      }),
+    },
     view: {
       list: async ({ state }) => ({
         agents: agents

@@ -16,6 +16,8 @@ export interface ConsoleServices {
   /** Whether this server asks for a token. */
   asksForToken: boolean;
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
+  /** Path and query of what the scripts ask for first. Only an answer that says up to which event it counts may be early. */
+  firstData?: string;
   /** A browser that may read gets the page, and asks for data as soon as its scripts run. */
   onPage?: () => void;
 }
@@ -35,8 +37,14 @@ export function consoleRoutes(services: ConsoleServices) {
           if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
           const nonce = services.nonce();
           const { surface } = services.identity();
-          if (signedInAs(services, request) !== "bearer") services.onPage?.();
-          return new Response(await assets.page({ nonce, surface }), { headers: pageHeaders(nonce) });
+          const mayRead = signedInAs(services, request) !== "bearer";
+          if (mayRead) services.onPage?.();
+          const page = await assets.page({
+            nonce,
+            surface,
+            firstData: mayRead ? (services.firstData ?? null) : null,
+          });
+          return new Response(page, { headers: pageHeaders(nonce) });
         },
         { detail: { hide: true } },
       )

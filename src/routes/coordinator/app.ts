@@ -11,6 +11,7 @@ import type { FleetScreens } from "../../services/console/fleet-screens.ts";
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
+import type { FleetStates } from "../../services/fleet/fleet-states.ts";
 import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
 import type { FleetView } from "../../services/fleet/fleet-view.ts";
 import type { FleetWork } from "../../services/fleet/fleet-work.ts";
@@ -30,7 +31,8 @@ import { openApiRoutes } from "../openapi/routes.ts";
 
 /** What the coordination server's routes call. */
 export interface CoordinatorServices {
-  view: Omit<FleetView, "attention">;
+  view: FleetView;
+  states: FleetStates;
   attention: Omit<Attention, "stop">;
   deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
   hosts: { list(query: HostListQuery): HostList | Promise<HostList> };
@@ -106,6 +108,7 @@ export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
 const coordinatorHandlers = ({
   server,
   view,
+  states,
   hosts,
   metrics,
   ledger,
@@ -122,6 +125,11 @@ const coordinatorHandlers = ({
     return { status: "ok" };
   },
   listAgents: ({ query }) => view.list(query),
+  listAgentStates: ({ query: { agents, max_age_ms: maxAgeMs = 0, attention: asks } }) =>
+    states.list({
+      ...(agents === undefined ? {} : { agents: namesIn(agents) }),
+      ...{ maxAgeMs, attention: asks === "true" },
+    }),
   listHosts: ({ query }) => hosts.list(query),
   metrics: async () => {
     const { text, contentType } = await metrics.scrape();
@@ -196,15 +204,18 @@ function streamHandlers({
       return streamOf(items, render, { method: request.method });
     },
     screensEvents: ({ request, query }) => {
-      const agents = query.agents
-        .split(",")
-        .map((name) => name.trim())
-        .filter((name) => name !== "");
+      const agents = namesIn(query.agents);
       const items = viewers.admit(request.signal, (signal) => screens.follow(agents, signal));
       return streamOf(items, renderScreen, { method: request.method });
     },
   };
 }
+
+const namesIn = (list: string): string[] =>
+  list
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 
 async function notOffered(
   view: CoordinatorServices["view"],

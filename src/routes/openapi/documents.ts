@@ -1,3 +1,4 @@
+import * as agentStateSchemas from "../../protocol/agent-states.ts";
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as aguiSchemas from "../../protocol/agui.ts";
 import * as attentionSchemas from "../../protocol/attention.ts";
@@ -47,6 +48,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
       schemas: namedSchemas([
+        agentStateSchemas,
         ...[
           agentSchemas,
           attentionSchemas,

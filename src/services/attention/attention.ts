@@ -9,7 +9,7 @@ import type {
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import { createLoop } from "../../system/lifecycle.ts";
+import { createLoop, orAborted } from "../../system/lifecycle.ts";
 import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
 import type { Directory, KnownAgent } from "../fleet/directory.ts";
 import type { FleetEvents } from "../fleet/fleet-events.ts";
@@ -25,6 +25,8 @@ export type AttentionStreamItem = { item: "event"; event: AttentionEvent } | { i
 export interface Attention {
   /** Looked at now. Throws `not_found` and `ambiguous` for the agent of the query. */
   list(query: AttentionQuery): Promise<AttentionList>;
+  /** What a reader that begins to follow now is given first. Never rejects. */
+  firstList(): Promise<AttentionItem[]>;
   /**
    * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal` aborts. Reading
    * slowly costs nothing: what came and went meanwhile is left out.
@@ -42,7 +44,8 @@ export interface Attention {
 
 export interface AttentionDeps {
   directory: Pick<Directory, "agents" | "resolve">;
-  look: (agent: KnownAgent) => Promise<AttentionFacts>;
+  /** `sinceMs`: by the monotonic clock; a look that somebody began since then will do. */
+  look: (agent: KnownAgent, sinceMs: number) => Promise<AttentionFacts>;
   /** The client of the agent's live gateway; throws `unavailable` without one. */
   gatewayOf: (agent: KnownAgent) => Promise<Pick<GatewayClient, "call">>;
   events: Pick<FleetEvents, "follow">;
@@ -69,17 +72,19 @@ export function createAttention(deps: AttentionDeps): Attention {
   let current: AttentionItem[] = [];
   let known = false;
   const readers = new Set<() => void>();
+  /** Of those who wait for the first list. */
+  const waiting: (() => void)[] = [];
   const closed = new AbortController();
   let watching: { end: () => Promise<void> } | null = null;
   let cancelExpected: (() => void) | null = null;
 
-  async function factsOf(agent: KnownAgent): Promise<AttentionFacts> {
+  async function factsOf(agent: KnownAgent, sinceMs: number): Promise<AttentionFacts> {
     const silent = (why: string): AttentionFacts => ({
       ...unusableFacts(agent.record, ""),
       ...{ unusable: null, session: "alive", gateway: { state: "silent", why } },
     });
     try {
-      const facts = await withinTime(clock, deadlineMs, deps.look(agent));
+      const facts = await withinTime(clock, deadlineMs, deps.look(agent, sinceMs));
       return facts ?? silent(`no answer within ${deadlineMs / 1000} s`);
     } catch (error) {
       return silent(messageOf(error));
@@ -89,9 +94,10 @@ export function createAttention(deps: AttentionDeps): Attention {
   /** At most 32 at once: each costs several calls. */
   async function lookAt(agents: readonly KnownAgent[]): Promise<AttentionFacts[]> {
     const facts: AttentionFacts[] = [];
+    const sinceMs = clock.monotonicMs();
     const rest = agents.entries();
     async function work(): Promise<void> {
-      for (const [index, agent] of rest) facts[index] = await factsOf(agent);
+      for (const [index, agent] of rest) facts[index] = await factsOf(agent, sinceMs);
     }
     await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
     return facts;
@@ -124,11 +130,13 @@ export function createAttention(deps: AttentionDeps): Attention {
     const over = new AbortController();
     let facts: AttentionFacts[] | null = null;
     let mail: PersonMail[] | null = null;
+    const seen = Promise.withResolvers<void>();
     const show = () => {
+      if (facts !== null) seen.resolve();
       if (facts === null || mail === null) return;
       current = itemsOf(facts, mail);
       known = true;
-      for (const wake of [...readers]) wake();
+      for (const wake of [...readers, ...waiting.splice(0)]) wake();
     };
     const mailLoop = createLoop({
       ...{ clock, onError: deps.onError },
@@ -158,6 +166,8 @@ export function createAttention(deps: AttentionDeps): Attention {
       },
     });
     const hints = (async () => {
+      // A connection to each gateway: the first look, for which somebody waits, comes before them.
+      await orAborted(seen.promise, over.signal);
       for await (const { item, ...rest } of deps.events.follow({ after: null, signal: over.signal })) {
         const id = item === "event" && "event" in rest ? rest.event.agent_id : null;
         if (id !== null) watch.hint(id);
@@ -187,9 +197,20 @@ export function createAttention(deps: AttentionDeps): Attention {
 
   /** What was seen for an earlier reader may be seconds old: an expected one gets a new look. */
   function lookForExpected(): void {
-    if (readers.size > 0 || cancelExpected === null) return;
+    const isUnderWay = watching !== null && !known;
+    if (readers.size > 0 || cancelExpected === null || isUnderWay) return;
     endWatching().catch(deps.onError);
     watching = startWatching();
+  }
+
+  function expectReader(): void {
+    if (closed.signal.aborted) return;
+    endExpectation();
+    cancelExpected = clock.after(expectedMs, () => {
+      cancelExpected = null;
+      if (readers.size === 0) endWatching().catch(deps.onError);
+    });
+    lookForExpected();
   }
 
   function event(kind: AttentionEvent["kind"], items: AttentionItem[]): AttentionStreamItem {
@@ -205,6 +226,15 @@ export function createAttention(deps: AttentionDeps): Attention {
       const [facts, mail] = await Promise.all([lookAt(wanted), deps.people.unread()]);
       const items = itemsOf(facts, mail);
       return { schema_version: 1, items: filterAttention(items, { ...(kind ? { kind } : {}) }, only) };
+    },
+    async firstList() {
+      if (watching === null) expectReader();
+      while (!known && !closed.signal.aborted) {
+        await new Promise<void>((resolve) => {
+          waiting.push(resolve);
+        });
+      }
+      return current;
     },
     async *follow(options) {
       const signal = AbortSignal.any([options.signal, closed.signal]);
@@ -241,15 +271,7 @@ export function createAttention(deps: AttentionDeps): Attention {
         }
       }
     },
-    expectReader() {
-      if (closed.signal.aborted) return;
-      endExpectation();
-      cancelExpected = clock.after(expectedMs, () => {
-        cancelExpected = null;
-        if (readers.size === 0) endWatching().catch(deps.onError);
-      });
-      lookForExpected();
-    },
+    expectReader,
     async answer(id, given) {
       if (id.startsWith("mail-")) {
         const mail = itemsOf([], await deps.people.unread()).find((one) => one.id === id);
@@ -261,6 +283,7 @@ export function createAttention(deps: AttentionDeps): Attention {
     },
     async stop() {
       closed.abort();
+      for (const wake of waiting.splice(0)) wake();
       endExpectation();
       await endWatching();
     },

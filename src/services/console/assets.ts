@@ -5,8 +5,15 @@ import { ServiceError } from "../../system/errors.ts";
 
 /** The browser application, as scripts/console-assets.ts packs it into one file. */
 export interface ConsoleAssets {
-  /** The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows. */
-  page(facts: { nonce: string; surface: ConsoleSession["surface"] }): Promise<string>;
+  /**
+   * The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows. `firstData`: what
+   * the scripts ask for first, so that the browser asks while it loads them; null where that is refused.
+   */
+  page(facts: {
+    nonce: string;
+    surface: ConsoleSession["surface"];
+    firstData: string | null;
+  }): Promise<string>;
   /** In the best encoding that the client takes; null for an unknown name. */
   find(name: string, acceptEncoding: string): Promise<ConsoleAsset | null>;
 }
@@ -53,9 +60,13 @@ export function createConsoleAssets(read: () => Promise<Uint8Array | null>): Con
   }
 
   return {
-    async page({ nonce, surface }) {
+    async page({ nonce, surface, firstData }) {
       const { index } = await archive();
-      return index.page.replaceAll("%STYLE_NONCE%", nonce).replaceAll("%SURFACE%", surface);
+      const early = firstData && `<link rel="preload" as="fetch" crossorigin href="${firstData}" />`;
+      return index.page
+        .replace("<!-- first data -->", () => early ?? "")
+        .replaceAll("%STYLE_NONCE%", nonce)
+        .replaceAll("%SURFACE%", surface);
     },
     async find(name, acceptEncoding) {
       const { index, content } = await archive();

@@ -9,6 +9,8 @@ import { followEvents } from "./follow-events.ts";
 import type { Links } from "./links.ts";
 
 export interface FollowedFleet extends FleetEvents {
+  /** The id of the newest event: after it comes what is still to come. */
+  position(): string;
   /** How many gateways are followed now, each over a separate connection. */
   following(): number;
   stop(): Promise<void>;
@@ -255,6 +257,7 @@ export function createFleetEvents(deps: {
         leave();
       }
     },
+    position: () => idOf(lastSeq),
     following: () => followers.size,
     async stop() {
       closed.abort();

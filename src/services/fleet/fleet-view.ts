@@ -37,6 +37,7 @@ import {
   readAgent,
   readTurns,
 } from "./agent-reader.ts";
+import { turnStartOf } from "./agent-snapshot.ts";
 import {
   type AttentionFacts,
   type GatewayCondition,
@@ -66,10 +67,25 @@ export interface FleetView {
   history(ref: string, limit: number): Promise<AgentHistory>;
   /** Of the live gateway, else the offline status. */
   gateway(ref: string): Promise<GatewayStatus>;
-  /** What of a running agent may need a person; a terminal without a gateway is not watched for it. */
-  attention(agent: KnownAgent): Promise<AttentionFacts>;
   /** Throws `unavailable` for an agent without a usable mailbox. */
   resolveLive(ref: string): Promise<MailResolveLive>;
+}
+
+/** What one look at an agent found. */
+export interface AgentLook {
+  facts: AttentionFacts;
+  /** Null unless the gateway of a terminal agent answered: nothing else was looked at as for its state. */
+  state: AgentState | null;
+  turnBeganAtUtc: string | null;
+}
+
+/** The same of agents that were found already. */
+export interface FleetReadings extends FleetView {
+  /** Never rejects. */
+  identityOf(agent: KnownAgent): Promise<AgentIdentity>;
+  stateOf(agent: KnownAgent): Promise<AgentState>;
+  /** What of a running agent may need a person, and its state; a terminal without a gateway is not watched for it. */
+  look(agent: KnownAgent): Promise<AgentLook>;
 }
 
 interface FleetViewDeps extends SettleDeps {
@@ -89,7 +105,7 @@ type Look = AgentReading & { agent: Opened };
 const probeTimeoutMs = 2000;
 
 /** Reads through the live gateway of an agent; without one, through tmux and the files of its session. */
-export function createFleetView(deps: FleetViewDeps): FleetView {
+export function createFleetView(deps: FleetViewDeps): FleetReadings {
   const { directory, links, liveness, files } = deps;
   const runningTurn = createRunningTurn(deps);
 
@@ -131,8 +147,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
   const hasRecord = ({ sessionRoot }: Opened) =>
     readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance) !== null;
 
-  async function look(ref: string): Promise<Look> {
-    const known = directory.resolve(ref);
+  async function look(known: KnownAgent): Promise<Look> {
     const agent = openedAgent(known);
     if (known.identity.transport === "headless") await runningTurn(agent);
     const reading = await readAgent(ports, agent);
@@ -145,6 +160,8 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
   }
 
   return {
+    identityOf,
+    stateOf: async (agent) => (await look(agent)).state,
     async list({ state }) {
       const wanted = directory
         .agents()
@@ -152,9 +169,9 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       return { agents: await Promise.all(wanted.slice(0, maxListed).map(identityOf)) };
     },
     identity: async (ref) => identityOf(directory.resolve(ref)),
-    state: async (ref) => (await look(ref)).state,
+    state: async (ref) => (await look(directory.resolve(ref))).state,
     async detail(ref) {
-      const { agent, state, terminal, status, chat } = await look(ref);
+      const { agent, state, terminal, status, chat } = await look(directory.resolve(ref));
       const { identity } = state;
       const envelope = { tracked_agent_id: state.tracked_agent_id, identity, summary_state: state };
       if (identity.transport === "headless") {
@@ -178,7 +195,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
         await runningTurn(agent);
         return { tracked_agent_id, entries: toHeadlessHistory(readerOf(agent).list(limit)) };
       }
-      const { terminal } = await look(ref);
+      const { terminal } = await look(known);
       return { tracked_agent_id, entries: toTerminalHistory(terminal, limit) };
     },
     async gateway(ref) {
@@ -191,9 +208,13 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       }
       return readOfflineStatus(files, agent, null);
     },
-    async attention(known) {
+    async look(known) {
       const { record } = known;
-      if (!known.found) return unusableFacts(record, known.problem ?? "its manifest is lost");
+      if (!known.found)
+        return {
+          facts: unusableFacts(record, known.problem ?? "its manifest is lost"),
+          ...{ state: null, turnBeganAtUtc: null },
+        };
       const agent = openedAgent(known);
       const read = await links.read(agent, { limit: requestsLookedAt, timeoutMs: probeTimeoutMs });
       const { link, answer } = read;
@@ -202,18 +223,25 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       const { state, status, terminal, wasLost } = await readAgent(reader, agent);
       if (wasLost || answer?.kind === "unreachable") links.doubt(agent);
       const client = link.state === "live" && status ? link.client : null;
-      return toAttentionFacts({
+      const requests =
+        answer?.kind === "ok"
+          ? answer.body.requests
+          : await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs });
+      const facts = toAttentionFacts({
         ...{ record, terminal, trackedId: known.identity.tracked_agent_id },
         session: state.identity.liveness ?? "unknown",
-        gateway: conditionOf(link, { answered: status !== null, recorded: hasRecord(agent) }),
+        gateway: conditionOf(link, { answered: status !== null, isRecorded: () => hasRecord(agent) }),
         status: status ?? readOfflineStatus(files, agent, null),
         programPresent: state.availability !== "unavailable",
-        requests:
-          answer?.kind === "ok"
-            ? answer.body.requests
-            : await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs }),
-        nowMs: deps.clock.nowMs(),
+        ...{ requests, nowMs: deps.clock.nowMs() },
       });
+      const isSeen = status !== null && known.identity.transport === "tui";
+      const isActive = state.turn.phase === "active";
+      return {
+        facts,
+        state: isSeen ? state : null,
+        turnBeganAtUtc: isSeen && isActive ? turnStartOf(requests) : null,
+      };
     },
     async resolveLive(ref) {
       const agent = openedAgent(directory.resolve(ref));
@@ -246,10 +274,13 @@ function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnost
   return alive === "gone" && headless ? [diagnose("tmux_session_missing", "its tmux session is gone")] : [];
 }
 
-function conditionOf(link: FleetLink, seen: { answered: boolean; recorded: boolean }): GatewayCondition {
+function conditionOf(
+  link: FleetLink,
+  seen: { answered: boolean; isRecorded: () => boolean },
+): GatewayCondition {
   if (link.state === "live") return { state: seen.answered ? "live" : "silent", why: "it gives no status" };
   if (link.claimed) return { state: "silent", why: link.why };
-  return { state: seen.recorded ? "dead" : "none", why: link.why };
+  return { state: seen.isRecorded() ? "dead" : "none", why: link.why };
 }
 
 /** The whole state of a terminal agent (contract 2.9). Pure. */

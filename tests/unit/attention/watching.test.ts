@@ -60,6 +60,25 @@ test("an expected reader finds the agents looked at", async () => {
   await at.attention.stop();
 });
 
+test("one that is expected again before the first look is over waits for that look", async () => {
+  const at = setup();
+  at.attention.expectReader();
+  at.attention.expectReader();
+  await at.clock.advance(100);
+  expect(at.looks.length).toBe(1);
+  await at.attention.stop();
+});
+
+test("the first list is given to a caller that then begins to follow, from one look", async () => {
+  const at = setup();
+  expect(await at.attention.firstList()).toMatchObject([{ agent_name: "worker" }]);
+  expect(await firstList(at)).toMatchObject(oneItem);
+  expect(at.looks.length).toBe(1);
+  await at.clock.advance(60_000);
+  expect(at.clock.pending()).toBe(0);
+  await at.attention.stop();
+});
+
 test("an expected reader that does not come is looked for 10 s", async () => {
   const at = setup();
   at.attention.expectReader();

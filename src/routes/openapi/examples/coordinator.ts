@@ -165,6 +165,13 @@ export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> =
     { schema_version: 1, request_kind: "interrupt" },
   ],
   AgentState: [state],
+  AgentStateList: [
+    {
+      after: "6b1f09c2-41",
+      agents: [{ identity, state, turn_began_at_utc: null, failure: null }],
+      attention: [attentionItem],
+    },
+  ],
   AgentStateDetail: [
     {
       tracked_agent_id: identity.tracked_agent_id,

@@ -19,6 +19,8 @@ export const componentTexts: Readonly<Record<string, string>> = {
     "reconciliation_required: the agent is a new instance, and the operator must say how to go on",
   AgentState: "what an agent is doing",
   AgentRelaunched: "how the program was started again",
+  AgentStateEntry: "an agent, and what it is doing",
+  AgentStateList: "all agents, and what each is doing",
   AgentStateDetail: "what an agent is doing, with the detail of its kind",
   AgentStopped: "what was ended",
   AgentSubmission: "what became of a prompt or an interrupt",

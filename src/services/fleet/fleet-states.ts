@@ -1,0 +1,152 @@
+import type { AgentStateEntry, AgentStateList } from "../../protocol/agent-states.ts";
+import type { AgentIdentity } from "../../protocol/agents.ts";
+import type { AttentionItem } from "../../protocol/attention.ts";
+import { maxListed } from "../../protocol/wire.ts";
+import { type Clock, withinTime } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { Directory, KnownAgent } from "./directory.ts";
+import type { FollowedFleet } from "./fleet-events.ts";
+import type { AgentLook, FleetReadings } from "./fleet-view.ts";
+import type { Links } from "./links.ts";
+
+interface SharedLook extends AgentLook {
+  /** Of the events at all agents when the look began. */
+  position: string;
+  beganMs: number;
+}
+
+/** One look at an agent for all who ask at the same time. */
+export interface SharedLooks {
+  /** A look that began at `sinceMs` or later, by the monotonic clock. Rejects as the look does. */
+  at(agent: KnownAgent, sinceMs: number): Promise<SharedLook>;
+}
+
+/** How old a look may be that is still given to somebody. */
+const maxSharedMs = 5000;
+
+export function createSharedLooks(deps: {
+  clock: Clock;
+  look: (agent: KnownAgent) => Promise<AgentLook>;
+  events: Pick<FollowedFleet, "position">;
+}): SharedLooks {
+  const { clock } = deps;
+  /** In the order in which they began. */
+  const begun = new Map<
+    string,
+    { record: KnownAgent["record"]; beganMs: number; look: Promise<SharedLook> }
+  >();
+
+  function forgetOld(nowMs: number): void {
+    for (const [id, { beganMs }] of begun) {
+      if (nowMs - beganMs <= maxSharedMs) return;
+      begun.delete(id);
+    }
+  }
+
+  return {
+    at(agent, sinceMs) {
+      const { record } = agent;
+      const beganMs = clock.monotonicMs();
+      forgetOld(beganMs);
+      const before = begun.get(record.agent_id);
+      if (before && before.beganMs >= sinceMs && before.record === record) return before.look;
+      const position = deps.events.position();
+      const look = deps.look(agent).then((found) => ({ ...found, position, beganMs }));
+      begun.delete(record.agent_id);
+      begun.set(record.agent_id, { record, beganMs, look });
+      return look;
+    },
+  };
+}
+
+/** All agents in one answer, those of this machine with their states. */
+export interface FleetStates {
+  /** `agents`: ids, all without it. Looks that others began within `maxAgeMs` count; see `AgentStateList`. Never rejects. */
+  list(query: {
+    agents?: readonly string[];
+    maxAgeMs?: number;
+    attention?: boolean;
+  }): Promise<AgentStateList>;
+}
+
+const runs = ({ record: { lifecycle } }: KnownAgent) =>
+  lifecycle.state !== "stopped" && lifecycle.state !== "retired";
+const noState = { state: null, turn_began_at_utc: null } as const;
+const atOnce = 32;
+/** Who asks for all of them draws what is known, and asks for the others one by one. */
+const answerMs = 1000;
+
+export function createFleetStates(deps: {
+  clock: Clock;
+  directory: Pick<Directory, "agents">;
+  links: Pick<Links, "claims">;
+  view: Pick<FleetReadings, "identityOf" | "stateOf">;
+  looks: SharedLooks;
+  events: Pick<FollowedFleet, "position">;
+  /** What waits for a person. Never rejects. */
+  attention: () => Promise<AttentionItem[]>;
+  /** The agents of other hosts, which have no state here. */
+  others?: () => Promise<AgentIdentity[]>;
+}): FleetStates {
+  const { clock, directory, view } = deps;
+  const unknown = async (agent: KnownAgent, failure: string | null) => ({
+    ...{ identity: await view.identityOf(agent), ...noState, failure },
+  });
+
+  async function entryOf(agent: KnownAgent, sinceMs: number, began: (look: SharedLook) => void) {
+    try {
+      const mayBeServed = agent.found !== null && runs(agent);
+      const shared =
+        mayBeServed && agent.identity.transport === "tui" ? await deps.looks.at(agent, sinceMs) : null;
+      if (shared?.state) began(shared);
+      else if (agent.found === null || !deps.links.claims(agent.found)) return await unknown(agent, null);
+      const state = shared?.state ?? (await view.stateOf(agent));
+      const { turnBeganAtUtc } = shared?.state ? shared : { turnBeganAtUtc: null };
+      return { identity: state.identity, state, turn_began_at_utc: turnBeganAtUtc, failure: null };
+    } catch (error) {
+      return unknown(agent, messageOf(error));
+    }
+  }
+
+  return {
+    async list({ agents, maxAgeMs = 0, attention = false }) {
+      const nowMs = clock.monotonicMs();
+      const sinceMs = nowMs - maxAgeMs;
+      const wanted = agents && new Set(agents);
+      const known = directory
+        .agents()
+        .filter(({ record }) => wanted?.has(record.agent_id) ?? true)
+        .slice(0, maxListed);
+      let oldest = { beganMs: nowMs, position: deps.events.position() };
+      const entries: AgentStateEntry[] = [];
+      const rest = known.entries();
+      async function work(): Promise<void> {
+        for (const [index, agent] of rest) {
+          entries[index] = await entryOf(agent, sinceMs, (look) => {
+            if (look.beganMs < oldest.beganMs) oldest = look;
+          });
+        }
+      }
+      const all = Promise.all(Array.from({ length: Math.min(atOnce, known.length) }, work));
+      let items: AttentionItem[] | null = null;
+      const waiting = attention
+        ? deps.attention().then((found) => {
+            items = found;
+          })
+        : null;
+      await withinTime(clock, answerMs, Promise.all([all, waiting]));
+      const answered = await Promise.all(
+        known.map(async (agent, index) => entries[index] ?? unknown(agent, null)),
+      );
+      const others = (await deps.others?.().catch(() => [])) ?? [];
+      const foreign = others
+        .filter((one) => wanted?.has(one.agent_id ?? one.tracked_agent_id) ?? true)
+        .map((identity) => ({ identity, ...noState, failure: null }));
+      return {
+        after: oldest.position,
+        agents: [...answered, ...foreign].slice(0, maxListed),
+        ...(items === null ? {} : { attention: items }),
+      };
+    },
+  };
+}

@@ -1,8 +1,9 @@
 import { call } from "./api.ts";
 import { clockTime, nowMs, parseTime } from "./browser.ts";
+import { refreshAgents, wantStates } from "./fleet.ts";
 import { type AgentView, idOf, nameOf } from "./state/agents.ts";
 import { count, words } from "./state/format.ts";
-import { refreshAgents, reloadAgent, signOut } from "./store.ts";
+import { signOut } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
 
@@ -26,7 +27,7 @@ export function interruptAction(view: AgentView): Action {
       const params = paramsOf(view);
       if (atGateway) return interruptHere(view);
       const sent = await call("submitAgentRequest", { params, body: { request_kind: "interrupt" } });
-      reloadAgent(idOf(view.identity));
+      wantStates(idOf(view.identity));
       if (sent.ok && sent.value.gateway_request_id !== undefined)
         return followRequest(view, sent.value.gateway_request_id, "Interrupted");
       return outcomeOf(sent, {
@@ -46,7 +47,7 @@ export function interruptAction(view: AgentView): Action {
 async function interruptHere(view: AgentView): Promise<Outcome> {
   const params = paramsOf(view);
   const sent = await call("agentSubmitGatewayRequest", { params, body: { kind: "interrupt" } });
-  reloadAgent(idOf(view.identity));
+  wantStates(idOf(view.identity));
   return sent.ok
     ? followRequest(view, sent.value.request_id, "Interrupted")
     : refused(`${nameOf(view.identity)} was not interrupted`, sent, "Look at the terminal, then try again.");
@@ -137,7 +138,7 @@ export function reconcileAction(view: AgentView): Action {
     danger: false,
     async run() {
       const done = await call("agentReconcile", { params: paramsOf(view) });
-      reloadAgent(idOf(view.identity));
+      wantStates(idOf(view.identity));
       return outcomeOf(done, {
         done: "The queue is open",
         failed: "Nothing was reconciled",
@@ -221,7 +222,7 @@ export function relaunchAction(view: AgentView): Action {
     async run() {
       const done = await call("relaunchAgent", { params: paramsOf(view) });
       void refreshAgents();
-      reloadAgent(idOf(view.identity));
+      wantStates(idOf(view.identity));
       return outcomeOf(done, {
         done: `${name} is relaunched`,
         failed: `${name} was not relaunched`,

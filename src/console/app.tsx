@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { signOutAction } from "./actions.ts";
+import { agents } from "./fleet.ts";
 import { ActionDialog } from "./parts/action-dialog.tsx";
 import { Help } from "./parts/help.tsx";
 import { Palette } from "./parts/palette.tsx";
@@ -10,7 +11,7 @@ import { takeWallKey, Wall } from "./screens/wall.tsx";
 import { nameOf } from "./state/agents.ts";
 import { count } from "./state/format.ts";
 import { type Route, wholeWall } from "./state/route.ts";
-import { agents, connection, hasSignedIn, startStore, waitingItems } from "./store.ts";
+import { connection, hasSignedIn, waitingItems } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import {
   announcement,
@@ -109,11 +110,11 @@ function takeScreenKey(key: string): boolean {
 export function App() {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
-    const ends = [startRouter(), startStore()];
+    const endRouter = startRouter();
     addEventListener("keydown", takeKey);
     return () => {
       removeEventListener("keydown", takeKey);
-      for (const end of ends) end();
+      endRouter();
     };
   }, []);
   const { screen } = route.value;

@@ -1,49 +1,54 @@
 import { after } from "./browser.ts";
 
 /**
- * Loads things by id, a few at a time, each at most once in `gapMs`: a burst of events about one agent is one request.
+ * Loads things by id, a few requests at a time, each thing at most once in `gapMs`: a burst of events about one agent is
+ * one request, and so is one about many where a request takes many ids.
  */
 export interface Loader {
-  want(id: string): void;
+  want(...ids: readonly string[]): void;
   clear(): void;
 }
 
 export function createLoader(options: {
+  /** Requests under way. */
   concurrency: number;
   gapMs: number;
-  load: (id: string) => Promise<void>;
+  /** Ids that one request takes; 1 when left out. */
+  maxIds?: number;
+  load: (...ids: string[]) => Promise<void>;
 }): Loader {
+  const { maxIds = 1 } = options;
   const wanted = new Set<string>();
   const resting = new Map<string, () => void>();
   let running = 0;
 
   function next(): void {
-    for (const id of wanted) {
-      if (running >= options.concurrency) return;
-      if (resting.has(id)) continue;
-      wanted.delete(id);
-      void run(id);
+    while (running < options.concurrency) {
+      const ids = [...wanted].filter((id) => !resting.has(id)).slice(0, maxIds);
+      if (ids.length === 0) return;
+      void run(ids);
     }
   }
 
-  async function run(id: string): Promise<void> {
+  async function run(ids: string[]): Promise<void> {
     running += 1;
-    resting.set(id, () => {});
-    await options.load(id);
+    for (const id of ids) {
+      wanted.delete(id);
+      resting.set(id, () => {});
+    }
+    await options.load(...ids);
     running -= 1;
-    resting.set(
-      id,
-      after(options.gapMs, () => {
-        resting.delete(id);
-        next();
-      }),
-    );
+    const cancel = after(options.gapMs, () => {
+      for (const id of ids) resting.delete(id);
+      next();
+    });
+    for (const id of ids) resting.set(id, cancel);
     next();
   }
 
   return {
-    want(id) {
-      wanted.add(id);
+    want(...ids) {
+      for (const id of ids) wanted.add(id);
       next();
     },
     clear() {

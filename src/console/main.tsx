@@ -1,8 +1,16 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { after } from "./browser.ts";
 import "./console.css";
+import { startStore } from "./store.ts";
 import { applyTheme } from "./ui.ts";
+
+/** How long the first drawing waits for what it is to show: a frame without it costs as much as the one after it. */
+const maxUndrawnMs = 150;
 
 const root = document.getElementById("console");
 applyTheme();
-if (root !== null) render(<App />, root);
+const soon = new Promise<void>((resolve) => {
+  after(maxUndrawnMs, resolve);
+});
+void Promise.race([startStore(), soon]).then(() => root !== null && render(<App />, root));

@@ -1,24 +1,23 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { AgentIdentity } from "../protocol/agents.ts";
 import type { AttentionEvent } from "../protocol/attention.ts";
 import type { FleetEvent } from "../protocol/coordinator.ts";
 import { type Answer, call, pathOf, signedOutAnswers } from "./api.ts";
 import {
   after,
-  every,
   forgetDrafts,
   isVisible,
   nowMs,
   onRemembered,
   onVisibility,
   parseTime,
+  pollWhileVisible,
   reloadPage,
   remember,
 } from "./browser.ts";
+import { agents, lookAtAll, refreshAgents, wantAnswer, wantStates } from "./fleet.ts";
 import { createLoader } from "./loader.ts";
 import { streamedKinds } from "./operations.ts" with { type: "macro" };
-import { type AgentView, changesState, idOf, toRows } from "./state/agents.ts";
-import { lastLine } from "./state/format.ts";
+import { changesState, toRows } from "./state/agents.ts";
 import { addEvents, type PastEvent } from "./state/history.ts";
 import { emptyInbox, type Inbox, receive, waiting } from "./state/inbox.ts";
 import { followStream, type StreamState } from "./streams.ts";
@@ -26,9 +25,6 @@ import { atGateway } from "./surface.ts";
 
 /** What the console knows, as signals: components read them, this module alone writes them. */
 
-export const agents = signal<ReadonlyMap<string, AgentView>>(new Map());
-/** False until the first list of agents came. */
-export const agentsKnown = signal(false);
 export const inbox = signal<Inbox>(emptyInbox);
 /** What happened at all agents since this page was opened. */
 export const pastEvents = signal<readonly PastEvent[]>([]);
@@ -50,25 +46,18 @@ const kinds = streamedKinds();
 const flushMs = 200;
 const pending: { events: PastEvent[]; next: number; isSet: boolean } = { events: [], next: 1, isSet: false };
 
-const states = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
-const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
-const mailboxes = createLoader({ concurrency: 2, gapMs: 10_000, load: loadUnread });
 /** What waits at the agent of a gateway, which has no stream of it. */
 const ownItems = createLoader({ concurrency: 1, gapMs: 300, load: loadOwnItems });
 
-/** Begins to follow the server. Returns what ends it. */
-export function startStore(): () => void {
+/** Begins to follow the server, for as long as the page lives. Resolves once the first look at all agents is over. */
+export async function startStore(): Promise<void> {
   // The page that begins again asks to sign in, and shows nothing of before.
-  const endSessionWatch = effect(() => {
+  effect(() => {
     if (signedOutAnswers.value > 0 && connection.peek().kind === "live") reloadPage();
   });
-  const endSignOut = onRemembered(signOutSetting, forgetPage);
-  const endStreams = atGateway ? followGateway() : followCoordinator();
-  return () => {
-    endSessionWatch();
-    endSignOut();
-    endStreams();
-  };
+  onRemembered(signOutSetting, forgetPage);
+  if (atGateway) followGateway();
+  else await followCoordinator();
 }
 
 const signOutSetting = "signed-out";
@@ -88,17 +77,25 @@ function forgetPage(): void {
 }
 
 const followClock = () =>
-  every(5_000, () => {
-    if (isVisible()) now.value = nowMs();
+  pollWhileVisible(5_000, () => {
+    now.value = nowMs();
   });
 
 /** One agent: its events say when to ask again what waits. */
-function followGateway(): () => void {
-  const endEvents = followStream({
+function followGateway(): void {
+  let missedEvents = false;
+  const refreshOwn = async () => {
+    await refreshAgents();
+    // Of an event that came before the agent was known nobody has asked what it changed.
+    if (missedEvents) wantStates(...agents.value.keys());
+    missedEvents = agents.value.size === 0;
+  };
+  followStream({
     address: (last) => pathOf("fleetEvents", {}, last === null ? {} : { after: last }),
     kinds: kinds.fleet,
     onEvent(data) {
       const [id = null] = agents.value.keys();
+      missedEvents ||= id === null;
       const names = { agent_id: id, agent_name: null, tracked_agent_id: id };
       takeEvent({ ...names, ...(data as object) } as FleetEvent);
       ownItems.want("");
@@ -106,20 +103,13 @@ function followGateway(): () => void {
     onState(state) {
       void setConnection(state);
       if (state !== "live") return;
-      void refreshAgents();
+      void refreshOwn();
       ownItems.want("");
     },
   });
-  const endClock = followClock();
+  followClock();
   // What waits may begin without an event: a question that nobody could read in its first second.
-  const endLooks = every(5_000, () => {
-    if (isVisible()) ownItems.want("");
-  });
-  return () => {
-    endEvents();
-    endClock();
-    endLooks();
-  };
+  pollWhileVisible(5_000, () => ownItems.want(""));
 }
 
 async function loadOwnItems(): Promise<void> {
@@ -129,8 +119,8 @@ async function loadOwnItems(): Promise<void> {
   inbox.value = receive(inbox.value, { kind: "attention_list", items }, nowMs());
 }
 
-function followCoordinator(): () => void {
-  const endAttention = followStream({
+async function followCoordinator(): Promise<void> {
+  followStream({
     address: () => pathOf("attentionEvents"),
     kinds: kinds.attention,
     onEvent: (event) => {
@@ -138,34 +128,63 @@ function followCoordinator(): () => void {
     },
     onState: setConnection,
   });
-  const endClock = followClock();
+  followClock();
   // A browser gives one server six connections over all its tabs: a hidden tab keeps one.
   let endFleet: (() => void) | null = null;
+  let first: ReturnType<typeof firstLook> | null = null;
   const followWhileVisible = () => {
     now.value = nowMs();
-    if (isVisible() && endFleet === null) endFleet = followFleet();
+    if (isVisible() && endFleet === null) {
+      const seen = first;
+      first ??= firstLook();
+      endFleet = seen === null ? followAfter(first) : followFleet(null);
+    }
     if (!isVisible()) {
       endFleet?.();
       endFleet = null;
     }
   };
   followWhileVisible();
-  const endVisibility = onVisibility(followWhileVisible);
+  onVisibility(followWhileVisible);
+  await first;
+}
+
+/** All agents and what waits. Returns the position of the events up to which they are known; null for none. */
+async function firstLook(): Promise<string | null> {
+  const look = await lookAtAll();
+  // The stream brings the same as soon as it is open.
+  if (look?.attention && inbox.value.shown === null)
+    inbox.value = receive(inbox.value, { kind: "attention_list", items: look.attention }, nowMs());
+  return look?.after ?? null;
+}
+
+/** What happens from the first look at all agents on. */
+function followAfter(look: Promise<string | null>): () => void {
+  let ended = false;
+  let end = () => {};
+  void look.then((position) => {
+    if (!ended) end = followFleet(position);
+  });
   return () => {
-    endAttention();
-    endClock();
-    endVisibility();
-    endFleet?.();
+    ended = true;
+    end();
   };
 }
 
-function followFleet(): () => void {
+/** `seenUntil`: position of the events up to which all agents are known; null where they are to be asked first. */
+function followFleet(seenUntil: string | null): () => void {
+  let known = seenUntil !== null;
   return followStream({
-    address: (last) => pathOf("fleetEvents", {}, last === null ? {} : { after: last }),
+    address: (last) => {
+      const position = last ?? seenUntil;
+      return pathOf("fleetEvents", {}, position === null ? {} : { after: position });
+    },
     kinds: kinds.fleet,
     onEvent: (event) => takeEvent(event as FleetEvent),
     onState: (state) => {
-      if (state === "live") void refreshAgents();
+      if (state !== "live") return;
+      if (!known) void refreshAgents();
+      known = false;
     },
   });
 }
@@ -193,11 +212,8 @@ function takeEvent(event: FleetEvent): void {
   }
   if (/^agent_(?:seen|changed|gone)$/.test(event.kind) || event.kind === "stream_gap") void refreshAgents();
   if (id === null || !agents.value.has(id)) return;
-  if (changesState(event.kind)) states.want(id);
-  if (/^(?:completed|turn_finished|control_prompt_completed)$/.test(event.kind)) {
-    answers.want(id);
-    if (agents.value.get(id)?.identity.has_mailbox) mailboxes.want(id);
-  }
+  if (changesState(event.kind)) wantStates(id);
+  if (/^(?:completed|turn_finished|control_prompt_completed)$/.test(event.kind)) wantAnswer(id);
 }
 
 function showEvents(): void {
@@ -244,96 +260,4 @@ export function followLog(id: string, onEvents: (events: PastEvent[]) => void): 
     cancel?.();
     end();
   };
-}
-
-/** Asks again which agents there are, and what each does. */
-export async function refreshAgents(): Promise<void> {
-  const answer = await listIdentities();
-  if (!answer.ok) return;
-  const known = agents.value;
-  const entries = answer.value.map((identity): [string, AgentView] => {
-    const before = known.get(idOf(identity));
-    const fresh = { state: null, failure: null, workingSinceMs: null, lastAnswer: null, unread: null };
-    return [idOf(identity), { ...(before ?? fresh), identity }];
-  });
-  agents.value = new Map(entries);
-  agentsKnown.value = true;
-  for (const [id, { identity }] of entries) if (identity.has_gateway) states.want(id);
-}
-
-async function listIdentities(): Promise<Answer<AgentIdentity[]>> {
-  if (atGateway) {
-    const own = await call("agentState");
-    return own.ok ? { ok: true, value: [own.value.identity] } : own;
-  }
-  const list = await call("listAgents");
-  return list.ok ? { ok: true, value: list.value.agents } : list;
-}
-
-/** Asks for what a tile shows beside the state, once it is visible. */
-export function wantTile(id: string): void {
-  const view = agents.value.get(id);
-  if (!view?.identity.has_gateway) return;
-  if (view.lastAnswer === null) answers.want(id);
-  if (view.unread === null && view.identity.has_mailbox) mailboxes.want(id);
-}
-
-/** How often what shows unread mail asks for it: mail that wakes nobody is no event. */
-export const unreadPollMs = 30_000;
-
-/** Counts the unread mail of an agent again. */
-export function reloadUnread(id: string): void {
-  const identity = agents.value.get(id)?.identity;
-  if (identity?.has_gateway && identity.has_mailbox) mailboxes.want(id);
-}
-
-export const reloadAgent = (id: string): void => states.want(id);
-
-async function loadState(id: string): Promise<void> {
-  const params = { agent_ref: id };
-  const answer = await call("agentState", { params });
-  if (!answer.ok) {
-    patch(id, { failure: answer.detail });
-    return;
-  }
-  const state = answer.value;
-  const before = agents.value.get(id);
-  let workingSinceMs = state.turn.phase === "active" ? (before?.workingSinceMs ?? null) : null;
-  if (state.turn.phase === "active" && workingSinceMs === null) workingSinceMs = await turnBegin(params);
-  patch(id, { state, identity: state.identity, failure: null, workingSinceMs });
-}
-
-async function turnBegin(params: { agent_ref: string }): Promise<number | null> {
-  const newest = await call("agentListGatewayRequests", { params, query: { limit: 5 } });
-  if (!newest.ok) return null;
-  const began = newest.value.requests.flatMap(({ evidence }) =>
-    evidence.some(({ step }) => step === "turn_ended")
-      ? []
-      : evidence.filter(({ step }) => step === "turn_started"),
-  );
-  return parseTime(began[0]?.at_utc);
-}
-
-async function loadLastAnswer(id: string): Promise<void> {
-  const page = await call("agentTranscript", {
-    params: { agent_ref: id },
-    query: { limit: 1, max_bytes: 4096 },
-  });
-  patch(id, { lastAnswer: page.ok ? lastLine(page.value.turns[0]?.answer ?? "") : "" });
-}
-
-async function loadUnread(id: string): Promise<void> {
-  const body = { read_state: "unread" as const, limit: 1_000 };
-  const list = await call("agentMailList", { params: { agent_ref: id }, body });
-  patch(id, { unread: list.ok ? list.value.unread_count : 0 });
-}
-
-/** What a reader of the mailbox counted. */
-export function setUnread(id: string, unread: number): void {
-  if (agents.value.get(id)?.unread !== unread) patch(id, { unread });
-}
-
-function patch(id: string, change: Partial<AgentView>): void {
-  const view = agents.value.get(id);
-  if (view) agents.value = new Map(agents.value).set(id, { ...view, ...change });
 }

@@ -269,6 +269,13 @@ test("what others write stays text: no name, question, mail or screen becomes HT
     state.identity.agent_name = `${markup}${state.identity.agent_name}`;
     await route.fulfill({ json: state });
   });
+  await view.page.route(/\/svc\/agent-states\?/, async (route) => {
+    const list = (await (await route.fetch()).json()) as {
+      agents: { identity: { agent_name: string | null } }[];
+    };
+    for (const { identity } of list.agents) identity.agent_name = `${markup}${identity.agent_name}`;
+    await route.fulfill({ json: list });
+  });
   await view.page.reload();
   for (const [fragment, shows] of [
     ["needs-you", "Run <img src=x onerror"],

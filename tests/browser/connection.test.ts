@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import type { AgentList } from "../../src/protocol/agents.ts";
+import type { Page } from "playwright-core";
+import type { AgentStateList } from "../../src/protocol/agent-states.ts";
+import type { AgentIdentity, AgentList } from "../../src/protocol/agents.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { until } from "../support/until.ts";
 import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
@@ -107,11 +109,9 @@ test("the wall is filtered by host once there are several", async () => {
   await using view = await at.open("wall");
   await view.shows("hanna");
   expect(await view.page.getByLabel("Host").count()).toBe(0);
-  await view.page.route("**/svc/agents", async (route) => {
-    const list = (await (await route.fetch()).json()) as AgentList;
-    const [one] = list.agents;
+  await replaceAgents(view.page, ([one]) => {
     const far = { ...one, agent_id: "far", tracked_agent_id: "far", agent_name: "ferry", host: "build-3" };
-    await route.fulfill({ json: { ...list, agents: [one, { ...far, has_gateway: false }] } });
+    return one ? [one, { ...one, ...far, has_gateway: false }] : [];
   });
   await view.page.reload();
   await view.shows("2 agents");
@@ -128,25 +128,42 @@ test("the wall is filtered by host once there are several", async () => {
   expect(view.errors).toEqual([]);
 }, 120_000);
 
+/** Shows the page other agents than there are; one with a gateway has the state of the agent in its place. */
+async function replaceAgents(
+  page: Page,
+  change: (identities: readonly AgentIdentity[]) => AgentIdentity[],
+): Promise<void> {
+  await page.route("**/svc/agents", async (route) => {
+    const list = (await (await route.fetch()).json()) as AgentList;
+    await route.fulfill({ json: { agents: change(list.agents) } });
+  });
+  await page.route("**/svc/agent-states?*", async (route) => {
+    const list = (await (await route.fetch()).json()) as AgentStateList;
+    const none = { state: null, turn_began_at_utc: null, failure: null };
+    const agents = change(list.agents.map(({ identity }) => identity)).map((identity, index) => ({
+      ...(identity.has_gateway ? list.agents[index] : none),
+      identity,
+    }));
+    await route.fulfill({ json: { ...list, agents } });
+  });
+}
+
 /** How long the page is watched while nothing changes. */
 const measuredMs = 5_000;
 
 test("a hundred agents cost the page less than a tenth of a core while nothing changes", async () => {
   await using view = await at.open("needs-you");
   // One agent answers for all: what is measured is the page.
-  await view.page.route("**/svc/agents", async (route) => {
-    const list = (await (await route.fetch()).json()) as AgentList;
-    const [one] = list.agents;
-    const agents = Array.from({ length: 100 }, (_, index) => ({
-      ...one,
+  await replaceAgents(view.page, ([one]) =>
+    Array.from({ length: one ? 100 : 0 }, (_, index) => ({
+      ...(one as AgentIdentity),
       agent_id: `agent-${index}`,
       tracked_agent_id: `agent-${index}`,
       agent_name: `agent-${String(index).padStart(3, "0")}`,
       has_gateway: false,
-      liveness: "alive",
-    }));
-    await route.fulfill({ json: { ...list, agents } });
-  });
+      liveness: "alive" as const,
+    })),
+  );
   await view.page.evaluate(() => {
     location.hash = "#/wall";
   });

@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Answer, call } from "../api.ts";
 import { after, clockTime, nowMs } from "../browser.ts";
+import { refreshAgents, wantStates } from "../fleet.ts";
 import { type AgentView, nameOf } from "../state/agents.ts";
 import { withFiles } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
-import { refreshAgents, reloadAgent } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { announce } from "../ui.ts";
 import { focusWhenShown, Key, useDraft } from "./pieces.tsx";
@@ -152,7 +152,7 @@ async function beginTurn(id: string, prompt: string, execution: Execution): Prom
   const answer = await call("submitTurn", { params: { agent_ref: id }, body: { prompt, ...execution } });
   if (!answer.ok) return answer;
   await refreshAgents();
-  reloadAgent(id);
+  wantStates(id);
   return { ok: true, value: `Accepted as ${answer.value.turn_id} at ${clockTime(nowMs())}.` };
 }
 

@@ -3,12 +3,13 @@ import type { ReminderRecord } from "../../protocol/reminders.ts";
 import type { Tokens } from "../../protocol/usage.ts";
 import { call } from "../api.ts";
 import { nowMs, parseTime } from "../browser.ts";
+import { agents } from "../fleet.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { brief, count, sumOf, tokensInWords, words } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
 import { formatRoute } from "../state/route.ts";
-import { agents, revisions } from "../store.ts";
+import { revisions } from "../store.ts";
 import { outcomeOf, propose } from "../ui.ts";
 
 /** Reminders of an agent: what will be given to it, and when. */

@@ -2,13 +2,14 @@ import { useEffect } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import { call } from "../api.ts";
 import { every, isVisible } from "../browser.ts";
+import { agents, agentsKnown, wantStates } from "../fleet.ts";
 import { Condition, Empty, Since, useLoaded } from "../parts/pieces.tsx";
 import { PromptBox } from "../parts/prompt-box.tsx";
 import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
 import { count, words } from "../state/format.ts";
 import { factInWords, factsInWords } from "../state/readiness.ts";
 import { type AgentTab, agentTabs, formatRoute } from "../state/route.ts";
-import { agents, agentsKnown, reloadAgent, revisions, waitingItems } from "../store.ts";
+import { revisions, waitingItems } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { propose } from "../ui.ts";
 import { Queue } from "./agent-queue.tsx";
@@ -28,7 +29,7 @@ const tabNames: Record<AgentTab, string> = {
 
 export function AgentScreen({ id, tab }: { id: string; tab: AgentTab }) {
   const view = agents.value.get(id);
-  useEffect(() => reloadAgent(id), [id]);
+  useEffect(() => wantStates(id), [id]);
   if (view === undefined)
     return agentsKnown.value ? (
       <Empty title="No such agent" whole>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { refreshAgents } from "../fleet.ts";
 import { formatRoute } from "../state/route.ts";
-import { refreshAgents } from "../store.ts";
 import { announce } from "../ui.ts";
 
 /** The fields of a launch, in the words of the route. */

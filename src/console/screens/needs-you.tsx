@@ -3,13 +3,14 @@ import { useEffect } from "preact/hooks";
 import type { AttentionItem } from "../../protocol/attention.ts";
 import { call } from "../api.ts";
 import { clockTime, nowMs } from "../browser.ts";
+import { agents } from "../fleet.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Ago, Empty, Key } from "../parts/pieces.tsx";
 import { followScreens, screenOf } from "../screens-stream.ts";
 import { clip, count, words } from "../state/format.ts";
 import { hold, identical, neighbour, reveal } from "../state/inbox.ts";
 import { formatRoute } from "../state/route.ts";
-import { agents, inbox } from "../store.ts";
+import { inbox } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { announce, replaceRoute, route } from "../ui.ts";
 

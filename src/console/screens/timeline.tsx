@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clockTime, exactTime } from "../browser.ts";
+import { agents } from "../fleet.ts";
 import { Empty, lazy } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { brief, count } from "../state/format.ts";
@@ -13,7 +14,7 @@ import {
   toSpent,
 } from "../state/history.ts";
 import { formatRoute } from "../state/route.ts";
-import { agents, followLog, now, pastEvents, rows } from "../store.ts";
+import { followLog, now, pastEvents, rows } from "../store.ts";
 import { go } from "../ui.ts";
 
 const Recorded = lazy(async () => (await import("./recorded.tsx")).Recorded);

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { after, pollWhileVisible } from "../browser.ts";
+import { agents, agentsKnown, reloadUnread, unreadPollMs, wantTile } from "../fleet.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
 import { followScreens } from "../screens-stream.ts";
@@ -16,7 +17,7 @@ import {
 import { brief, count, tokensInWords } from "../state/format.ts";
 import { formatRoute, type WallRoute, wholeWall } from "../state/route.ts";
 import { type GridWindow, gridWindow } from "../state/screen.ts";
-import { agents, agentsKnown, inbox, reloadUnread, unreadPollMs, waitingItems, wantTile } from "../store.ts";
+import { inbox, waitingItems } from "../store.ts";
 import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };

@@ -42,6 +42,12 @@ export function pathOf(
   return search.size > 0 ? `${path}?${search}` : path;
 }
 
+const unreachable: Refusal = {
+  ok: false,
+  why: "unreachable",
+  detail: "The server does not answer. What was asked may not have been done.",
+};
+
 /** Calls one operation. Never rejects: what went wrong is part of the answer. */
 export async function call<Id extends Operation>(
   id: Id,
@@ -54,13 +60,11 @@ export async function call<Id extends Operation>(
   try {
     response = await fetch(pathOf(id, params, query), { method, ...json });
   } catch {
-    return {
-      ok: false,
-      why: "unreachable",
-      detail: "The server does not answer. What was asked may not have been done.",
-    };
+    return unreachable;
   }
-  const value: unknown = await response.json().catch(() => null);
+  const value: unknown = await response.json().catch(() => undefined);
+  // The server ended while it answered.
+  if (response.ok && value === undefined) return unreachable;
   if (response.ok) return { ok: true, value: value as ResponseOf<Endpoints[Id]> };
   const refusal = refusalOf(response.status, value);
   if (refusal.why === "signed_out") signedOutAnswers.value += 1;

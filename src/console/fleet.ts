@@ -15,7 +15,7 @@ export const agents = signal<ReadonlyMap<string, AgentView>>(new Map());
 /** False until the first list of agents came. */
 export const agentsKnown = signal(false);
 
-const states = createLoader({ concurrency: 2, gapMs: 700, maxIds: 100, load: loadStates });
+const states = createLoader({ concurrency: 2, gapMs: 700, maxIds: 60, load: loadStates });
 /** Of agents that the answer about all leaves out: those of other hosts, and those that are slow to answer. */
 const singleStates = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const turnBegins = createLoader({ concurrency: 2, gapMs: 2_000, load: loadTurnBegin });
@@ -39,10 +39,18 @@ const unseen = { state: null, failure: null, workingSinceMs: null, lastAnswer: n
 /** The look that the server began when it served the page: what it says beside the agents; null where none came. */
 export async function lookAtAll(): Promise<Pick<AgentStateList, "after" | "attention"> | null> {
   const answer = await call("listAgentStates", { query: firstLook() });
-  if (!answer.ok) return null;
+  // A tab that was hidden meanwhile has asked for a newer list.
+  if (!answer.ok || agentsKnown.value) return null;
   takeStates(answer.value.agents, new Map());
   agentsKnown.value = true;
   return answer.value;
+}
+
+/** Asks what an agent does that somebody looks at: one without a gateway too. */
+export function wantState(id: string): void {
+  const view = agents.value.get(id);
+  if (view?.identity.has_gateway) wantStates(id);
+  else if (view) singleStates.want(id);
 }
 
 /** Asks again what these agents do. */

@@ -13,4 +13,5 @@ applyTheme();
 const soon = new Promise<void>((resolve) => {
   after(maxUndrawnMs, resolve);
 });
-void Promise.race([startStore(), soon]).then(() => root !== null && render(<App />, root));
+const draw = () => root !== null && render(<App />, root);
+void Promise.race([startStore(), soon]).then(draw, draw);

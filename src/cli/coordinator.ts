@@ -366,8 +366,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
       publishCoordinator(files, paths, record, { token, challengeKey });
       if (files.exists(rulesFile)) (await openDelivery()).start();
-      // A look at many agents takes a process thrice as long the first time: the first page does not wait for that.
-      clock.after(0, attention.expectReader);
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
       return instance;
     },

@@ -257,7 +257,12 @@ export function createFleetEvents(deps: {
         leave();
       }
     },
-    position: () => idOf(lastSeq),
+    position() {
+      // What comes from now on is news, also while nobody follows yet.
+      if (first) for (const agent of directory.agents()) note(agent);
+      first = false;
+      return idOf(lastSeq);
+    },
     following: () => followers.size,
     async stop() {
       closed.abort();

@@ -181,6 +181,14 @@ describe("what happens at all agents", () => {
     expect(await gone).toMatchObject({ event: { kind: "agent_gone", gone_agent_id: "id-new" } });
   });
 
+  test("an agent that came after a position was given is reported to who reads from there", async () => {
+    await using at = setup();
+    const position = at.events.position();
+    at.agents.push(sampleKnown("new"));
+    const reader = at.read(position);
+    expect(await reader.next()).toMatchObject({ event: { kind: "agent_seen", agent_name: "new" } });
+  });
+
   test("160 gateways are followed, and of each further one it is reported once that it is not", async () => {
     const clock = createFakeClock();
     const agents = Array.from({ length: 162 }, (_, index) => sampleKnown(`agent-${index}`));

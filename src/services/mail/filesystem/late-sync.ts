@@ -154,7 +154,8 @@ export function createLateSync(deps: Deps, root: string, catalog: Catalog): Late
         if (closed) return;
         logged += rows.length;
         if (logged >= deliveriesPerLog) {
-          // Before the commit that follows: the first one of a log syncs twice, and no answer waits for this one.
+          // Before the commit that follows, for which no answer waits: the first one of a log syncs twice. What comes meanwhile
+          // waits some 5 ms.
           catalog.store.carryOver();
           logged = 0;
         }

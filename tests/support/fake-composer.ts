@@ -25,7 +25,7 @@ interface FakeComposerOptions {
   quick?: boolean;
   /** The tool is killed at our paste or at Enter. */
   killed?: "paste" | "enter";
-  /** The tool is started anew right after our paste, with an empty composer. */
+  /** The tool is started anew right after our paste, or after `starvedMs`, with an empty composer. */
   relaunched?: boolean;
   /** A menu opens over the composer at our paste. */
   menu?: boolean;
@@ -160,7 +160,8 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       if (options.starvedMs !== undefined) {
         ended = options.killed === "paste";
         clock.after(options.starvedMs, () => {
-          draft = text;
+          if (options.relaunched) life = "two";
+          else draft = text;
           show();
         });
         return;

@@ -145,8 +145,10 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         return { event: "pasted", found, moved: hasMoved(before, view.state()) };
       }
       case "await_change": {
+        // Another instance may show the very screen of before, and what would follow, the clearing keys, is not for it.
+        const isAnother = () => facts.instanceId !== null && view.instanceId() !== facts.instanceId;
         const reacts = (state: TerminalState) =>
-          hasMoved(before, state) || hasDraft(state) || hasEnded(state);
+          hasMoved(before, state) || hasDraft(state) || hasEnded(state) || isAnother();
         const answer = await awaited(reacts, effect.withinMs);
         echoedMs = clock.monotonicMs() - beganAtMs;
         return answer;

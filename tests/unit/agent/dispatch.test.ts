@@ -213,6 +213,15 @@ test("a tool that is killed before it reads a text ends the wait, and a shell ge
   expect(pressed).toEqual([]);
 });
 
+test("a tool that is started again before it reads a text ends the wait, and the fresh composer gets no key", async () => {
+  const { deps, clock, pressed } = createFakeComposer({ starvedMs: 5000, relaunched: true });
+  const dispatched = dispatchText(deps, "do it");
+  await clock.advance(10_000);
+  const detail = "the tool was restarted meanwhile";
+  expect(await dispatched).toMatchObject({ outcome: "failed", typed: true, detail });
+  expect(pressed).toEqual([]);
+});
+
 test("a tool that shows a text late gets its second Enter late", async () => {
   const { deps, clock, pressed } = createFakeComposer({ starvedMs: 3000, swallows: 1 });
   const dispatched = dispatchText(deps, "do it");

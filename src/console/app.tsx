@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { signOutAction } from "./actions.ts";
 import { agents } from "./fleet.ts";
 import { ActionDialog } from "./parts/action-dialog.tsx";
@@ -109,7 +109,8 @@ function takeScreenKey(key: string): boolean {
 
 export function App() {
   const main = useRef<HTMLElement>(null);
-  useEffect(() => {
+  // With the first drawing: a key that is pressed at once must not be lost.
+  useLayoutEffect(() => {
     const endRouter = startRouter();
     addEventListener("keydown", takeKey);
     return () => {

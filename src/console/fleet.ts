@@ -16,7 +16,7 @@ export const agents = signal<ReadonlyMap<string, AgentView>>(new Map());
 export const agentsKnown = signal(false);
 
 const states = createLoader({ concurrency: 2, gapMs: 700, maxIds: 60, load: loadStates });
-/** Of agents that the answer about all leaves out: those of other hosts, and those that are slow to answer. */
+/** Of agents that the answer about all leaves out: those of other hosts, without a gateway, and slow to answer. */
 const singleStates = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const turnBegins = createLoader({ concurrency: 2, gapMs: 2_000, load: loadTurnBegin });
 const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
@@ -31,7 +31,7 @@ export async function refreshAgents(): Promise<void> {
     answer.value.map((identity) => [idOf(identity), { ...(known.get(idOf(identity)) ?? unseen), identity }]),
   );
   agentsKnown.value = true;
-  wantStates(...agents.value.keys());
+  wantStates(...[...agents.value].filter(([, { identity }]) => identity.has_gateway).map(([id]) => id));
 }
 
 const unseen = { state: null, failure: null, workingSinceMs: null, lastAnswer: null, unread: null };
@@ -46,19 +46,14 @@ export async function lookAtAll(): Promise<Pick<AgentStateList, "after" | "atten
   return answer.value;
 }
 
-/** Asks what an agent does that somebody looks at: one without a gateway too. */
-export function wantState(id: string): void {
-  const view = agents.value.get(id);
-  if (view?.identity.has_gateway) wantStates(id);
-  else if (view) singleStates.want(id);
-}
-
-/** Asks again what these agents do. */
+/** Asks again what these agents do, also those that had no gateway: they may have one now. */
 export function wantStates(...ids: string[]): void {
-  const served = ids.filter((id) => agents.value.get(id)?.identity.has_gateway);
-  const isSingle = (id: string) => atGateway || agents.value.get(id)?.identity.host !== undefined;
-  states.want(...served.filter((id) => !isSingle(id)));
-  singleStates.want(...served.filter(isSingle));
+  const isSingle = (id: string) => {
+    const identity = agents.value.get(id)?.identity;
+    return atGateway || !identity?.has_gateway || identity.host !== undefined;
+  };
+  states.want(...ids.filter((id) => !isSingle(id)));
+  singleStates.want(...ids.filter(isSingle));
 }
 
 /** `known`: the agents beside those of the answer. */

@@ -189,3 +189,14 @@ test("a hundred agents cost the page less than a tenth of a core while nothing c
   await view.shows("agent-099");
   expect(await view.page.locator(".tile").count()).toBeLessThan(50);
 }, 120_000);
+
+test("an agent whose gateway is attached while the page is open is shown with its screen", async () => {
+  await at.launch("ines");
+  await at.run("agents", "single", "--agent-name", "ines", "gateway", "detach");
+  await using view = await at.open("wall");
+  const tile = view.page.locator(".tile", { hasText: "ines" });
+  await tile.getByText("no gateway").waitFor();
+  await at.run("agents", "single", "--agent-name", "ines", "gateway", "attach");
+  await tile.getByText("Type a message").waitFor();
+  expect(view.errors).toEqual([]);
+}, 120_000);

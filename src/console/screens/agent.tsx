@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import { call } from "../api.ts";
 import { every, isVisible } from "../browser.ts";
-import { agents, agentsKnown, wantState } from "../fleet.ts";
+import { agents, agentsKnown, wantStates } from "../fleet.ts";
 import { Condition, Empty, Since, useLoaded } from "../parts/pieces.tsx";
 import { PromptBox } from "../parts/prompt-box.tsx";
 import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
@@ -29,7 +29,10 @@ const tabNames: Record<AgentTab, string> = {
 
 export function AgentScreen({ id, tab }: { id: string; tab: AgentTab }) {
   const view = agents.value.get(id);
-  useEffect(() => wantState(id), [id, view !== undefined]);
+  const isKnown = view !== undefined;
+  useEffect(() => {
+    if (isKnown) wantStates(id);
+  }, [id, isKnown]);
   if (view === undefined)
     return agentsKnown.value ? (
       <Empty title="No such agent" whole>

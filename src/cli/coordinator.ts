@@ -225,8 +225,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         nonce: () => ids.hex(16),
         firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
-        // The page goes first: a look at many agents begins with a tenth of a second of work.
-        onPage: () => void clock.after(0, attention.expectReader),
+        // The answer goes first: a look at many agents begins with a tenth of a second of work.
+        onReaderSoon: () => void clock.after(0, attention.expectReader),
       },
       ...{ view: fleetView, states },
       attention,

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { consoleEndpoints } from "../../src/protocol/console-endpoints.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { chromiumPath, installChromium } from "../support/chromium.ts";
@@ -33,6 +34,8 @@ const bench: Bench = {
     const gateways = await fixture.launchMany(names, fast);
     const raw = await measureRawLoads();
     await using server = await fixture.coordinate();
+    // As `svc console` does before a person has the link and a browser begins.
+    await server.ask(consoleEndpoints.consoleSession.path);
     const browser = await launchBrowser();
     try {
       return [

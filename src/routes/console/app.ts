@@ -18,8 +18,11 @@ export interface ConsoleServices {
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
   /** Path and query of what the scripts ask for first. Only an answer that says up to which event it counts may be early. */
   firstData?: string;
-  /** A browser that may read gets the page, and asks for data as soon as its scripts run. */
-  onPage?: () => void;
+  /**
+   * Somebody is about to read: a browser that may gets the page, or a program asks how to sign a browser in, as
+   * `svc console` does before it gives a person the link.
+   */
+  onReaderSoon?: () => void;
 }
 
 /** The page, its scripts and styles, and how a browser signs in. All of it is served by this origin. */
@@ -38,7 +41,7 @@ export function consoleRoutes(services: ConsoleServices) {
           const nonce = services.nonce();
           const { surface } = services.identity();
           const mayRead = signedInAs(services, request) !== "bearer";
-          if (mayRead) services.onPage?.();
+          if (mayRead) services.onReaderSoon?.();
           const page = await assets.page({
             nonce,
             surface,
@@ -81,11 +84,10 @@ export function consoleRoutes(services: ConsoleServices) {
 }
 
 const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndpoints> => ({
-  consoleSession: ({ request }) => ({
-    schema_version: 1,
-    ...services.identity(),
-    signed_in: signedInAs(services, request),
-  }),
+  consoleSession: ({ request }) => {
+    services.onReaderSoon?.();
+    return { schema_version: 1, ...services.identity(), signed_in: signedInAs(services, request) };
+  },
   createSignInCode: () => {
     const { code, expiresAtUtc } = services.signIn.createCode();
     return { schema_version: 1, sign_in_path: `${signInPath}?code=${code}`, expires_at_utc: expiresAtUtc };

@@ -24,6 +24,7 @@ import {
   newSessionId,
   newTmuxSessionName,
   refuseNameConflict,
+  runsAlready,
 } from "./names.ts";
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
@@ -125,7 +126,7 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
     if (plan.signals) writeHandover(files, plan.sessionRoot, plan.signals.handover);
 
     const launcher = createLauncher({ tmux, files, ids, steps: deps.steps, folder: plan.sessionRoot });
-    const pane = await launcher.launch({
+    const launching = launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
       mark: launchMark(deps.processes, {
@@ -134,6 +135,11 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
       }),
       ...(plan.signals ? withHandover(plan, plan.signals) : waitingProgram),
       workdir: request.workdir,
+    });
+    const pane = await launching.catch((error: unknown) => {
+      // The name of a session has a time: one that is taken is of a launch of the same agent in the same millisecond.
+      const isTaken = request.tmuxSessionName === undefined && isConflict(error);
+      throw isTaken ? startedMeanwhile(plan, tmux) : error;
     });
     undo.push(() => undoSession(deps, plan.tmuxSessionName, pane));
     const agent = request.headless ? null : await awaitProcessReady(deps, request.tool, pane, request.signal);
@@ -177,6 +183,14 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
     throw error;
   }
 }
+
+const isConflict = (error: unknown) => error instanceof ServiceError && error.reason === "conflict";
+
+const startedMeanwhile = (plan: LaunchPlan, { socket }: Pick<Tmux, "socket">) =>
+  runsAlready({
+    ...{ agent_name: plan.agentName, agent_id: plan.agentId },
+    terminal: { current_session_name: plan.tmuxSessionName, ...(socket === undefined ? {} : { socket }) },
+  });
 
 /** Removes a session folder that was just made, unless another user can change what lies at its path. */
 export function removeOwn(files: Files, runtimeRoot: string, sessionRoot: string): void {

@@ -66,8 +66,12 @@ export function newTmuxSessionName(agentName: string, nowMs: number): string {
   return `SVC-${agentName}-${nowMs}`;
 }
 
+type RunningAgent = Pick<RegistryRecord, "agent_name" | "agent_id"> & {
+  terminal: Pick<RegistryRecord["terminal"], "current_session_name" | "socket">;
+};
+
 /** The error for a launch under the name of an agent that runs. Pure. */
-export function runsAlready({ agent_name: name, agent_id: id, terminal }: RegistryRecord): ServiceError {
+export function runsAlready({ agent_name: name, agent_id: id, terminal }: RunningAgent): ServiceError {
   const { current_session_name: session, socket } = terminal;
   const watch = tmuxAttachLine({ session_name: session ?? "", socket });
   return new ServiceError(

@@ -101,7 +101,7 @@ export function createLauncher(deps: {
     const { session } = request;
     const program = ["-c", quoteFormat(request.workdir), "--", "/bin/sh", script];
     steps.before("launch.session");
-    const answer = await tmux.run(
+    const making = tmux.run(
       [
         ...["new-session", "-d", "-E", "-P", "-F", PANE_FORMAT, "-s", session, "-n", "agent"],
         ...["-x", String(width), "-y", String(height), ...program],
@@ -115,6 +115,10 @@ export function createLauncher(deps: {
       ],
       { startServer: true, exclusive: true },
     );
+    const answer = await making.catch((error: unknown) => {
+      // Another launch took the name since it was asked for.
+      throw /duplicate session/.test(String(error)) ? sessionExists(tmux, session) : error;
+    });
     steps.after("launch.session");
     return answer;
   }

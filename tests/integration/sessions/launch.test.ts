@@ -253,16 +253,31 @@ describe("a launch that fails leaves nothing behind", () => {
     expect(await remains(fixture)).toEqual(nothing);
   });
 
-  test("when two launch the same name at once: exactly one wins", async () => {
-    await using fixture = await createSessionFixture();
-    const results = await Promise.allSettled(
-      [1, 2, 3].map(() => launchAgent(fixture.deps, fixture.request())),
-    );
-    const won = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    expect(won.length).toBe(1);
-    const left = await remains(fixture);
-    expect(left.sessions).toEqual([won[0]?.manifest.tmux_session_name ?? ""]);
-    expect(left.folders).toEqual([won[0]?.manifest.runtime.session_id ?? ""]);
-    expect(left.records.map((record) => record.generation_id)).toEqual([won[0]?.record.generation_id ?? ""]);
-  });
+  test.each([
+    { when: "at once", nowMs: null },
+    { when: "in the same millisecond", nowMs: Date.UTC(2026, 10, 21) },
+  ])(
+    "when three launch the same name $when: exactly one wins, and the others say where it is",
+    async ({ nowMs }) => {
+      await using fixture = await createSessionFixture();
+      const { clock } = fixture.deps;
+      const deps = { ...fixture.deps, clock: { ...clock, nowMs: () => nowMs ?? clock.nowMs() } };
+      const results = await Promise.allSettled([1, 2, 3].map(() => launchAgent(deps, fixture.request())));
+      const won = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+      expect(won.length).toBe(1);
+      const lost = results.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+      for (const why of lost) {
+        expect(why).toMatchObject({ reason: "conflict" });
+        expect(why.message).toMatch(
+          /^agent "worker" already runs in tmux session SVC-worker-\d+\. Look at it with/,
+        );
+      }
+      const left = await remains(fixture);
+      expect(left.sessions).toEqual([won[0]?.manifest.tmux_session_name ?? ""]);
+      expect(left.folders).toEqual([won[0]?.manifest.runtime.session_id ?? ""]);
+      expect(left.records.map((record) => record.generation_id)).toEqual([
+        won[0]?.record.generation_id ?? "",
+      ]);
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity, AgentState } from "./agents.ts";
 import { AttentionItem } from "./attention.ts";
-import { maxListed, Nullable, Strict, Timestamp } from "./wire.ts";
+import { agentIds, maxListed, Nullable, Strict, Timestamp } from "./wire.ts";
 
 /** All agents in one answer, for who shows them together (additional). */
 
@@ -37,13 +37,7 @@ export const AgentStateList = Strict({
 export type AgentStateList = Static<typeof AgentStateList>;
 
 export const AgentStatesQuery = Strict({
-  agents: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 8192,
-      description: "ids of agents, separated by commas; all without it",
-    }),
-  ),
+  agents: Type.Optional(agentIds(64, "ids of at most 64 agents, separated by commas; all without it")),
   attention: Type.Optional(Type.Literal("true", { description: "also what waits for a person" })),
   max_age_ms: Type.Optional(
     Type.Integer({

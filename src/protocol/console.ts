@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypingLease } from "./gateway.ts";
 import {
+  agentIds,
   maxListed,
   maxPage,
   NonBlank,
@@ -132,7 +133,7 @@ export const screenEventKinds = {
 export const maxScreens = 64;
 
 export const ScreensQuery = Strict({
-  agents: NonBlank(`ids of at most ${maxScreens} agents, separated by commas`, { maxLength: 8192 }),
+  agents: agentIds(maxScreens, `ids of at most ${maxScreens} agents, separated by commas`),
 });
 
 // ---- The typing lease --------------------------------------------------------------------------------------------

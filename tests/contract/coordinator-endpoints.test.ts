@@ -380,6 +380,22 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect(bundle.asked).toEqual([]);
   });
 
+  test.each([
+    ["an id", "a", 200],
+    ["64 ids of 128", Array.from({ length: 64 }, () => "a".repeat(128)).join(","), 200],
+    ["65 ids", Array.from({ length: 65 }, () => "a").join(","), 422],
+    // Encoded, 8,192 of them are more than a server reads of an address.
+    ["what is not of an id", "^", 422],
+    ["an id that is too long", "a".repeat(129), 422],
+    ["nothing", "", 422],
+    ["an empty id", "a,", 422],
+  ])("the states of the agents named by %s", async (_, agents, status) => {
+    await using bundle = createCoordinatorBundle();
+    await using http = open((request) => bundle.app.fetch(request));
+    const query = new URLSearchParams({ agents });
+    expect((await http.request(`/svc/agent-states?${query}`)).status).toBe(status);
+  });
+
   test("a remote attach is not offered without a body either", async () => {
     await using bundle = createCoordinatorBundle();
     await using http = open((request) => bundle.app.fetch(request));

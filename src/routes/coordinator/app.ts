@@ -127,7 +127,7 @@ const coordinatorHandlers = ({
   listAgents: ({ query }) => view.list(query),
   listAgentStates: ({ query: { agents, max_age_ms: maxAgeMs = 0, attention: asks } }) =>
     states.list({
-      ...(agents === undefined ? {} : { agents: namesIn(agents) }),
+      ...(agents === undefined ? {} : { agents: agents.split(",") }),
       ...{ maxAgeMs, attention: asks === "true" },
     }),
   listHosts: ({ query }) => hosts.list(query),
@@ -204,18 +204,12 @@ function streamHandlers({
       return streamOf(items, render, { method: request.method });
     },
     screensEvents: ({ request, query }) => {
-      const agents = namesIn(query.agents);
+      const agents = query.agents.split(",");
       const items = viewers.admit(request.signal, (signal) => screens.follow(agents, signal));
       return streamOf(items, renderScreen, { method: request.method });
     },
   };
 }
-
-const namesIn = (list: string): string[] =>
-  list
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
 
 async function notOffered(
   view: CoordinatorServices["view"],

@@ -64,15 +64,20 @@ export function longestFirst(files: readonly string[], timings: Timings): string
 /** Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would decide. */
 const careful = [
   "tests/browser/",
-  "tests/faults/",
-  "tests/hostile/",
-  "tests/e2e/agui-silence",
+  "tests/faults/chaos",
+  "tests/faults/crash",
+  "tests/faults/sick-",
+  "tests/faults/soak",
+  "tests/hostile/connection-limits",
+  "tests/hostile/console-viewers",
+  "tests/hostile/followers",
+  "tests/hostile/fuzz",
+  "tests/hostile/idle-connections",
+  "tests/hostile/limits",
+  "tests/hostile/memory",
+  "tests/hostile/web-pages",
   "tests/e2e/cli-signals",
-  "tests/e2e/cli-recovery-advice",
-  "tests/e2e/documented-commands",
   "tests/e2e/hosts-network",
-  "tests/e2e/packed",
-  "tests/e2e/release",
 ];
 
 /**
@@ -95,7 +100,7 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
       files.filter((file) => !stories.includes(file) && !machine.includes(file)),
       2,
     ),
-    group("machine", machine, 2),
+    group("machine", machine, 4),
     group(
       "stories",
       stories.filter((file) => !carefulStories.includes(file)),

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 
+const longestPauseMs = 100;
+
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
- * that sends no event; looks every 10 ms and throws with `what` after `timeoutMs`, which is for hangs only: generous
+ * that sends no event; looks every 10 ms, a command that looks as long after its end as it took, and throws with `what` after `timeoutMs`, which is for hangs only: generous
  * for a slow machine, below a test's own limit so that `what` is told.
  */
 export async function until<T>(
@@ -12,12 +14,14 @@ export async function until<T>(
 ): Promise<Exclude<T, null | undefined | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
+    const beganMs = performance.now();
     const found = await look();
     if (found !== null && found !== undefined && found !== false) {
       return found as Exclude<T, null | undefined | false>;
     }
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await pause(10);
+    const nowMs = performance.now();
+    if (nowMs > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await pause(Math.min(Math.max(10, nowMs - beganMs), longestPauseMs));
   }
 }
 

@@ -67,12 +67,14 @@ export const NonBlank = (
   options: { maxLength?: number; enforced?: Record<string, unknown> } = {},
 ) => Type.String({ minLength: 1, pattern: visiblePattern, description, ...options });
 
+const agentIdPattern = "[\\w.-]{1,128}(?:@[a-z0-9-]{1,63})?";
+
 /**
- * Ids of agents in a query. What is not of an id is refused here: three times as long when it is encoded, it made an
- * address that no server reads.
+ * Ids of agents in a query; `ID@HOST` is one of another host. What is not of an id is refused here: three times as long when
+ * it is encoded, it made an address that no server reads.
  */
 export const agentIds = (most: number, description: string) =>
-  Type.String({ pattern: `^[\\w.-]{1,128}(?:,[\\w.-]{1,128}){0,${most - 1}}$`, description });
+  Type.String({ pattern: `^${agentIdPattern}(?:,${agentIdPattern}){0,${most - 1}}$`, description });
 
 /** Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes. */
 export const maxSequence = 65_536;

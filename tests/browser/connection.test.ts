@@ -128,6 +128,35 @@ test("the wall is filtered by host once there are several", async () => {
   expect(view.errors).toEqual([]);
 }, 120_000);
 
+test("the wall shows the screens of its own agents beside an agent of another host", async () => {
+  await using view = await at.open("wall");
+  await view.shows("hanna");
+  let own = "";
+  await replaceAgents(view.page, ([one]) => {
+    if (!one) return [];
+    own = one.agent_id ?? "";
+    const id = `${own}@build-3`;
+    return [
+      one,
+      { ...one, agent_id: id, tracked_agent_id: id, agent_name: "hanna@build-3", host: "build-3" },
+    ];
+  });
+  // What its host would answer.
+  await view.page.route(/\/svc\/agents\/[^/]+build-3\//, async (route) => {
+    const url = route
+      .request()
+      .url()
+      .replace(/[^/]+build-3/, own);
+    await route.fulfill({ response: await route.fetch({ url }) });
+  });
+  const asked = view.page.waitForResponse(/screens\/events\?agents=[^&]*build-3/);
+  await view.page.reload();
+  expect((await asked).status()).toBe(200);
+  const tile = view.page.locator(".tile").filter({ hasNotText: "build-3" });
+  await tile.getByText("Type a message").waitFor();
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
 /** Shows the page other agents than there are; one with a gateway has the state of the agent in its place. */
 async function replaceAgents(
   page: Page,
@@ -141,7 +170,7 @@ async function replaceAgents(
     const list = (await (await route.fetch()).json()) as AgentStateList;
     const none = { state: null, turn_began_at_utc: null, failure: null };
     const agents = change(list.agents.map(({ identity }) => identity)).map((identity, index) => ({
-      ...(identity.has_gateway ? list.agents[index] : none),
+      ...((identity.has_gateway && list.agents[index]) || none),
       identity,
     }));
     await route.fulfill({ json: { ...list, agents } });

@@ -33,7 +33,7 @@ test.each([0, 1, 2])(
     expect(generated).toBeGreaterThan(30);
     expect(foreign.alive()).toBe(true);
   },
-  120_000,
+  300_000,
 );
 
 const get = (url: string, init: RequestInit = {}) => fetch(url, { ...init, proxy: false } as RequestInit);

@@ -70,8 +70,8 @@ export const NonBlank = (
 const agentIdPattern = "[\\w.-]{1,128}(?:@[a-z0-9-]{1,63})?";
 
 /**
- * Ids of agents in a query; `ID@HOST` is one of another host. What is not of an id is refused here: three times as long when
- * it is encoded, it made an address that no server reads.
+ * Ids of agents in a query; `ID@HOST` is one of another host. Other characters are refused here: three times as long when they
+ * are encoded, they made an address that no server reads.
  */
 export const agentIds = (most: number, description: string) =>
   Type.String({ pattern: `^${agentIdPattern}(?:,${agentIdPattern}){0,${most - 1}}$`, description });

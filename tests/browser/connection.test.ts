@@ -128,7 +128,7 @@ test("the wall is filtered by host once there are several", async () => {
   expect(view.errors).toEqual([]);
 }, 120_000);
 
-test("the wall shows the screens of its own agents beside an agent of another host", async () => {
+test("the wall shows screens beside an agent of another host", async () => {
   await using view = await at.open("wall");
   await view.shows("hanna");
   let own = "";

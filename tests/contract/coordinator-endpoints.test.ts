@@ -73,8 +73,6 @@ async function askQuestion({ app, terminal }: CoordinatorBundle): Promise<string
 }
 
 /** One good call of every operation: a declaration without one does not compile. */
-const longestId = `${"a".repeat(128)}@${"b".repeat(63)}`;
-
 const calls: Record<Name, Call> = {
   health: {},
   currentInstance: {},
@@ -380,24 +378,6 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     await using http = open((request) => bundle.app.fetch(request));
     expect((await http.request(`${worker}/history?${query}`)).status).toBe(422);
     expect(bundle.asked).toEqual([]);
-  });
-
-  test.each([
-    ["an id", "a", 200],
-    ["an id of this host and one of another", "a,0b1c@build-1", 200],
-    ["64 of the longest ids", Array.from({ length: 64 }, () => longestId).join(","), 200],
-    ["65 ids", Array.from({ length: 65 }, () => "a").join(","), 422],
-    // Encoded, 8,192 of them are more than a server reads of an address.
-    ["what is not of an id", "^", 422],
-    ["an id that is too long", "a".repeat(129), 422],
-    ["an id with no host behind it", "a@", 422],
-    ["nothing", "", 422],
-    ["an empty id", "a,", 422],
-  ])("the states of the agents named by %s", async (_, agents, status) => {
-    await using bundle = createCoordinatorBundle();
-    await using http = open((request) => bundle.app.fetch(request));
-    const query = new URLSearchParams({ agents });
-    expect((await http.request(`/svc/agent-states?${query}`)).status).toBe(status);
   });
 
   test("a remote attach is not offered without a body either", async () => {

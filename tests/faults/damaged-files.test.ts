@@ -123,8 +123,6 @@ async function ended(agent: SickAgent): Promise<void> {
   if (alive(agent)) await agent.killGateway("SIGTERM");
 }
 
-const betweenCommandsMs = 500;
-
 /** All that is told of all agents; a prompt is asked for last, since what it changes is written down. */
 async function told(
   want: (row: FileRow) => Reported,
@@ -134,13 +132,12 @@ async function told(
     await until(
       "what is to be told",
       async () => {
-        const isLater = status !== "";
-        // A gateway that is told of no change looks every 10 s: so long a command is asked now and then.
-        if (isLater) await Bun.sleep(betweenCommandsMs);
         status = await toldStatus(agent);
         return status === want(row).status;
       },
+      // A gateway that is told of no change looks every 10 s: so long a command is asked now and then.
       20_000,
+      500,
     ).catch(() => {});
     return status;
   });

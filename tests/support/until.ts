@@ -4,13 +4,14 @@ const longestPauseMs = 100;
 
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
- * that sends no event; looks every 10 ms, a command that looks as long after its end as it took, and throws with `what` after `timeoutMs`, which is for hangs only: generous
+ * that sends no event; looks every 10 ms (`leastPauseMs`), a command that looks as long after its end as it took, and throws with `what` after `timeoutMs`, which is for hangs only: generous
  * for a slow machine, below a test's own limit so that `what` is told.
  */
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
   timeoutMs = 60_000,
+  leastPauseMs = 10,
 ): Promise<Exclude<T, null | undefined | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
@@ -21,7 +22,7 @@ export async function until<T>(
     }
     const nowMs = performance.now();
     if (nowMs > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await pause(Math.min(Math.max(10, nowMs - beganMs), longestPauseMs));
+    await pause(Math.max(leastPauseMs, Math.min(nowMs - beganMs, longestPauseMs)));
   }
 }
 

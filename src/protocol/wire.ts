@@ -16,7 +16,8 @@ export const consolePage = "/";
 export const signInPath = "/svc/console/sign-in";
 
 /** A name of a host or of a fleet: one token of a subject, one label of a domain name. */
-export const hostNamePattern = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
+const hostName = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+export const hostNamePattern = `^${hostName}$`;
 
 /**
  * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
@@ -67,14 +68,14 @@ export const NonBlank = (
   options: { maxLength?: number; enforced?: Record<string, unknown> } = {},
 ) => Type.String({ minLength: 1, pattern: visiblePattern, description, ...options });
 
-const agentIdPattern = "[\\w.-]{1,128}(?:@[a-z0-9-]{1,63})?";
+const agentId = `[\\w.-]{1,128}(?:@${hostName})?`;
 
 /**
- * Ids of agents in a query; `ID@HOST` is one of another host. Other characters are refused here: three times as long when they
- * are encoded, they made an address that no server reads.
+ * Ids of agents in a query, separated by commas; `ID@HOST` is one of another host. Other characters are refused here: three
+ * times as long when they are encoded, they made an address that no server reads.
  */
 export const agentIds = (most: number, description: string) =>
-  Type.String({ pattern: `^${agentIdPattern}(?:,${agentIdPattern}){0,${most - 1}}$`, description });
+  Type.String({ pattern: `^${agentId}(?:,${agentId}){0,${most - 1}}$`, description });
 
 /** Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes. */
 export const maxSequence = 65_536;

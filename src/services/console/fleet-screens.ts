@@ -9,7 +9,7 @@ import { followScreens, type ScreenItem, type ScreenSource } from "./screens.ts"
 
 /** The screens of all agents. The gateway of each that somebody looks at is followed once, however many look. */
 export interface FleetScreens {
-  /** `agents`: names or ids. Until `signal` aborts. */
+  /** `agents`: ids, as the query gives them. Until `signal` aborts. */
   follow(agents: readonly string[], signal: AbortSignal): AsyncGenerator<ScreenItem>;
   /** Connections to gateways that are held open. */
   following(): number;

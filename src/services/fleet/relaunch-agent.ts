@@ -1,3 +1,4 @@
+import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
@@ -72,17 +73,26 @@ export async function relaunchAgent(
     }
     return { ...done, attached: null };
   }
-  if (serves) await awaitSeen(deps, session, pane, { unlessGone: false });
-  const reconcile = wish.reconcile || (await isQueueEmpty(deps, session));
+  const seen = serves ? await awaitSeen(deps, session, pane, { unlessGone: false }) : null;
+  const reconcile = wish.reconcile || (seen ? showsEmptyQueue(seen) : await isQueueEmpty(deps, session));
   return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
 }
 
-/** Whether no request of the former instance is left to fail; a queue that cannot be read may hold some. */
 async function isQueueEmpty(deps: AttachDeps, session: Served): Promise<boolean> {
   const link = await linkOf(deps, session);
-  const { queue_depth: depth, admission_block: block } = linkedStatus(deps, session, link);
-  const isRead = block === undefined || block.reason === "reconciliation_required";
-  return depth === 0 && isRead;
+  return showsEmptyQueue(linkedStatus(deps, session, link));
+}
+
+/**
+ * Whether no request of the former instance is left to fail; a queue that cannot be read may hold some. One whose agent
+ * is away or new was read. Pure.
+ */
+export function showsEmptyQueue({
+  queue_depth: depth,
+  admission_block: block,
+}: Pick<GatewayStatus, "queue_depth" | "admission_block">): boolean {
+  const ofAgent = block?.reason === "reconciliation_required" || block?.reason === "agent_unavailable";
+  return depth === 0 && (block === undefined || ofAgent);
 }
 
 /** A gateway knows its session by name, and one of an earlier instance holds the queue; a session of ours may be empty. */
@@ -120,22 +130,25 @@ const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Served) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 
 /**
- * Reconciling before the gateway has seen the new instance would agree to the old one. `unlessGone`: one that does not
- * answer is not waited for.
+ * Reconciling before the gateway has seen the new instance would agree to the old one. It also has to see the program,
+ * which it may do a moment after us: the answer says whether the queue takes requests. A program that has ended by then
+ * is not waited for longer. `unlessGone`: a gateway that does not answer is not waited for, and null is returned.
  */
 async function awaitSeen(
   deps: AttachDeps,
   session: Served,
   pane: TmuxPane,
   { unlessGone }: { unlessGone: boolean },
-): Promise<void> {
+): Promise<GatewayStatus | null> {
   const wanted = instanceOf(session, pane);
   const deadlineMs = deps.clock.monotonicMs() + seenWithinMs;
   for (;;) {
     const link = await linkOf(deps, session);
-    if (link.state === "healthy" && link.status.managed_agent_instance_id === wanted) return;
-    if (link.state !== "healthy" && unlessGone) return;
+    const isSeen = link.state === "healthy" && link.status.managed_agent_instance_id === wanted;
+    if (isSeen && link.status.admission_block?.reason !== "agent_unavailable") return link.status;
+    if (link.state !== "healthy" && unlessGone) return null;
     if (deps.clock.monotonicMs() >= deadlineMs) {
+      if (isSeen) return link.status;
       const why = link.state === "healthy" ? "it still knows the old one" : link.why;
       throw new ServiceError("unavailable", `the gateway does not see the new instance: ${why}`);
     }

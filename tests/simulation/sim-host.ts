@@ -88,6 +88,8 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
     },
   });
   const taken = new Map<string, number>();
+  /** What a person typed since the last paste: it may come between our last look and Enter, and goes along. */
+  let pasted: { text: string; behind: string } | null = null;
   const allowed = new Map<string, Leave>(ownCommands.map((text) => [text, "turn_boundary"]));
   let lives = 0;
   let up: { process: SimProcess; gateway: Gateway; client: GatewayClient | null } | null = null;
@@ -106,6 +108,7 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
       const what = "text" in typed ? JSON.stringify(typed.text.slice(0, 60)) : typed.name;
       trace.note(name, `gets ${typed.kind} ${what}`);
       surface.typed(pid, typed, sentMs);
+      if (typed.kind === "paste") pasted = { text: typed.text, behind: "" };
     },
   });
 
@@ -131,7 +134,11 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
       return;
     }
     trace.note(name, `agent took ${JSON.stringify(record.text.slice(0, 60))} by ${record.by}`);
-    taken.set(record.text, (taken.get(record.text) ?? 0) + 1);
+    const withLetters = pasted !== null && record.text === `${pasted.text}${pasted.behind}`;
+    const text = withLetters ? (pasted?.text ?? "") : record.text;
+    if (text !== record.text) world.count("taken_with_letters");
+    taken.set(text, (taken.get(text) ?? 0) + 1);
+    pasted = null;
   }
 
   function launch(where: "same_session" | "new_session", foreign = false): void {
@@ -255,6 +262,7 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
     },
     person(bytes) {
       trace.note(name, `person types ${JSON.stringify(bytes)}`);
+      if (pasted) pasted.behind += bytes;
       tmux.session()?.pane.input(bytes);
     },
     allow: (text, leave) => void allowed.set(text, leave),

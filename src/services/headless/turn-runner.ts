@@ -3,7 +3,7 @@ import type { Evidence } from "../../protocol/gateway.ts";
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import type { TurnProcess, TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-files.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -115,6 +115,8 @@ export interface TurnRunnerDeps extends FollowDeps {
   events: EventLog;
 }
 
+/** The end of a turn is told first: what its callers wait for shares the thread and the disk with the manifest. */
+const pinAfterMs = 10;
 /** How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier gateway. */
 const claimMs = { fresh: 30_000, left: 3000 };
 
@@ -138,6 +140,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   let written: Manifest | null = null;
   /** Of the newest turn; those of another gateway are found in `takeOver`. */
   let lastIndex = 0;
+  /** Writes what the last turn pinned, now. A gateway that dies before leaves it to the `takeOver` of the next one. */
+  let savePin: () => Promise<void> = async () => {};
 
   function changed(): void {
     for (const listener of listeners) {
@@ -153,7 +157,10 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     written && instanceMarkOf(written) === instanceMarkOf(manifest) ? written : manifest;
 
   /** `left`: by an earlier process, which has reported the events so far. */
-  function follow(turn: TurnDirectory, request: TurnRequest, left: boolean): Current {
+  function follow(
+    turn: TurnDirectory,
+    { request, manifest, left }: { request: TurnRequest; manifest: Manifest; left: boolean },
+  ): Current {
     const { turn_id: turnId, turn_index: turnIndex, request_id: requestId } = request;
     const ended = Promise.withResolvers<TurnEnd>();
     const following: Current = {
@@ -169,19 +176,26 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       following.onEvidence(evidence);
     }
 
-    async function finish(result: TurnResult): Promise<void> {
-      await pin(request, result);
+    function finish(result: TurnResult): void {
+      written = pinned(latest(manifest), request, result);
+      savePin = soon(() => pin(request, result));
       try {
-        prove("turn_ended", turnProofs.turn_ended(result));
         events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
+        prove("turn_ended", turnProofs.turn_ended(result));
       } catch (error) {
         log.line("the end of the turn could not be recorded", { turn_id: turnId, error: messageOf(error) });
       } finally {
         // Whatever became of its record, the turn is over: its slot is free.
         if (current === following) current = null;
-        ended.resolve(toEnd(result));
+        // Who follows the events hears of it before the commit of its request: they are told in the next turn of the event
+        // loop, and their streams write in the one after.
+        afterThisTurn(() =>
+          afterThisTurn(() => {
+            ended.resolve(toEnd(result));
+            changed();
+          }),
+        );
       }
-      changed();
     }
 
     current = following;
@@ -208,34 +222,32 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
           following.decision = decision;
           changed();
         },
-        onEnd: (result) => void finish(result),
+        onEnd: finish,
       },
     });
     return following;
   }
 
-  /**
-   * Keeps the number of the turn and, when it was completed, its conversation, which is the session's from now on
-   * (contract 3.5).
-   */
   async function pin(request: TurnRequest, result: TurnResult): Promise<void> {
-    const sessionId = result.status === "completed" ? result.session_id : null;
     try {
-      written = await manifests.update(manifestPath, (now) => {
-        const pins = sessionId !== null && request.life === instanceMarkOf(now);
-        const turn_index = Math.max(request.turn_index, turnIndexOf(now));
-        return {
-          ...now,
-          headless: {
-            ...now.headless,
-            turn_index,
-            ...(pins ? { session_id: sessionId, role_bootstrap_applied: true } : {}),
-          },
-        };
-      });
+      written = await manifests.update(manifestPath, (now) => pinned(now, request, result));
     } catch (error) {
       log.line("the conversation could not be pinned", { error: messageOf(error) });
     }
+  }
+
+  /** Runs `act` once, a moment later, or when what it returns is called before; that resolves when it is done. */
+  function soon(act: () => Promise<void>): () => Promise<void> {
+    let done: Promise<void> | null = null;
+    const run = () => {
+      done ??= act();
+      return done;
+    };
+    const cancel = clock.after(pinAfterMs, () => void run());
+    return () => {
+      cancel();
+      return run();
+    };
   }
 
   return {
@@ -243,6 +255,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     decision: () => current?.decision ?? null,
     latest,
     async begin({ submission, session, pane, manifest }) {
+      // A later turn that fails pins nothing, and nobody would pin this one after a crash.
+      await savePin();
       const { working_directory: workdir } = manifest.launch_plan;
       if (!files.stat(workdir)?.directory) {
         throw new ServiceError("precondition_failed", `the working directory ${workdir} is gone`);
@@ -260,11 +274,15 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
         execution: submission.execution,
       });
       const turn = turns.create(request);
-      const following = follow(turn, request, false);
+      const following = follow(turn, { request, manifest, left: false });
       following.onEvidence = submission.onEvidence;
       changed();
+      // On disk while the bridge starts, which takes longer and claims the turn durably before it gives the prompt away.
+      const kept = turn.keepRequest().catch((error: unknown) => {
+        log.line("a turn's request may not be on disk", { turn_id: turn.turnId, error: messageOf(error) });
+      });
       try {
-        await deps.pane.begin(turn.paths.folder, { pane, manifest });
+        await Promise.all([deps.pane.begin(turn.paths.folder, { pane, manifest }), kept]);
       } catch (error) {
         const detail = messageOf(error);
         await settleTurn(deps, turn, { unbegun: `its runner could not be started: ${detail}` });
@@ -304,7 +322,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
         const request = turn.request();
         // Written whole before anything could be begun: without it, nothing was.
         if (!request) continue;
-        if (turn.turnId === newest?.turnId) follow(turn, request, true);
+        if (turn.turnId === newest?.turnId) follow(turn, { request, manifest, left: true });
         else await settleTurn(deps, turn, { unbegun: "its runner was never started" });
       }
       const request = newest?.request();
@@ -314,6 +332,25 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     onChange: (listener) => void listeners.push(listener),
     async stop() {
       await current?.followed?.stop();
+      await savePin();
+    },
+  };
+}
+
+/**
+ * The manifest with the number of the turn and, when it was completed, its conversation, which is the session's from now
+ * on (contract 3.5). Pure.
+ */
+function pinned(now: Manifest, request: TurnRequest, result: TurnResult): Manifest {
+  const sessionId = result.status === "completed" ? result.session_id : null;
+  const pins = sessionId !== null && request.life === instanceMarkOf(now);
+  const turn_index = Math.max(request.turn_index, turnIndexOf(now));
+  return {
+    ...now,
+    headless: {
+      ...now.headless,
+      turn_index,
+      ...(pins ? { session_id: sessionId, role_bootstrap_applied: true } : {}),
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Evidence } from "../../../src/protocol/gateway.ts";
 import type { TurnProcess, TurnResult } from "../../../src/protocol/turn-files.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { createTurnRunner } from "../../../src/services/headless/turn-runner.ts";
-import { createManifestStore } from "../../../src/services/sessions/manifest.ts";
+import { createManifestStore, readManifest } from "../../../src/services/sessions/manifest.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
@@ -12,6 +12,7 @@ import { createFolderWatch } from "../../../src/system/watch.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
+import { until } from "../../support/until.ts";
 
 const at = (second: number) => `2026-01-01T00:00:0${second}.000+00:00`;
 
@@ -45,12 +46,16 @@ function setup(append: (kind: string) => void = () => {}) {
   return {
     runner,
     logged,
-    manifest,
+    ...{ manifest, clock },
+    onDisk: () => readManifest(files, manifestPath),
     saveProcess: (childPid: number | null) =>
-      turn.saveProcess({
-        ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
-        ...{ child_pid: childPid, launched_at_utc: at(1) },
-      }),
+      turn.saveProcess(
+        {
+          ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
+          ...{ child_pid: childPid, launched_at_utc: at(1) },
+        },
+        { durable: true },
+      ),
     saveEvents(kinds: readonly string[]) {
       const lines = kinds.map((kind, index) =>
         JSON.stringify({
@@ -60,10 +65,10 @@ function setup(append: (kind: string) => void = () => {}) {
       );
       files.append("test", turn.paths.events, `no event\n${lines.join("\n")}\n`);
     },
-    saveResult: (status: TurnResult["status"], source: string) =>
+    saveResult: (status: TurnResult["status"], source: string, session_id: string | null = null) =>
       turn.saveResult({
         ...{ schema_version: 1, status, completed_at_utc: at(9), completion_source: source, error: null },
-        ...{ returncode: 0, signal: null, session_id: null, history_summary: "done", usage: null },
+        ...{ returncode: 0, signal: null, session_id, history_summary: "done", usage: null },
       }),
     resume() {
       const told: Evidence[] = [];
@@ -142,4 +147,32 @@ test("a turn ends although a listener throws", async () => {
   expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
   expect(fixture.runner.active()).toBeNull();
   await fixture.runner.stop();
+});
+
+test("the end of a turn is told before its conversation is in the manifest, and counts at once", async () => {
+  using fixture = setup();
+  const { runner, manifest, clock } = fixture;
+  await runner.takeOver(manifest);
+  const { turn } = fixture.resume();
+  fixture.saveProcess(42);
+  fixture.saveResult("completed", "terminal_event", "conversation-1");
+  expect(await turn?.ended).toMatchObject({ status: "completed" });
+  const pinned = { session_id: "conversation-1", turn_index: 7, role_bootstrap_applied: true };
+  expect(runner.latest(manifest).headless).toMatchObject(pinned);
+  expect(fixture.onDisk().headless).toBeUndefined();
+  await clock.advance(10);
+  await until("the manifest to have it", () => fixture.onDisk().headless);
+  expect(fixture.onDisk().headless).toMatchObject(pinned);
+  await runner.stop();
+});
+
+test("a gateway that stops right after a turn leaves its conversation in the manifest", async () => {
+  using fixture = setup();
+  await fixture.runner.takeOver(fixture.manifest);
+  const { turn } = fixture.resume();
+  fixture.saveProcess(42);
+  fixture.saveResult("completed", "terminal_event", "conversation-1");
+  await turn?.ended;
+  await fixture.runner.stop();
+  expect(fixture.onDisk().headless).toMatchObject({ session_id: "conversation-1" });
 });

@@ -122,8 +122,8 @@ export function createCoordinatorBundle(
     if (agent.identity.transport === "headless") return agent;
     throw new ServiceError("headless_only", "this is a terminal agent");
   };
-  const stateOf = (ref: string): AgentState => {
-    const { found, record, identity } = opened(ref);
+  const stateOf = (ref: string) => stateOfKnown(opened(ref));
+  const stateOfKnown = ({ found, record, identity }: ReturnType<typeof opened>): AgentState => {
     return toAgentState({
       ...found,
       lifecycleState: record.lifecycle.state,
@@ -171,9 +171,10 @@ export function createCoordinatorBundle(
         after: "a-1",
         agents: agents
           .filter(({ record }) => ids?.includes(record.agent_id) ?? true)
-          .map(({ identity, record }) => ({
-            ...{ identity, turn_began_at_utc: null, failure: null },
-            state: stateOf(record.agent_id),
+          .map(({ found, ...agent }) => ({
+            ...{ identity: agent.identity, turn_began_at_utc: null, failure: null },
+            // By the agent itself: its id may be the name of another one.
+            state: found && stateOfKnown({ ...agent, found }),
           })),
       }),
     },

@@ -115,7 +115,7 @@ export interface TurnRunnerDeps extends FollowDeps {
   events: EventLog;
 }
 
-/** The end of a turn is told first: what its callers wait for shares the thread and the disk with the manifest. */
+/** The end of a turn is published first: what its callers wait for shares the thread and the disk with the manifest. */
 const pinAfterMs = 10;
 /** How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier gateway. */
 const claimMs = { fresh: 30_000, left: 3000 };
@@ -187,7 +187,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       } finally {
         // Whatever became of its record, the turn is over: its slot is free.
         if (current === following) current = null;
-        // Who follows the events hears of it before the commit of its request: they are told in the next turn of the event
+        // Who follows the events hears of it before the commit of its request: they are published in the next turn of the event
         // loop, and their streams write in the one after.
         afterThisTurn(() =>
           afterThisTurn(() => {

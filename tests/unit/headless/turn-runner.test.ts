@@ -149,7 +149,7 @@ test("a turn ends although a listener throws", async () => {
   await fixture.runner.stop();
 });
 
-test("the end of a turn is told before its conversation is in the manifest, and counts at once", async () => {
+test("the end of a turn is reported before its conversation is in the manifest, and counts at once", async () => {
   using fixture = setup();
   const { runner, manifest, clock } = fixture;
   await runner.takeOver(manifest);

@@ -198,6 +198,13 @@ function commandAction(title: string, will: string[], command: string): Action {
   };
 }
 
+const queueAfter = {
+  open: "Its queue takes requests.",
+  blocked_reconciliation: "Requests wait for the instance before: Reconcile opens the queue.",
+  blocked_unavailable: "Its queue takes no requests yet.",
+  none: "Its gateway has not answered.",
+} as const;
+
 export function relaunchAction(view: AgentView): Action {
   const name = nameOf(view.identity);
   const command = `svc-mgr agents single --agent-name ${name} relaunch`;
@@ -229,9 +236,7 @@ export function relaunchAction(view: AgentView): Action {
         next: `On its machine: ${command}`,
         evidence: ({ detail, request_admission }) => [
           `It was ${detail}, at ${at()}.`,
-          request_admission === "blocked_reconciliation"
-            ? "Requests wait for the instance before: Reconcile opens the queue."
-            : "Its queue takes requests.",
+          queueAfter[request_admission ?? "none"],
         ],
       });
     },

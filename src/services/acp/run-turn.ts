@@ -108,7 +108,7 @@ async function openAndPrompt(
   const fail = (error: string) => settle(deps, at, { notStarted: error });
   if (!provider) return fail(`no provider drives ${request.tool}`);
   // The agent may run already; this turn has not used it yet.
-  at.saveProcess({ ...describe(deps), child_pid: null, child_start: null }, { durable: true });
+  at.saveProcess({ ...describe(deps), child_pid: null, child_start: null });
   // Read after the claim: an interrupt from before it must prevent the prompt.
   if (at.interrupt()) return fail("interrupted before the prompt was given");
   const display = { style: request.display_style, detail: request.display_detail };
@@ -125,7 +125,7 @@ async function openAndPrompt(
     provider: { parser: (context) => provider.parser({ ...context, sessionId }) },
   });
   try {
-    at.saveProcess(describe(deps), { durable: false });
+    at.saveProcess(describe(deps));
     pump.note("session", "svc/session", `session ${sessionId}`, { session_id: sessionId });
     const text = opened.isNew
       ? promptWithRole({ ...request, rolePrompt: request.role_prompt, session: { mode: "new" } })

@@ -5,6 +5,7 @@ import type { Locks } from "../../system/locks.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { stopTurns } from "../headless/settle-turn.ts";
+import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { turnIndexOf } from "../headless/turn-request.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
@@ -71,7 +72,10 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   const interruptedTurns =
     (headless ? await disk.attempt("the end of its turn", () => stopTurns(deps, sessionRoot)) : null) ?? [];
   const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
-  const ranTurns = headless && (interruptedTurns.length > 0 || turnIndexOf(manifest) > 0);
+  // The manifest has the number of a turn a moment after its end.
+  const ranTurns =
+    headless &&
+    (turnIndexOf(manifest) > 0 || createTurnDirectories({ ...deps, sessionRoot }).all().length > 0);
   const ended = joined ? await endProgram(deps, manifest, { ranTurns }) : await endTerminal(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&

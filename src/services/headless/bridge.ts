@@ -60,7 +60,7 @@ export function createBridge(deps: BridgeDeps): Bridge {
   async function play(at: TurnDirectory, request: TurnRequest): Promise<void> {
     const provider = deps.providerOf(request.tool);
     if (!provider) return settle(at, null, { error: `no provider drives ${request.tool}` });
-    at.saveProcess(describeSelf(null), { durable: false });
+    at.saveProcess(describeSelf(null));
     // Looked for after the claim: an interrupt that came before it must keep the tool from being started.
     if (at.interrupt()) return settle(at, null, { error: "interrupted before the tool was started" });
     const { prompt, session, model, executable, args, role_prompt, working_directory } = request;
@@ -72,15 +72,12 @@ export function createBridge(deps: BridgeDeps): Bridge {
         ...{ prompt, session, model, executable, args },
         rolePrompt: role_prompt,
       });
-      // The claim is on disk before the tool has its prompt. A tool that reads it starts meanwhile.
-      const isRead = command.stdin !== null;
-      if (!isRead) at.saveProcess(describeSelf(null), { durable: true });
       child = processes.stream("process:provider", command.argv, {
         env: { ...deps.env, ...command.env },
         cwd: working_directory,
       });
       // Before the prompt is given: a tool whose starter dies here was never asked anything.
-      at.saveProcess(describeSelf(child), { durable: isRead });
+      at.saveProcess(describeSelf(child));
       child.give(command.stdin);
       if (at.interrupt()) stopChild();
       await carry(at, child, pump);

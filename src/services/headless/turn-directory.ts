@@ -31,10 +31,8 @@ export interface TurnDirectory {
   process(): TurnProcess | null;
   interrupt(): TurnInterrupt | null;
   result(): TurnResult | null;
-  /** Puts request.json on disk, off the event loop. Rejects where it is absent. */
-  keepRequest(): Promise<void>;
-  /** A tool that was started does not outlive what would lose its id: not durable unless asked. */
-  saveProcess(process: TurnProcess, options: { durable: boolean }): void;
+  /** Durable for the claim to run the turn; a tool that was started does not outlive what would lose its id. */
+  saveProcess(process: TurnProcess): void;
   /** The first request counts; later ones change nothing. */
   saveInterrupt(interrupt: TurnInterrupt): void;
   /** The final state, then the exit code as the last file of all. Only under the turn's lock, only once. */
@@ -59,12 +57,10 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     process: () => load(TurnProcess, paths.process),
     interrupt: () => load(TurnInterrupt, paths.interrupt),
     result: () => load(TurnResult, paths.result),
-    async keepRequest() {
-      await files.syncInBackground("file:turn-request-sync", paths.request);
-      await files.syncInBackground("file:turn-request-sync", folder);
-    },
-    saveProcess: (process, { durable }) =>
-      files.write("file:turn-process", paths.process, renderJson(process), { durable }),
+    saveProcess: (process) =>
+      files.write("file:turn-process", paths.process, renderJson(process), {
+        durable: process.child_pid === null,
+      }),
     saveInterrupt(interrupt) {
       if (files.exists(paths.interrupt)) return;
       files.write("file:turn-interrupt", paths.interrupt, renderJson(interrupt));
@@ -88,7 +84,7 @@ export interface TurnDirectories {
   /** Null when there is no such turn; an id that is none of ours names no folder, and a link is no turn. */
   find(turnId: string): TurnDirectory | null;
   /**
-   * Makes the directory with its request.json, which is on disk after `keepRequest`. Throws `conflict` when the turn exists, `precondition_failed` when the
+   * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed` when the
    * folder of turns is a link.
    */
   create(request: TurnRequest): TurnDirectory;
@@ -135,7 +131,7 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
         throw new ServiceError("conflict", `turn ${request.turn_id} exists already`);
       files.ensureDirectory("file:turn-folder", folder);
       const turn = openTurn(files, folder);
-      files.write("file:turn-request", turn.paths.request, renderJson(request), { durable: false });
+      files.write("file:turn-request", turn.paths.request, renderJson(request));
       return turn;
     },
     all,

@@ -140,8 +140,11 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   let written: Manifest | null = null;
   /** Of the newest turn; those of another gateway are found in `takeOver`. */
   let lastIndex = 0;
-  /** Writes what the last turn pinned, now. A gateway that dies before leaves it to the `takeOver` of the next one. */
-  let savePin: () => Promise<void> = async () => {};
+  /**
+   * Writes what the last turn pinned, now; null once that was asked for. A gateway that dies before leaves it to the
+   * `takeOver` of the next one.
+   */
+  let savePin: (() => Promise<void>) | null = null;
 
   function changed(): void {
     for (const listener of listeners) {
@@ -236,6 +239,18 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     }
   }
 
+  /**
+   * A later turn that fails pins nothing, and nobody would pin the last one after a crash. The agent may be relaunched while
+   * its manifest is waited for: a turn of the instance before would not be ended by that relaunch.
+   */
+  async function pinBefore(manifest: Manifest): Promise<void> {
+    if (!savePin) return;
+    await savePin();
+    savePin = null;
+    if (instanceMarkOf(manifests.read(manifestPath)) !== instanceMarkOf(manifest))
+      throw new ServiceError("conflict", "the agent has just become a new instance");
+  }
+
   /** Runs `act` once, a moment later, or when what it returns is called before; that resolves when it is done. */
   function soon(act: () => Promise<void>): () => Promise<void> {
     let done: Promise<void> | null = null;
@@ -255,8 +270,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     decision: () => current?.decision ?? null,
     latest,
     async begin({ submission, session, pane, manifest }) {
-      // A later turn that fails pins nothing, and nobody would pin this one after a crash.
-      await savePin();
+      await pinBefore(manifest);
       const { working_directory: workdir } = manifest.launch_plan;
       if (!files.stat(workdir)?.directory) {
         throw new ServiceError("precondition_failed", `the working directory ${workdir} is gone`);
@@ -277,12 +291,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const following = follow(turn, { request, manifest, left: false });
       following.onEvidence = submission.onEvidence;
       changed();
-      // On disk while the bridge starts, which takes longer and claims the turn durably before it gives the prompt away.
-      const kept = turn.keepRequest().catch((error: unknown) => {
-        log.line("a turn's request may not be on disk", { turn_id: turn.turnId, error: messageOf(error) });
-      });
       try {
-        await Promise.all([deps.pane.begin(turn.paths.folder, { pane, manifest }), kept]);
+        await deps.pane.begin(turn.paths.folder, { pane, manifest });
       } catch (error) {
         const detail = messageOf(error);
         await settleTurn(deps, turn, { unbegun: `its runner could not be started: ${detail}` });
@@ -332,7 +342,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     onChange: (listener) => void listeners.push(listener),
     async stop() {
       await current?.followed?.stop();
-      await savePin();
+      await savePin?.();
     },
   };
 }

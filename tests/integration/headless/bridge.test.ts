@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createBridge } from "../../../src/services/headless/bridge.ts";
-import type { ProviderCommand } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 import { interruptTurn, settleTurn } from "../../../src/services/headless/settle-turn.ts";
 import { createTurnDirectories, toTurnStatus } from "../../../src/services/headless/turn-directory.ts";
@@ -19,15 +18,15 @@ import { until } from "../../support/until.ts";
 
 const gateway = join(import.meta.dir, "../../../src/cli/svc-gateway.ts");
 
-function setup({ provider = headlessProvider, wrap = (files: Files) => files } = {}) {
+function setup() {
   const scratch = createScratch();
-  const files = wrap(scratch.files);
+  const { files } = scratch;
   const clock = createClock();
   const locks = createLocks({ clock });
   const processes = createProcesses({ steps: quietSteps });
   const shown: string[] = [];
   const log = scratch.path("provider.log");
-  const settling = { files, clock, locks, processes, providerOf: provider };
+  const settling = { files, clock, locks, processes, providerOf: headlessProvider };
   const env = { PATH: process.env["PATH"] ?? "", HOME: scratch.folder };
   const bridge = createBridge({ ...settling, env, show: (text) => void shown.push(text) });
   const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
@@ -104,37 +103,6 @@ describe("the bridge", () => {
     expect(await interruptTurn(fixture.settling, turn, "gateway")).toMatchObject({ outcome: "no_op" });
   });
 
-  test.each([
-    { gives: "reads its prompt", asArgument: false, want: [false, true] },
-    { gives: "gets its prompt as an argument", asArgument: true, want: [false, true, false] },
-  ])(
-    "the claim of a tool that $gives is on disk before the prompt is given",
-    async ({ asArgument, want }) => {
-      const durable: (boolean | undefined)[] = [];
-      const command: ProviderCommand = {
-        ...{ argv: ["/bin/sh", "-c", "cat"], env: {}, promptInArguments: asArgument },
-        stdin: asArgument ? null : "hello",
-      };
-      using fixture = setup({
-        provider(tool) {
-          const found = headlessProvider(tool);
-          return found && { ...found, command: () => command };
-        },
-        wrap: (files) => ({
-          ...files,
-          write(label, path, text, options) {
-            if (label === "file:turn-process") durable.push(options?.durable);
-            files.write(label, path, text, options);
-          },
-        }),
-      });
-      const turn = fixture.turns.create(fixture.request());
-      await fixture.bridge.run(turn.paths.folder);
-      expect(turn.process()?.child_pid).toBeGreaterThan(0);
-      expect(durable).toEqual([...want]);
-    },
-  );
-
   test("output that a left process holds open does not hold the turn", async () => {
     using fixture = setup();
     const says = 'cat >/dev/null; echo \'{"type":"end","status":"success"}\'; sleep 300 & echo $! >&2';
@@ -169,7 +137,7 @@ describe("a turn whose runner is gone", () => {
   test("fails for want of an exit code", async () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());
-    turn.saveProcess({ ...dead, launched_at_utc }, { durable: true });
+    turn.saveProcess({ ...dead, launched_at_utc });
     expect(await settleTurn(fixture.settling, turn)).toMatchObject({
       status: "failed",
       completion_source: "missing_evidence",
@@ -179,7 +147,7 @@ describe("a turn whose runner is gone", () => {
   test("is completed when its output proves it", async () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());
-    turn.saveProcess({ ...dead, launched_at_utc }, { durable: true });
+    turn.saveProcess({ ...dead, launched_at_utc });
     const lines = [
       { type: "session", session_id: "abc" },
       { type: "answer", text: "done" },
@@ -217,7 +185,7 @@ describe("a turn whose runner is gone", () => {
   test("on a full disk is tried again now and then, not all the time", async () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());
-    turn.saveProcess({ ...dead, launched_at_utc }, { durable: true });
+    turn.saveProcess({ ...dead, launched_at_utc });
     const attempts: number[] = [];
     const files: Files = {
       ...fixture.files,
@@ -240,7 +208,7 @@ describe("a turn whose runner is gone", () => {
   test("is interrupted when that was asked for", async () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());
-    turn.saveProcess({ ...dead, launched_at_utc }, { durable: true });
+    turn.saveProcess({ ...dead, launched_at_utc });
     turn.saveInterrupt({ requested_at_utc: launched_at_utc, requested_by: "gateway" });
     expect(await settleTurn(fixture.settling, turn)).toMatchObject({ status: "interrupted" });
   });
@@ -297,7 +265,7 @@ test("a verdict on a line of 20 MB is read by the bridge, and once more by who s
   expect(fixture.files.stat(turn.paths.stdout)?.size).toBeGreaterThan(20_000_000);
   fixture.files.removeFile("test", turn.paths.result);
   const dead = { runner_pid: 2 ** 22 + 1, runner_start: "1", child_pid: null, child_start: null };
-  turn.saveProcess({ ...dead, launched_at_utc: "2026-01-01T00:00:00.000+00:00" }, { durable: true });
+  turn.saveProcess({ ...dead, launched_at_utc: "2026-01-01T00:00:00.000+00:00" });
   expect(await settleTurn(fixture.settling, turn)).toMatchObject({ status: "completed" });
 });
 

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Manifest } from "../../../src/protocol/files.ts";
 import { attachGateway } from "../../../src/services/fleet/attach-gateway.ts";
 import { stopAgent } from "../../../src/services/fleet/stop-agent.ts";
+import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { createSessionFixture, type SessionFixture, standInGateway } from "../../support/session-fixture.ts";
@@ -64,6 +66,32 @@ describe("stopping an agent", () => {
     const pids = await treeOf(fixture, session.manifest.tmux_session_name);
     expect((await stopAgent(fixture.deps, session)).survivingPids).toEqual([]);
     expect(pids.filter((pid) => fixture.deps.processes.alive(pid))).toEqual([]);
+  });
+
+  test("a joined pane whose first turn has just ended is a shell again, before the manifest has the turn's number", async () => {
+    await using fixture = await createSessionFixture();
+    const { manifest: launched, ...session } = await launchAgent(fixture.deps, fixture.request());
+    const manifest: Manifest = {
+      ...launched,
+      backend: "demo_headless",
+      agent_launch_authority: { ...launched.agent_launch_authority, session_origin: "joined_tmux" },
+    };
+    const turn = createTurnDirectories({ ...fixture.deps, sessionRoot: session.sessionRoot }).create({
+      ...{ schema_version: 1, turn_id: "turn-1", turn_index: 1, tracked_agent_id: "session" },
+      ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", life: null, tool: "demo" },
+      ...{ executable: "demo", args: [], working_directory: "/", role_prompt: null, prompt: "x" },
+      ...{ session: { mode: "new" }, model: null, display_style: "plain", display_detail: "concise" },
+    });
+    turn.saveResult({
+      ...{ schema_version: 1, status: "completed", completed_at_utc: "2026-01-01T00:00:01.000+00:00" },
+      ...{ completion_source: "terminal_event", error: null, returncode: 0, signal: null },
+      ...{ session_id: null, history_summary: null, usage: null },
+    });
+    const paneOf = async () => (await fixture.deps.tmux.panes(manifest.tmux_session_name))[0]?.panePid;
+    const before = await paneOf();
+    expect(await stopAgent(fixture.deps, { ...session, manifest })).toMatchObject({ interruptedTurns: [] });
+    expect(await paneOf()).toBeGreaterThan(0);
+    expect(await paneOf()).not.toBe(before);
   });
 
   test("twice is once", async () => {

@@ -165,7 +165,7 @@ describe("a turn of a headless agent", () => {
   test("is refused while another runs, and while requests wait", async () => {
     await using at = setup({ link: "live" });
     const other = at.begin("turn-9", 1);
-    other.saveProcess(running, { durable: true });
+    other.saveProcess(running);
     await expect(at.turns.submit("batch", { prompt: "x" })).rejects.toMatchObject({
       reason: "conflict",
       message: expect.stringContaining("turn-9"),
@@ -202,7 +202,7 @@ describe("a turn of a headless agent", () => {
     mkdirSync(turn.paths.folder, { recursive: true });
     writeFileSync(turn.paths.stdout, "out\n");
     expect(await at.turns.read("batch", "turn-1")).toMatchObject({ status: "active", turn_index: 1 });
-    turn.saveProcess({ ...running, runner_pid: 2 ** 22 + 1 }, { durable: true });
+    turn.saveProcess({ ...running, runner_pid: 2 ** 22 + 1 });
     expect(await at.turns.read("batch", "turn-1")).toMatchObject({ status: "failed" });
     const part = { offset: 0, maxBytes: 100 };
     const bytes = [...(await at.turns.artifact("batch", "turn-1", "stdout", part)).pieces];

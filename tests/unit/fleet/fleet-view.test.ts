@@ -188,7 +188,7 @@ describe("what an agent is doing", () => {
     await using at = setup();
     const turn = at.turns.create({ ...request, requested_at_utc: toTimestamp(at.gateway.clock.nowMs()) });
     expect((await at.view.state("batch")).turn.phase).toBe("active");
-    if (claimed) turn.saveProcess({ ...launched, runner_pid: 1 }, { durable: true });
+    if (claimed) turn.saveProcess({ ...launched, runner_pid: 1 });
     await at.gateway.clock.advance(10_000);
     const state = await at.view.state("batch");
     expect([state.turn.phase, state.last_turn]).toMatchObject([

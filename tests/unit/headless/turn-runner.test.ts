@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import type { Evidence } from "../../../src/protocol/gateway.ts";
 import type { TurnProcess, TurnResult } from "../../../src/protocol/turn-files.ts";
+import type { Submission } from "../../../src/services/agent/agent.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { createTurnRunner } from "../../../src/services/headless/turn-runner.ts";
-import { createManifestStore, readManifest } from "../../../src/services/sessions/manifest.ts";
+import { createManifestStore, readManifest, toRestarted } from "../../../src/services/sessions/manifest.ts";
+import type { TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
@@ -46,16 +48,25 @@ function setup(append: (kind: string) => void = () => {}) {
   return {
     runner,
     logged,
-    ...{ manifest, clock },
+    ...{ manifest, clock, turns },
     onDisk: () => readManifest(files, manifestPath),
+    /** What a relaunch does while it holds the manifest. */
+    relaunching() {
+      const held = locks.tryTake(`${manifestPath}.lock`);
+      return () => {
+        files.write(
+          "test",
+          manifestPath,
+          JSON.stringify(toRestarted(manifest, { resume: { mode: "new" }, life: "NEW" })),
+        );
+        held?.release();
+      };
+    },
     saveProcess: (childPid: number | null) =>
-      turn.saveProcess(
-        {
-          ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
-          ...{ child_pid: childPid, launched_at_utc: at(1) },
-        },
-        { durable: true },
-      ),
+      turn.saveProcess({
+        ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
+        ...{ child_pid: childPid, launched_at_utc: at(1) },
+      }),
     saveEvents(kinds: readonly string[]) {
       const lines = kinds.map((kind, index) =>
         JSON.stringify({
@@ -175,4 +186,28 @@ test("a gateway that stops right after a turn leaves its conversation in the man
   await turn?.ended;
   await fixture.runner.stop();
   expect(fixture.onDisk().headless).toMatchObject({ session_id: "conversation-1" });
+});
+
+test("a turn that waited for the manifest is not begun for an agent that was relaunched meanwhile", async () => {
+  using fixture = setup();
+  const { runner, manifest, clock, turns } = fixture;
+  await runner.takeOver(manifest);
+  const { turn } = fixture.resume();
+  fixture.saveProcess(42);
+  fixture.saveResult("completed", "terminal_event", "conversation-1");
+  await turn?.ended;
+  const relaunched = fixture.relaunching();
+  const submission = { prompt: "next", begin: () => {}, onEvidence: () => {} } as unknown as Submission;
+  const pane = { paneId: "%0" } as TmuxPane;
+  const begun = runner.begin({ submission, session: { mode: "new" }, pane, manifest });
+  // A matcher of a promise that rejects later would hold the thread, and with it the clock.
+  const refused = begun.catch((error: Error) => error.message);
+  await clock.advance(50);
+  relaunched();
+  await clock.advance(50);
+  expect(await refused).toBe("the agent has just become a new instance");
+  expect(turns.all()).toHaveLength(1);
+  expect(fixture.onDisk().headless).toMatchObject({ life: "NEW", turn_index: 7 });
+  expect(fixture.onDisk().headless).not.toHaveProperty("session_id");
+  await runner.stop();
 });

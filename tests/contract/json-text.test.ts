@@ -8,11 +8,11 @@ const prompt = (json: string) =>
   `{"kind":"submit_prompt","payload":{"delivery":"immediate","prompt":${json}}}`;
 
 describe.each(surfaces)("the text of a body $surface", ({ open }) => {
-  async function submit(body: BodyInit) {
+  async function submit(body: BodyInit, path = "/v1/requests") {
     await using bundle = createGatewayBundle();
     await using http = open((request) => bundle.app.fetch(request));
     const headers = { "content-type": "application/json" };
-    const reply = await http.request("/v1/requests", { method: "POST", headers, body });
+    const reply = await http.request(path, { method: "POST", headers, body });
     return {
       status: reply.status,
       body: (await reply.json()) as { detail?: unknown },
@@ -34,6 +34,18 @@ describe.each(surfaces)("the text of a body $surface", ({ open }) => {
       expect([status, body.detail, stored]).toEqual([422, invalid(why), 0]);
     },
   );
+
+  test.each([
+    '{"toString":-1}',
+    '[{"toString":{}}]',
+    '{"\\u0074oString":[]}',
+    '[[[{"valueOf":1,"toString":1}]]]',
+  ])("with %s for a string is 422 and stores nothing", async (json) => {
+    const text = `{"schema_version":2,"prompt":${json}}`;
+    const { status, body, stored } = await submit(text, "/v1/control/prompt");
+    const wrong = expect.objectContaining({ loc: ["body", "prompt"] });
+    expect([status, body.detail, stored]).toEqual([422, [wrong], 0]);
+  });
 
   test("in chunks that part a character is read whole, and a mark at its start is no part of it", async () => {
     const bytes = new TextEncoder().encode(`\ufeff${prompt('"\\ud83d\\ude00 \u{1f600} \u00e9 \\\\ud800"')}`);

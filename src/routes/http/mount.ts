@@ -135,7 +135,19 @@ function parse(text: string): unknown {
   if (/\\u[dD][89a-fA-F]/.test(text) && !isWellFormed(value)) {
     throw invalidJson("a string of the body holds half of a surrogate pair");
   }
+  if (/toString|\\u/.test(text)) makePrintable(value);
   return value;
+}
+
+/**
+ * Elysia puts a value that does not fit into its message, and an object whose key `toString` hides the function has no text: the
+ * caller would get a fault of the server instead of the finding. A symbol is no part of the JSON.
+ */
+function makePrintable(value: unknown): void {
+  if (value === null || typeof value !== "object") return;
+  if (Object.hasOwn(value, "toString"))
+    Object.defineProperty(value, Symbol.toPrimitive, { value: () => "[object]" });
+  for (const one of Object.values(value)) makePrintable(one);
 }
 
 function isWellFormed(value: unknown): boolean {

@@ -141,8 +141,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   /** Of the newest turn; those of another gateway are found in `takeOver`. */
   let lastIndex = 0;
   /**
-   * Writes what the last turn pinned, now; null once that was asked for. A gateway that dies before leaves it to the
-   * `takeOver` of the next one.
+   * Writes what the last turn pinned, now, and once; null when a later turn has waited for it. A gateway that dies before
+   * leaves it to the `takeOver` of the next one.
    */
   let savePin: (() => Promise<void>) | null = null;
 

@@ -12,8 +12,9 @@ import {
 import { plantedTree, readTree } from "./tree.ts";
 
 const everything = readTree("src", "tests", "scripts");
-const tests = readTree("tests");
-const sources = readTree("src");
+const below = (folder: string) => everything.filter(({ path }) => path.startsWith(`${folder}/`));
+const tests = below("tests");
+const sources = below("src");
 
 const tinyModules = {
   "src/system/yaml.ts": "the runtime's parser; Deno has another",

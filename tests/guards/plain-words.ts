@@ -123,25 +123,22 @@ export interface Found {
 
 export function findInSource(files: readonly SourceFile[]): Found[] {
   return files.flatMap((file) => {
-    const literals = file.text.literals.flatMap(({ text, start }) =>
-      matches(bannedInProse, text, { path: file.path, line: lineAt(file.source, start) }),
-    );
+    const { literals, comments, code } = file.text;
     return [
-      ...literals,
-      ...matches(bannedInProse, file.text.comments, { path: file.path, line: 1 }),
-      ...matches([...bannedInNames, ...bannedForms], file.text.code, { path: file.path, line: 1 }),
+      ...literals.flatMap(({ text, start }) => matches(bannedInProse, text, { ...file, start })),
+      ...matches(bannedInProse, comments, { ...file, start: 0 }),
+      ...matches([...bannedInNames, ...bannedForms], code, { ...file, start: 0 }),
     ];
   });
 }
 
 /** The names of tests: first arguments of `test`, `describe` and of what `each` returns. */
 export function findInTitles(files: readonly SourceFile[]): Found[] {
+  const opens = /(?:\b(?:test|describe)|\))\s*\(\s*["'`]$/;
   return files.flatMap((file) =>
     file.text.literals
-      .filter(({ start }) => /(?:\b(?:test|describe)|\))\s*\(\s*["'`]$/.test(file.text.code.slice(0, start)))
-      .flatMap(({ text, start }) =>
-        matches(bannedInProse, text, { path: file.path, line: lineAt(file.source, start) }),
-      ),
+      .filter(({ start }) => opens.test(file.text.code.slice(Math.max(0, start - 80), start)))
+      .flatMap(({ text, start }) => matches(bannedInProse, text, { ...file, start })),
   );
 }
 
@@ -151,18 +148,23 @@ export function findInTests(files: readonly SourceFile[]): Found[] {
       ({ path, source }) =>
         !path.startsWith("tests/live/") && !/from "[./]+live\/(?:lab|report)/.test(source),
     )
-    .flatMap((file) => matches(bannedInTests, file.text.code, { path: file.path, line: 1 }));
+    .flatMap((file) => matches(bannedInTests, file.text.code, { ...file, start: 0 }));
 }
 
 export function findInDocument(path: string, markdown: string): Found[] {
   const prose = markdown.replace(/^```[\s\S]*?^```$|`[^`\n]*`/gm, (code) => code.replace(/[^\n]/g, " "));
-  return matches(bannedInProse, prose, { path, line: 1 });
+  return matches(bannedInProse, prose, { path, source: prose, start: 0 });
 }
 
-function matches(banned: readonly BannedWord[], text: string, at: { path: string; line: number }): Found[] {
+/** `text` is what `source` has from `start` on, as long and with the same lines. */
+function matches(
+  banned: readonly BannedWord[],
+  text: string,
+  at: { path: string; source: string; start: number },
+): Found[] {
   return banned.flatMap((one) =>
     [...text.matchAll(one.pattern)].map((match) => ({
-      place: `${at.path}:${at.line + lineAt(text, match.index) - 1}`,
+      place: `${at.path}:${lineAt(at.source, at.start + match.index)}`,
       folder: folderOf(at.path),
       banned: one,
       text: match[0],

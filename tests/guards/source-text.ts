@@ -21,40 +21,38 @@ const regexMayFollow =
  * never misses `${code}` inside a template. Types stay, so type-only imports are seen too.
  */
 export function splitSource(source: string): SourceText {
-  const code = source.split("");
-  const comments: string[] = code.map((char) => (char === "\n" ? "\n" : " "));
+  const code = createCopy(source);
+  const comments = createCopy(source);
   const literals: Literal[] = [];
   // One entry per open `${`: how many ordinary braces are open inside it.
   const templates: number[] = [];
   let at = 0;
 
-  const blank = (from: number, to: number) => {
-    for (let index = from; index < to; index++) if (code[index] !== "\n") code[index] = " ";
-  };
   const endOf = (pattern: RegExp, from: number): number => {
     pattern.lastIndex = from;
-    return pattern.exec(source) ? pattern.lastIndex : source.length;
+    return pattern.test(source) ? pattern.lastIndex : source.length;
   };
-  const literalUntil = (pattern: RegExp, closing: number) => {
-    const start = at + 1;
-    const end = endOf(pattern, start) - closing;
+  const literal = (start: number, end: number) => {
     literals.push({ text: source.slice(start, end), start });
-    blank(start, end);
-    at = end + closing;
+    code.blank(start, end);
+  };
+  const literalUntil = (pattern: RegExp) => {
+    const end = endOf(pattern, at + 1) - 1;
+    literal(at + 1, end);
+    at = end + 1;
   };
   const templatePiece = () => {
-    const start = at + 1;
-    const end = endOf(/(?:\\[\s\S]|\$(?!\{)|[^\\`$])*/g, start);
-    literals.push({ text: source.slice(start, end), start });
-    blank(start, end);
+    const end = endOf(/(?:\\[\s\S]|\$(?!\{)|[^\\`$])*/g, at + 1);
+    literal(at + 1, end);
     const opens = source.startsWith("${", end);
     if (opens) templates.push(0);
     at = end + (opens ? 2 : 1);
   };
   const comment = (pattern: RegExp) => {
     const end = endOf(pattern, at);
-    for (let index = at; index < end; index++) comments[index] = source[index] ?? " ";
-    blank(at, end);
+    comments.blank(comments.length(), at);
+    comments.keep(end);
+    code.blank(at, end);
     at = end;
   };
 
@@ -63,23 +61,44 @@ export function splitSource(source: string): SourceText {
     const open = templates.length - 1;
     if (source.startsWith("//", at)) comment(/[^\n]*/g);
     else if (source.startsWith("/*", at)) comment(/\*\//g);
-    else if (char === '"') literalUntil(/(?:\\[\s\S]|[^\\"])*"/g, 1);
-    else if (char === "'") literalUntil(/(?:\\[\s\S]|[^\\'])*'/g, 1);
+    else if (char === '"') literalUntil(/(?:\\[\s\S]|[^\\"])*"/g);
+    else if (char === "'") literalUntil(/(?:\\[\s\S]|[^\\'])*'/g);
     else if (char === "`") templatePiece();
     else if (char === "}" && templates[open] === 0) {
       templates.pop();
       templatePiece();
-    } else if (char === "/" && regexMayFollow.test(code.slice(Math.max(0, at - 40), at).join(""))) {
+    } else if (char === "/" && regexMayFollow.test(code.before(at))) {
       const end = endOf(/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//g, at + 1) - 1;
-      blank(at + 1, end);
+      code.blank(at + 1, end);
       at = end + 1;
     } else {
       if (char === "{" && open >= 0) templates[open] = (templates[open] ?? 0) + 1;
       if (char === "}" && open >= 0) templates[open] = (templates[open] ?? 0) - 1;
-      at++;
+      at = endOf(/[^"'`/{}]*/g, at + 1);
     }
   }
-  return { code: code.join(""), comments: comments.join(""), literals };
+  code.keep(source.length);
+  comments.blank(comments.length(), source.length);
+  return { code: code.text(), comments: comments.text(), literals };
+}
+
+/** A copy of a text that is made from its start to its end, with the same lines; a part of it is kept or blank. */
+function createCopy(source: string) {
+  let made = "";
+  const keep = (to: number) => {
+    made += source.slice(made.length, to);
+  };
+  return {
+    keep,
+    blank(from: number, to: number) {
+      keep(from);
+      made += source.slice(from, to).replace(/[^\n]+/g, (line) => " ".repeat(line.length));
+    },
+    /** The last characters of it before `at`, with what is not copied yet. */
+    before: (at: number) => `${made.slice(-40)}${source.slice(made.length, at)}`.slice(-40),
+    length: () => made.length,
+    text: () => made,
+  };
 }
 
 /** Every module a source names: static, type-only, re-exported, dynamic and `require`d, in order. */

@@ -120,9 +120,11 @@ export function createChaosAgent(fixture: ChaosMachine, name: string, socket: st
     async revive() {
       if (agent.roots.length === 0) return launch();
       const what = agent.death?.what;
-      if (what === "gateway") {
+      // A tmux server that ends with its last session takes an agent along whose gateway or program alone was killed.
+      const isThere = tmux("has-session", "-t", `=${session}`).exitCode === 0;
+      if (what === "gateway" && isThere) {
         await single("gateway", "attach", "--background");
-      } else if (what === "program") {
+      } else if (what === "program" && isThere) {
         await single("relaunch", "--reconcile");
       } else {
         // There is nothing to stop when an earlier attempt came so far.

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { reachedTests } from "./changed-tests.ts";
-import { findDrift } from "./generated.ts";
+import { findDrift, type Generated, generatorSources } from "./generated.ts";
 import { changedSince, readFiles, readLastCheck, writeLastCheck } from "./last-check.ts";
 import { runStep, type Step, type StepResult, tool } from "./steps.ts";
 
@@ -37,7 +37,7 @@ const test = (...files: string[]) => [
 const tests = [...new Bun.Glob("tests/{unit,guards,contract}/**/*.test.ts").scanSync(repositoryRoot)]
   .filter((path) => all || !long.includes(path))
   .sort();
-const reached = new Set(changed === null ? tests : reachedBy(changed));
+const reached = new Set(changed === null ? tests : reachedBy(changed, [...tests, ...generatorSources]));
 const testsOf = (...tiers: string[]) =>
   tests.filter((path) => path !== underDeno && reached.has(path) && tiers.includes(path.split("/")[1] ?? ""));
 const rules = testsOf("unit", "guards");
@@ -98,7 +98,7 @@ const report = (result: StepResult) => {
   if (!result.ok) console.log(result.output.replace(/^/gm, "  "));
   return result;
 };
-const drift = (changed?.length === 0 ? Promise.resolve([]) : findDrift()).then(
+const drift = (changed?.length === 0 ? Promise.resolve([]) : findDrift(isReached)).then(
   (drifted): StepResult => ({
     name: "generated files",
     ok: drifted.length === 0,
@@ -131,11 +131,15 @@ async function checkTypes(): Promise<StepResult> {
   return { ...result, ok: ended && faults.length === 0, output: faults.join("\n") };
 }
 
-function reachedBy(paths: readonly string[]): string[] {
+function reachedBy(paths: readonly string[], targets: readonly string[]): string[] {
   const sources = Object.keys(now.files)
     .filter((path) => /^(src|scripts|tests)\/.*\.tsx?$/.test(path))
     .map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }));
-  return reachedTests(sources, paths, tests);
+  return reachedTests(sources, paths, targets);
+}
+
+function isReached({ folder, source }: Generated): boolean {
+  return changed === null || reached.has(source) || changed.some((path) => path.startsWith(`${folder}/`));
 }
 
 function isLinted(path: string): boolean {

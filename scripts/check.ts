@@ -5,10 +5,11 @@ import { reachedTests } from "./changed-tests.ts";
 import { findDrift, type Generated, generatorSources } from "./generated.ts";
 import { changedSince, readFiles, readLastCheck, writeLastCheck } from "./last-check.ts";
 import { runStep, type Step, type StepResult, tool } from "./steps.ts";
+import { judgeTypes } from "./type-errors.ts";
 
 // Everything that can be known without starting an agent. Skipped is what the files that changed since the last check
-// without a fault cannot reach: tests (by imports and by names of files, as in `bun run test --changed`), and formatting
-// and lint of unchanged files; when nothing changed, the guards and the generated files too. Types and dead code are
+// without a fault cannot reach: tests (by imports and by names of files, as in `bun run test --changed`), migrations, and
+// formatting and lint of unchanged files; when nothing changed, the guards and the documents too. Types and dead code are
 // always checked as a whole. `--all`, or CI in the environment, skips nothing and runs the long tests too. `bun run test`
 // never skips for what an earlier run found.
 
@@ -57,9 +58,6 @@ const declarations = [
   "--outDir",
   `${cache}/types`,
 ];
-/** What it says of a declaration that it cannot write, such as one of a schema; no error of types says so. */
-const ofDeclarations = /: error TS(?:4\d{3}: .* has or is using (?:private )?name |2742: |7056: )/;
-
 const steps: Step[] = [
   ...(lint.length === 0
     ? []
@@ -124,11 +122,9 @@ if (failed.length === 0) writeLastCheck(lastPath, now);
 
 async function checkTypes(): Promise<StepResult> {
   const known = ["--pretty", "false", "--incremental", "--tsBuildInfoFile", typesKnown];
-  const result = await runStep({ name: "types", command: tool("tsc", "-p", ".", ...known, ...declarations) });
-  const lines = result.output.split("\n").filter((line) => line !== "");
-  const faults = lines.filter((line) => !ofDeclarations.test(line));
-  const ended = !result.timedOut && (result.exitCode === 0 || lines.length > 0);
-  return { ...result, ok: ended && faults.length === 0, output: faults.join("\n") };
+  return judgeTypes(
+    await runStep({ name: "types", command: tool("tsc", "-p", ".", ...known, ...declarations) }),
+  );
 }
 
 function reachedBy(paths: readonly string[], targets: readonly string[]): string[] {
@@ -138,8 +134,9 @@ function reachedBy(paths: readonly string[], targets: readonly string[]): string
   return reachedTests(sources, paths, targets);
 }
 
-function isReached({ folder, source }: Generated): boolean {
-  return changed === null || reached.has(source) || changed.some((path) => path.startsWith(`${folder}/`));
+function isReached({ folder, source, ofEverything }: Generated): boolean {
+  if (changed === null || ofEverything) return true;
+  return reached.has(source) || changed.some((path) => path.startsWith(`${folder}/`));
 }
 
 function isLinted(path: string): boolean {

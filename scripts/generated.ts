@@ -9,6 +9,8 @@ export interface Generated {
   folder: string;
   /** Where it comes from; nothing is compared while this is absent. */
   source: string;
+  /** Made of more than its source imports: any change can reach it. */
+  ofEverything?: true;
   refresh: string;
   command(folder: string): string[];
 }
@@ -33,23 +35,22 @@ const generated: Generated[] = [
   {
     folder: "docs",
     source: "scripts/docs.ts",
+    ofEverything: true,
     refresh: "bun run docs",
     command: (folder) => [process.execPath, "scripts/docs.ts", folder],
   },
 ];
 
-/** The files that what is generated begins with. */
+/** Where each of them comes from. */
 export const generatorSources = generated.map(({ source }) => source);
 
 /**
  * Generates every generated file anew, in a temporary folder beside a copy of what is there. Returns a line for
- * each that differs, with the command that brings it up to date; changes nothing in the repository. Migrations are
- * generated where their schema, or their folder, `isChanged`.
+ * each that differs, with the command that brings it up to date; changes nothing in the repository. What is
+ * not `isReached` by a change is passed over.
  */
-export async function findDrift(isChanged: (schema: Generated) => boolean = () => true): Promise<string[]> {
-  // What the documents are made of is more than their generator imports.
-  const chosen = generated.filter((one) => one.folder === "docs" || isChanged(one));
-  const found = await Promise.all(chosen.map(driftOf));
+export async function findDrift(isReached: (one: Generated) => boolean): Promise<string[]> {
+  const found = await Promise.all(generated.filter(isReached).map(driftOf));
   return found.flat();
 }
 

@@ -34,7 +34,8 @@ export function splitSource(source: string): SourceText {
   };
   const literal = (start: number, end: number) => {
     literals.push({ text: source.slice(start, end), start });
-    code.blank(start, end);
+    code.keep(start);
+    code.blank(end);
   };
   const literalUntil = (pattern: RegExp) => {
     const end = endOf(pattern, at + 1) - 1;
@@ -50,9 +51,10 @@ export function splitSource(source: string): SourceText {
   };
   const comment = (pattern: RegExp) => {
     const end = endOf(pattern, at);
-    comments.blank(comments.length(), at);
+    comments.blank(at);
     comments.keep(end);
-    code.blank(at, end);
+    code.keep(at);
+    code.blank(end);
     at = end;
   };
 
@@ -69,7 +71,8 @@ export function splitSource(source: string): SourceText {
       templatePiece();
     } else if (char === "/" && regexMayFollow.test(code.before(at))) {
       const end = endOf(/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//g, at + 1) - 1;
-      code.blank(at + 1, end);
+      code.keep(at + 1);
+      code.blank(end);
       at = end + 1;
     } else {
       if (char === "{" && open >= 0) templates[open] = (templates[open] ?? 0) + 1;
@@ -78,25 +81,22 @@ export function splitSource(source: string): SourceText {
     }
   }
   code.keep(source.length);
-  comments.blank(comments.length(), source.length);
+  comments.blank(source.length);
   return { code: code.text(), comments: comments.text(), literals };
 }
 
-/** A copy of a text that is made from its start to its end, with the same lines; a part of it is kept or blank. */
+/** A copy of a text that is made from its start to its end, with the same lines: each part is kept, or blank. */
 function createCopy(source: string) {
   let made = "";
-  const keep = (to: number) => {
-    made += source.slice(made.length, to);
-  };
   return {
-    keep,
-    blank(from: number, to: number) {
-      keep(from);
-      made += source.slice(from, to).replace(/[^\n]+/g, (line) => " ".repeat(line.length));
+    keep(to: number) {
+      made += source.slice(made.length, to);
+    },
+    blank(to: number) {
+      made += source.slice(made.length, to).replace(/[^\n]+/g, (line) => " ".repeat(line.length));
     },
     /** The last characters of it before `at`, with what is not copied yet. */
     before: (at: number) => `${made.slice(-40)}${source.slice(made.length, at)}`.slice(-40),
-    length: () => made.length,
     text: () => made,
   };
 }

@@ -120,11 +120,11 @@ export function createChaosAgent(fixture: ChaosMachine, name: string, socket: st
     async revive() {
       if (agent.roots.length === 0) return launch();
       const what = agent.death?.what;
-      // A tmux server that ends with its last session takes an agent along whose gateway or program alone was killed.
-      const isThere = tmux("has-session", "-t", `=${session}`).exitCode === 0;
-      if (what === "gateway" && isThere) {
+      // A tmux server that ends with its last session takes a new one with it, also once its launch was answered.
+      const hasSession = tmux("has-session", "-t", `=${session}`).exitCode === 0;
+      if (what === "gateway" && hasSession) {
         await single("gateway", "attach", "--background");
-      } else if (what === "program" && isThere) {
+      } else if (what === "program" && hasSession) {
         await single("relaunch", "--reconcile");
       } else {
         // There is nothing to stop when an earlier attempt came so far.

@@ -10,14 +10,15 @@ import { judgeTypes } from "./type-errors.ts";
 // Everything that can be known without starting an agent. Skipped is what the files that changed since the last check
 // without a fault cannot reach: tests (by imports and by names of files, as in `bun run test --changed`), migrations, and
 // formatting and lint of unchanged files; when nothing changed, the guards and the documents too. Types and dead code are
-// always checked as a whole. `--all`, or CI in the environment, skips nothing and runs the long tests too. `bun run test`
-// never skips for what an earlier run found.
+// always checked as a whole. `--all`, or CI in the environment, skips nothing and runs the long tests too. `--static` runs no
+// tests: with `bun run test`, which never skips for what an earlier run found, it is all of it.
 
 await bootstrap({ tmux: false });
 
 const cache = "node_modules/.cache/svc";
 const lastPath = join(repositoryRoot, cache, "last-check.json");
 const all = process.argv.includes("--all") || Boolean(process.env["CI"]);
+const isStatic = process.argv.includes("--static");
 const now = readFiles(repositoryRoot, `${Bun.version} ${process.platform} ${process.arch}`);
 const changed = all ? null : changedSince(readLastCheck(lastPath), now);
 /** Starts another runtime on much of the rest: it runs beside it. */
@@ -36,7 +37,7 @@ const test = (...files: string[]) => [
   ...files,
 ];
 const tests = [...new Bun.Glob("tests/{unit,guards,contract}/**/*.test.ts").scanSync(repositoryRoot)]
-  .filter((path) => all || !long.includes(path))
+  .filter((path) => !isStatic && (all || !long.includes(path)))
   .sort();
 const reached = new Set(changed === null ? tests : reachedBy(changed, [...tests, ...generatorSources]));
 const testsOf = (...tiers: string[]) =>
@@ -118,7 +119,7 @@ console.log(
 );
 process.exitCode = failed.length === 0 ? 0 : 1;
 // While something is wrong, all that changed since the last check without a fault is checked again.
-if (failed.length === 0) writeLastCheck(lastPath, now);
+if (failed.length === 0 && !isStatic) writeLastCheck(lastPath, now);
 
 async function checkTypes(): Promise<StepResult> {
   const known = ["--pretty", "false", "--incremental", "--tsBuildInfoFile", typesKnown];

@@ -28,9 +28,14 @@ export interface Store {
   /**
    * Runs `change` in one immediate transaction that is on disk when this returns (WAL, synchronous FULL). A
    * throw rolls back. `change` must be synchronous: an async callback would commit before it finished.
-   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
+   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole. `waits: false`
+   * throws at once where another process writes.
    */
-  write<T>(label: string, change: (db: BunSQLiteDatabase) => Sync<T>, options?: { durable?: boolean }): T;
+  write<T>(
+    label: string,
+    change: (db: BunSQLiteDatabase) => Sync<T>,
+    options?: { durable?: boolean; waits?: boolean },
+  ): T;
   /**
    * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing is known.
    * Looks at the file, and writes only where the last write was refused or the disk is nearly full.
@@ -56,6 +61,7 @@ const logPages = 4000;
  * long reader made of it is cut.
  */
 const keptLogBytes = 24 * 2 ** 20;
+const waiting = "PRAGMA busy_timeout=5000";
 /** SQLITE_OPEN_READONLY and SQLITE_OPEN_URI. */
 const readOnlyByUri = 0x01 | 0x40;
 /** The first page of a database. */
@@ -84,7 +90,7 @@ export function openStore(options: {
   if (path !== ":memory:") openNamed(path, () => createFile(path, newFile, steps));
   const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
-    client.run("PRAGMA busy_timeout=5000");
+    client.run(waiting);
     // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came before it too.
     client.run("PRAGMA synchronous=NORMAL");
     useWriteAheadLog(client);
@@ -128,23 +134,26 @@ export function openStore(options: {
   function write<T>(
     label: string,
     change: (db: BunSQLiteDatabase) => Sync<T>,
-    { durable = true }: { durable?: boolean } = {},
+    { durable = true, waits = true }: { durable?: boolean; waits?: boolean } = {},
   ): T {
     refuseLost();
     if (damage !== null) throw ofFile(damage, name);
     try {
       steps.before(label);
       if (!durable) client.run("PRAGMA synchronous=NORMAL");
+      if (!waits) client.run("PRAGMA busy_timeout=0");
       // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
       const result = client.transaction(() => change(db)).immediate() as T;
       steps.after(label);
       refused = null;
       return result;
     } catch (error) {
-      if (storageFaultOf(error)) refused = error;
+      const found = storageFaultOf(error);
+      if (found && (waits || found.fault !== "busy")) refused = error;
       throw ofFile(error, name);
     } finally {
       if (!durable) client.run("PRAGMA synchronous=FULL");
+      if (!waits) client.run(waiting);
     }
   }
 

@@ -1,9 +1,10 @@
 import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import type { Mail } from "../../src/services/mail/mailbox.ts";
 import { faultTest } from "../support/fault-table.ts";
-import { createMailRootFixture } from "../support/mail-root.ts";
+import { createMailRootFixture, mailRootDeps } from "../support/mail-root.ts";
 import { createScratch } from "../support/scratch.ts";
 
 const sender = join(import.meta.dir, "../support/mail-sender.ts");
@@ -57,6 +58,8 @@ faultTest(
       const beginMs = String(Date.now() + 700);
       const all = await Promise.all(Array.from({ length: 5 }, () => run(beginner, path, beginMs)));
       expect(all).toEqual(all.map(() => ({ said: "done\n", complaint: "" })));
+      // Who ended while another wrote to the index left its file to the next one.
+      openMailRoot(mailRootDeps(), path).close();
       const [day = ""] = readdirSync(join(path, "messages"));
       expect(readdirSync(join(path, "messages", day))).toHaveLength(5);
     }

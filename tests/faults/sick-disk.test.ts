@@ -1,4 +1,5 @@
 import { describe, expect } from "bun:test";
+import { readdirSync } from "node:fs";
 import { faultTest } from "../support/fault-table.ts";
 import { launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -201,9 +202,9 @@ const namesRow = {
   area: "machine",
   fault: "The disk has room but takes no further files (its inodes are used up)",
   outcome:
-    "the queue, whose files are there already, goes on accepting; mail, which needs a new file, is refused",
-  seen: "mail: 502 with `the disk is full; make room and try again`",
-  recovery: "files removed: mail is sent again without a restart",
+    "the queue and the index of the mail, whose files are there already, go on accepting; only what needs a new file is refused",
+  seen: "mail: 200, and a line in gateway.log that its file cannot be put on disk; with an attachment 502 with `the disk is full; make room and try again`",
+  recovery: "files removed: the files of the mail are written without a restart",
 } as const;
 
 faultTest(
@@ -218,9 +219,19 @@ faultTest(
     expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
     disk.fillNames();
     await works(agent, "without a name\nFAST");
-    expect(await agent.ask("/v1/mail/send", ask)).toMatchObject({ status: 502, body: { detail: fullDisk } });
-    disk.free();
     expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
+    const attachments = [{ path: import.meta.path }];
+    expect(await agent.ask("/v1/mail/send", { ...ask, attachments })).toMatchObject({
+      status: 502,
+      body: { detail: fullDisk },
+    });
+    const list = await agent.ask("/v1/mail/list", { include_body: true });
+    expect(list.body["messages"]).toMatchObject(
+      [ask, ask].map(({ body_content }) => ({ body_text: body_content })),
+    );
+    disk.free();
+    const messages = `${disk.path}/mail/messages`;
+    await until("the file of the mail", () => readdirSync(messages, { recursive: true }).length === 3);
     await works(agent, "with names\nFAST");
     expect(agent.heard()).toEqual(["without a name\nFAST", "with names\nFAST"]);
   },

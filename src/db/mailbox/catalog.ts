@@ -46,7 +46,7 @@ export interface IndexedMessage {
   outgoing?: readonly { host: string; acceptedAtUtc: string }[];
   /** Its place among what its sender signed. */
   attested?: AttestedRow | null;
-  /** The text of its file where that is written but not synced. */
+  /** The text of its file where that is not on disk yet. */
   unsynced?: string | null;
 }
 
@@ -83,15 +83,20 @@ export interface Catalog {
   pending(): PendingArtifact[];
   /** Runs `settle` for each pending artifact, oldest first, while no one else writes, and forgets it. */
   settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
-  /** Runs `work` while nobody else changes who is registered, or anything else here. */
-  undisturbed<T>(label: string, work: () => T): T;
   /**
-   * Stores a message with all of its rows. `check` runs inside the transaction, on the file that is written; its throw
-   * changes nothing.
+   * Runs `work` while nobody else changes who is registered, or anything else here. `waits: false` throws at once where
+   * somebody does.
    */
-  deliver(label: string, delivery: IndexedMessage, check: (now: CatalogReads) => void): void;
+  undisturbed<T>(label: string, work: () => T, options?: { waits: boolean }): T;
+  /**
+   * Stores a message with all of its rows, and returns the file that has them. `check` runs inside the transaction, on the
+   * file that is written; its throw changes nothing.
+   */
+  deliver(label: string, delivery: IndexedMessage, check: (now: CatalogReads) => void): CatalogStore;
   knows(messageId: string): boolean;
-  /** What `deliver` got as `unsynced`; null for a message whose file is on disk. */
+  /** Registrations that hold a message. */
+  holders(messageId: string): string[];
+  /** What `deliver` got as `unsynced`, as long as the file may not be on disk; null of a message that is not known. */
   unsyncedText(messageId: string): string | null;
   /** The newest entry of what a registration signed and sent; null before the first. */
   newestAttested(registrationId: string): AttestedRow | null;
@@ -180,15 +185,14 @@ export function openCatalog(options: {
         }
       });
     },
-    undisturbed<T>(label: string, work: () => T): T {
+    undisturbed<T>(label: string, work: () => T, options = { waits: true }): T {
       const done: { result: T }[] = [];
-      handle.present().store.write(label, () => {
-        done.push({ result: work() });
-      });
+      const { store } = handle.present();
+      store.write(label, () => void done.push({ result: work() }), options);
       return (done[0] as { result: T }).result;
     },
     deliver(label, delivery, check) {
-      handle.withRetry(({ store, prepared: statements }) => {
+      return handle.withRetry(({ store, prepared: statements }) => {
         store.write(label, () => {
           check(readsOf(statements));
           const { messageId } = delivery.message;
@@ -200,9 +204,14 @@ export function openCatalog(options: {
           if (delivery.attested) statements.addAttested.run({ ...delivery.attested });
           if (delivery.unsynced) statements.addUnsynced.run({ messageId, text: delivery.unsynced });
         });
+        return store;
       });
     },
     knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
+    holders: (messageId) =>
+      prepared()
+        .holders.all({ messageId })
+        .map((row) => row.registrationId),
     unsyncedText: (messageId) => prepared().unsynced.get({ messageId })?.text ?? null,
     newestAttested: (registrationId) => readsOf(prepared()).newestAttested(registrationId),
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
@@ -288,6 +297,11 @@ export function catalogStatements({ db, client }: Pick<Store, "db" | "client">) 
       .select({ messageId: messages.messageId })
       .from(messages)
       .where(eq(messages.messageId, value("messageId")))
+      .prepare(),
+    holders: db
+      .select({ registrationId: projections.registrationId })
+      .from(projections)
+      .where(eq(projections.messageId, value("messageId")))
       .prepare(),
     unsynced: db
       .select({ text: unsyncedMessages.text })

@@ -17,8 +17,11 @@ export interface UnsyncedMessages {
   /** In order, from the one after `seq`. */
   waiting(options: { after: number; limit: number }): UnsyncedMessage[];
   has(row: UnsyncedMessage): boolean;
-  /** Forgets these rows. Not synced: what a loss of power brings back is looked at once more. */
-  settle(rows: readonly UnsyncedMessage[]): void;
+  /**
+   * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false` throws at once
+   * where another process writes.
+   */
+  settle(rows: readonly UnsyncedMessage[], options: { waits: boolean }): void;
 }
 
 export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedMessages {
@@ -43,7 +46,7 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedM
         .all(),
     has: (row) =>
       db().select({ seq: unsyncedMessages.seq }).from(unsyncedMessages).where(is(row)).get() !== undefined,
-    settle(rows) {
+    settle(rows, { waits }) {
       if (rows.length === 0) return;
       catalog.store.write(
         "sql:mail-synced",
@@ -60,7 +63,7 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedM
           );
           tx.delete(unsyncedMessages).where(settled).run();
         },
-        { durable: false },
+        { durable: false, waits },
       );
     },
   };

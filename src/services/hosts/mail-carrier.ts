@@ -10,7 +10,7 @@ import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { idBesideForeign, localAddress, splitHostAddress } from "../mail/address.ts";
 import { parseBody, parseSubject } from "../mail/draft.ts";
-import { readDelivered } from "../mail/filesystem/late-sync.ts";
+import { readDelivered } from "../mail/filesystem/late-files.ts";
 import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message-file.ts";
 import type { MailRoot } from "../mail/filesystem/root.ts";
 import { fromHostMail, toHostMail } from "./host-mail.ts";

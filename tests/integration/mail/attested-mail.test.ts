@@ -127,15 +127,22 @@ describe("mail of a registered mailbox", () => {
     const between: Promise<Mail>[] = [];
     const files: Files = {
       ...fixture.deps.files,
-      rename(label, from, to) {
-        fixture.deps.files.rename(label, from, to);
+      place(label, from, to) {
+        fixture.deps.files.place(label, from, to);
         if (label === "mail.placed" && between.length < 2)
           between.push(send(other, `between ${between.length}`));
       },
     };
     const root = openMailRoot({ ...fixture.deps, files }, fixture.path);
     const slow = root.openMailbox(ada);
-    const mail = await send(slow, "slow");
+    // Only the file of a long message is written before the commit.
+    const mail = await slow.send({
+      to: [ben.address],
+      cc: [],
+      subject: "slow",
+      body: "x".repeat(70_000),
+      ...plain,
+    });
     await Promise.all(between);
     expect((await ben.read(mail.message_ref)).attestation).toBe("verified");
     expect((await inboxOf(ben)).map(({ attestation }) => attestation)).toEqual(Array(3).fill("verified"));
@@ -188,6 +195,7 @@ describe("mail that somebody wrote into the folder", () => {
       Mailbox,
     ];
     const [real, ofEve] = [await send(ada, "real"), await send(eve, "of eve")];
+    fixture.putOnDisk();
     const read = (mail: Mail) => {
       const parsed = parseMessageFile(readFileSync(fileOf(fixture, mail), "utf8"));
       if (!parsed.ok) throw new Error(parsed.why);

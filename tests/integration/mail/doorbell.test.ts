@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createFolderWatch, type FolderWatch } from "../../../src/system/watch.ts";
-import { settle } from "../../support/fake-clock.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 import { until } from "../../support/until.ts";
@@ -35,7 +35,8 @@ test("a mailbox notifies of what comes into its inbox, and not for what its owne
 
 test("a doorbell that cannot trigger is reported once, the mail is delivered, and a doorbell that works again is quiet", async () => {
   const faults: string[] = [];
-  using fixture = createMailRootFixture({ onFault: (what) => void faults.push(what) });
+  const clock = createFakeClock();
+  using fixture = createMailRootFixture({ system: { clock }, onFault: (what) => void faults.push(what) });
   const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
   await ben.list(everything);
   const inboxFolder = fixture.scratch.path("mailbox/mailboxes/ben@svc.localhost/inbox");
@@ -48,7 +49,7 @@ test("a doorbell that cannot trigger is reported once, the mail is delivered, an
       ...{ notifyBlock: null, notifyAuth: null },
     });
     // The links follow the answer.
-    await settle();
+    await clock.advance(5);
   };
   await send("one");
   await send("two");

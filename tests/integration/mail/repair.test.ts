@@ -133,6 +133,7 @@ describe("a repair of the index", () => {
     const ann = fixture.mailbox("ann");
     fixture.mailbox("bob");
     await ann.send(draft("bob", "news", { cc: ["ann@svc.localhost"] }));
+    fixture.putOnDisk();
     const inbox = fixture.scratch.path("mailbox/mailboxes/bob@svc.localhost/inbox");
     for (const name of readdirSync(inbox)) unlinkSync(join(inbox, name));
     settle(fixture);

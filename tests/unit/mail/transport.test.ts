@@ -284,9 +284,9 @@ describe("another process", () => {
     const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
     const archived: Promise<unknown>[] = [];
     onDelivery = () => {
-      const [day = ""] = readdirSync(join(fixture.path, "messages"));
-      const [name = ""] = readdirSync(join(fixture.path, "messages", day));
-      archived.push(ben.archive([name.replace(".md", "")]));
+      const row = fixture.root.catalog.active(ben.address);
+      const [message] = row ? fixture.root.catalog.projectionsAfter(row.registrationId, 0, 1) : [];
+      archived.push(ben.archive([message?.messageId ?? ""]));
     };
     await ada.send(letter("ben"));
     await Promise.all(archived);

@@ -166,8 +166,8 @@ export const hostOutbox = sqliteTable(
 );
 
 /**
- * Texts of messages whose files are written but may not be on disk yet. A row goes once its file is; until then the text
- * is here, and a file that a loss of power took or cut off is written again from it. Few rows, most of the time none.
+ * Texts of messages whose files may not be on disk yet. A row goes once its file is; until then the text is here, and a
+ * file that is missing or cut off after a crash is written from it. Few rows, most of the time none.
  */
 export const unsyncedMessages = sqliteTable("unsynced_messages", {
   seq: integer().primaryKey(),

@@ -6,7 +6,7 @@ import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MailboxAccount, MessagesGetAnswer, StoredMessage } from "../../../protocol/mailbox-admin.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseAddress, shown } from "../address.ts";
-import { readDelivered } from "./late-sync.ts";
+import { readDelivered } from "./late-files.ts";
 import { idOf, parseMessageFile } from "./message-file.ts";
 import type { Registration } from "./registrations.ts";
 import type { MailRoot, MailRootDeps } from "./root.ts";

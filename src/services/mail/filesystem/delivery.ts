@@ -1,8 +1,13 @@
-import { basename, dirname, isAbsolute } from "node:path";
-import type { Catalog, CatalogReads, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { isAbsolute } from "node:path";
+import type {
+  Catalog,
+  CatalogReads,
+  CatalogStore,
+  IndexedMessage,
+  RegistrationRow,
+} from "../../../db/mailbox/catalog.ts";
 import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
-import { afterThisTurn } from "../../../system/clock.ts";
 import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
@@ -19,8 +24,8 @@ import {
 } from "../draft.ts";
 import type { ReplyDraft } from "../mailbox.ts";
 import { inbox, sent, storedTime } from "../view-state.ts";
-import { createDoorbell } from "./doorbell.ts";
-import { type LateSync, maxUnsyncedChars } from "./late-sync.ts";
+import { createAnnouncements } from "./announcements.ts";
+import { type LateFiles, maxUnsyncedChars, placeFile, stagedAt } from "./late-files.ts";
 import { createMailboxKeys, keepFirstKey } from "./mailbox-keys.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { isRemote, localOf, type Party, refuseFullOutbox, refuseUntransported } from "./remote-party.ts";
@@ -29,11 +34,9 @@ import {
   attachmentPlace,
   locateMessage,
   type MailRootDeps,
-  mailboxFolder,
   messageFile,
   messageId,
   pathInRoot,
-  rootPaths,
 } from "./root-paths.ts";
 
 /** What a message says besides what `deliver` adds. */
@@ -62,21 +65,18 @@ export interface Delivery {
    * `invalid_request` when a receiver is no longer registered.
    */
   accept(message: StoredMessage, receivers: readonly RegistrationRow[]): boolean;
-  /** Links what was delivered in this turn of the event loop into its mailboxes: they may look at it now. Never throws. */
+  /** Writes the files of what was delivered just now, and links them into their mailboxes: they may look at it. Never throws. */
   announceNow(): void;
 }
 
 export function createDelivery(
   deps: Pick<MailRootDeps, "files" | "clock" | "ids" | "onFault">,
   root: string,
-  { catalog, lateSync }: { catalog: Catalog; lateSync: Pick<LateSync, "soon"> },
+  { catalog, lateFiles }: { catalog: Catalog; lateFiles: Pick<LateFiles, "soon" | "write"> },
 ): Delivery {
   const { files, clock, ids } = deps;
-  const paths = rootPaths(root);
-  const doorbell = createDoorbell(deps);
+  const announcements = createAnnouncements(deps, root, { catalog, lateFiles });
   const keys = createMailboxKeys(deps, root, catalog);
-  /** Deliveries whose answers come first. */
-  const unannounced: (() => void)[] = [];
   let lastMs = 0;
 
   function stamped(): { id: string; createdAtUtc: string } {
@@ -133,33 +133,27 @@ export function createDelivery(
   }
 
   /**
-   * Puts the file of a message where it belongs; whatever is there now is added to `made`. `unsynced`: the text that the
-   * catalog has to keep until the file is on disk, or null for a long one, which is there already.
+   * Where the file of a message belongs. `unsynced`: the text that the catalog has to keep until the file is on disk, or null
+   * for a long one, which is there already, with its paths added to `made`.
    */
   function store({ envelope, body }: StoredMessage, made: ContainedPath[]): Placed {
     const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
     const { path: place, found } = locateMessage(files, root, id);
     if (found !== "absent") throw new Error(`the id ${envelope.message_id} exists already`);
-    const staged = pathInRoot(files, root, ["staging", basename(place)]);
-    made.push(staged, place);
+    const staged = stagedAt(files, root, place);
     const text = renderMessageFile({ envelope, body });
-    const durable = text.length > maxUnsyncedChars;
-    files.create("mail.staged", staged, text, { durable });
-    if (!files.exists(dirname(place))) {
-      files.ensureDirectory("mail.day-made", dirname(place));
-      files.sync("mail.day-synced", paths.messages);
-    }
-    if (durable) files.place("mail.placed", staged, place);
-    else files.rename("mail.placed", staged, place);
-    return { place, unsynced: durable ? null : text };
+    if (text.length <= maxUnsyncedChars) return { place, unsynced: text };
+    made.push(staged, place);
+    placeFile(files, root, { place, text, durable: true });
+    return { place, unsynced: null };
   }
 
   function commit(
     message: StoredMessage,
     parties: readonly RegistrationRow[],
     { rows, place, isNext }: { rows: IndexedMessage; place: ContainedPath; isNext: IsNext },
-  ): void {
-    catalog.deliver("sql:mail-delivered", rows, (reads) => {
+  ): CatalogStore {
+    const store = catalog.deliver("sql:mail-delivered", rows, (reads) => {
       if (!isNext(reads)) throw new ChainMoved();
       for (const party of parties) {
         const now = reads.active(party.address);
@@ -172,14 +166,15 @@ export function createDelivery(
       }
       refuseFullOutbox(openHostOutbox(catalog), rows.outgoing ?? []);
       // Maintenance, which takes the same lock, may remove files that no row names.
-      if (!files.exists(place)) {
+      if (!rows.unsynced && !files.exists(place)) {
         throw new ServiceError(
           "transport_failed",
           `the file of ${message.envelope.message_id} was taken away`,
         );
       }
     });
-    if (rows.unsynced) lateSync.soon();
+    if (rows.unsynced) lateFiles.soon();
+    return store;
   }
 
   /** Signs, stores and commits; again, with the next number, when the sender has sent by another process meanwhile. */
@@ -187,7 +182,7 @@ export function createDelivery(
     plain: StoredMessage,
     outgoing: OutgoingMessage,
     made: ContainedPath[],
-  ): { message: StoredMessage; delivered: Delivered } {
+  ): StoredMessage {
     const key = keys.of(outgoing.from);
     const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
     for (;;) {
@@ -195,8 +190,9 @@ export function createDelivery(
       const { place, unsynced } = store(message, made);
       const rows = { ...toRows(message, outgoing), attested, unsynced };
       try {
-        commit(message, parties, { rows, place, isNext });
-        return { message, delivered: { rows, place } };
+        const store = commit(message, parties, { rows, place, isNext });
+        announcements.soon({ rows, parties, store });
+        return message;
       } catch (error) {
         if (!(error instanceof ChainMoved)) throw error;
         files.remove("mail.withdrawn", place);
@@ -222,37 +218,8 @@ export function createDelivery(
     };
   }
 
-  /** Links are hints, and making them takes a fifth of a delivery: the answer does not wait for them. */
-  function announceSoon(delivered: Delivered, parties: readonly RegistrationRow[]): void {
-    unannounced.push(() => announceAll(delivered, parties));
-    if (unannounced.length === 1) afterThisTurn(announceNow);
-  }
-
-  function announceNow(): void {
-    for (const announce of unannounced.splice(0)) announce();
-  }
-
-  /** Announces the message to every mailbox that holds it now. Never throws: the message is delivered. */
-  function announceAll({ rows, place }: Delivered, parties: readonly RegistrationRow[]): void {
-    for (const { registrationId, folder } of rows.projections) {
-      const party = parties.find((one) => one.registrationId === registrationId);
-      const mailbox = party && folderOf(party);
-      const { message } = rows;
-      if (mailbox) doorbell.announce({ root, mailbox, box: folder, message, target: place });
-    }
-  }
-
-  /** Null for a mailbox that refuses every operation: its owner learns why from the next one. */
-  function folderOf(party: RegistrationRow): string | null {
-    try {
-      return mailboxFolder(files, root, party);
-    } catch {
-      return null;
-    }
-  }
-
   return {
-    announceNow,
+    announceNow: announcements.now,
     deliver(outgoing) {
       const body = parseBody(outgoing.body);
       if (outgoing.attachments.length > maxAttachments) {
@@ -261,7 +228,6 @@ export function createDelivery(
       refuseUntransported(outgoing);
       const made: ContainedPath[] = [];
       const { id, createdAtUtc } = stamped();
-      const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
       return whole(id, made, () => {
         const attachments = outgoing.attachments.map((one) => attach(one, made));
         const plain = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
@@ -269,9 +235,7 @@ export function createDelivery(
           throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
         }
         placeAttachments(attachments, made);
-        const { message, delivered } = deliverSigned(plain, outgoing, made);
-        announceSoon(delivered, parties);
-        return message;
+        return deliverSigned(plain, outgoing, made);
       });
     },
     accept(message, receivers) {
@@ -290,8 +254,9 @@ export function createDelivery(
         keepFirstKey(deps, catalog, message);
         placeAttachments(message.envelope.attachments, made);
         const { place, unsynced } = store(message, made);
-        commit(message, receivers, { rows: { ...rows, unsynced }, place, isNext: () => true });
-        announceSoon({ rows, place }, receivers);
+        const whole = { ...rows, unsynced };
+        const committedTo = commit(message, receivers, { rows: whole, place, isNext: () => true });
+        announcements.soon({ rows: whole, parties: receivers, store: committedTo });
         return true;
       });
     },
@@ -302,7 +267,8 @@ export function createDelivery(
     try {
       return work();
     } catch (error) {
-      if (!wasDelivered(id)) withdraw(made);
+      if (wasDelivered(id)) lateFiles.soon();
+      else withdraw(made);
       throw error;
     }
   }
@@ -315,11 +281,6 @@ export function createDelivery(
       return true;
     }
   }
-}
-
-interface Delivered {
-  rows: IndexedMessage;
-  place: ContainedPath;
 }
 
 interface Placed {

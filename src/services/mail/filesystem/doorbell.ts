@@ -2,8 +2,8 @@ import { childPath } from "../../../system/contained-path.ts";
 import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import type { FolderWatch } from "../../../system/watch.ts";
-import { archive, inbox } from "../view-state.ts";
-import { type Link, linkAt, placeLink } from "./seeding.ts";
+import { inbox } from "../view-state.ts";
+import { type Link, linkAt, otherBoxes, placeLink } from "./seeding.ts";
 
 /**
  * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new message into
@@ -39,10 +39,10 @@ export function createDoorbell(deps: { files: Files; onFault?: (what: string) =>
 /** Null when it worked, else why not. */
 function tryAnnounce(files: Files, link: Link): string | null {
   const why = placeLink(files, link);
-  if (why !== null || link.box === archive) return why;
+  if (why !== null) return why;
   try {
-    // The recipient may have archived the message between the commit and the link.
-    if (linkAt(files, { ...link, box: archive }).found === "link") {
+    // The recipient may have moved the message between the commit and the link.
+    if (otherBoxes(files, link.mailbox).some((box) => linkAt(files, { ...link, box }).found === "link")) {
       files.remove("mail.link-late", linkAt(files, link).path);
     }
     return null;

@@ -9,6 +9,7 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { parseAddress } from "../address.ts";
 import { foldersOf, rowOf } from "./accounts.ts";
 import { type AccountFacts, type ExportStep, planExport, toLists } from "./export-plan.ts";
+import { recoverUnsynced } from "./late-files.ts";
 import { applyFileStep, applyPlan, breathe, done, type Outcome, type RunOptions } from "./maintenance.ts";
 import type { Registration } from "./registrations.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
@@ -52,6 +53,8 @@ export async function exportMailRoot(
       const chosen = chooseAccounts(open, addresses);
       const { attachmentsOf } = listCatalog(open.catalog.store);
       const accounts = await surveyAccounts(deps, open, chosen, options);
+      // What these name is written first: a message of just now may wait for its file.
+      recoverUnsynced(deps, root, open.catalog);
       const plan = planExport({ root, archive, symlinkMode, accounts, attachmentsOf });
       const apply = (step: ExportStep) => applyExportStep(deps, step);
       const manifest: ExportManifest = {

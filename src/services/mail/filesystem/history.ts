@@ -12,11 +12,12 @@ import { startSha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { attestedOf, judge } from "../attestation.ts";
+import { readDelivered } from "./late-files.ts";
 import { breathe, type RunOptions } from "./maintenance.ts";
 import { parseMessageFile, type StoredMessage } from "./message-file.ts";
 import type { Registration } from "./registrations.ts";
 import type { MailRoot } from "./root.ts";
-import { attachmentPlace, readMessageFile } from "./root-paths.ts";
+import { attachmentPlace } from "./root-paths.ts";
 
 const pageSize = 200;
 const chunkBytes = 1024 * 1024;
@@ -68,7 +69,13 @@ async function verifyOne(
     await breathe(options, { step: `history of ${address}`, done: sequence, total });
     const entries = attestations.entries({ registrationId, after: sequence, limit: pageSize });
     for (const entry of entries) {
-      const found = whyBroken(files, { root, keys, entry, after: { sequence, hash: history.head_hash } });
+      const found = whyBroken(files, {
+        root,
+        catalog,
+        keys,
+        entry,
+        after: { sequence, hash: history.head_hash },
+      });
       if (found !== null) return { ...history, broken: found };
       ({ sequence, hash: history.head_hash } = entry);
       if (entry.isCleared) history.cleared_count += 1;
@@ -80,6 +87,7 @@ async function verifyOne(
 
 interface EntryFacts {
   root: string;
+  catalog: Catalog;
   keys: readonly string[];
   entry: AttestedEntry;
   /** The entry before it. */
@@ -97,10 +105,10 @@ function whyBroken(files: Files, facts: EntryFacts): Break | null {
   return why === null ? null : { sequence: entry.sequence, message_id: entry.messageId, why };
 }
 
-function whyMessageBroken(files: Files, { root, keys, entry, after }: EntryFacts): string | null {
+function whyMessageBroken(files: Files, { root, catalog, keys, entry, after }: EntryFacts): string | null {
   const { messageId, message } = entry;
   if (message === null) return "the index does not have the message any more";
-  const text = readMessageFile(files, root, { messageId, createdAtUtc: message.createdAtUtc });
+  const text = readDelivered(files, root, catalog, { messageId, createdAtUtc: message.createdAtUtc });
   if (text === null) return "the file of the message is missing";
   const parsed = parseMessageFile(text);
   if (!parsed.ok) return `the file of the message cannot be read: ${parsed.why}`;

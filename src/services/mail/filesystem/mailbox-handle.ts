@@ -5,6 +5,7 @@ import { afterThisTurn } from "../../../system/clock.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
+import type { LateFiles } from "./late-files.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import {
   isMarked,
@@ -41,7 +42,7 @@ function describeLost(address: string): string {
 }
 
 export function createMailboxHandle(
-  deps: MailRootDeps & { root: string; catalog: Catalog },
+  deps: MailRootDeps & { root: string; catalog: Catalog; lateFiles: Pick<LateFiles, "soon"> },
   { address, principalId }: { address: string; principalId: string },
 ): MailboxHandle {
   const { root, catalog, files, clock, steps } = deps;
@@ -144,6 +145,8 @@ export function createMailboxHandle(
         const { row, state } = now;
         const stateVersion = state.store.version();
         if (seedStep({ files, root, catalog, state, registration: row })) {
+          // Who sent what is new here may have died before its file was written.
+          deps.lateFiles.soon();
           // A link that could not be made is tried again by the next operation.
           const settled = state.misplaced(1).length === 0;
           whole = settled ? { now, catalog: store, catalogVersion, stateVersion } : null;

@@ -27,13 +27,13 @@ import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
 import { createInspector, fromStoredVerdict, toStoredVerdict } from "./inspector.ts";
-import { readDelivered } from "./late-sync.ts";
+import { type LateFiles, readDelivered } from "./late-files.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { Party } from "./remote-party.ts";
 import type { MailRootDeps } from "./root-paths.ts";
-import { mailboxFolder, messageFile, readMessageFile } from "./root-paths.ts";
+import { mailboxFolder, messageFile } from "./root-paths.ts";
 import { placeLinks } from "./seeding.ts";
 
 export interface FilesystemMailboxDeps extends MailRootDeps {
@@ -41,6 +41,7 @@ export interface FilesystemMailboxDeps extends MailRootDeps {
   catalog: Catalog;
   registrations: Registrations;
   delivery: Delivery;
+  lateFiles: Pick<LateFiles, "soon">;
 }
 
 /** A row may have hundreds of recipients. */
@@ -96,7 +97,7 @@ export function createFilesystemMailbox(
     try {
       return parseColumn(MailEnvelope, row.envelopeJson, `envelope_json of ${row.messageId}`);
     } catch (damage) {
-      const text = readMessageFile(files, root, row);
+      const text = readDelivered(files, root, catalog, row);
       const parsed = text === null ? null : parseMessageFile(text);
       if (parsed?.ok) return parsed.message.envelope;
       throw damage;

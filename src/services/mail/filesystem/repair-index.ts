@@ -15,7 +15,7 @@ import { hostNamePattern } from "../../../protocol/wire.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { inbox, sent } from "../view-state.ts";
-import { recoverUnsynced, writeAgain } from "./late-sync.ts";
+import { placeFile, recoverUnsynced } from "./late-files.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
 import { toSavedRegistration } from "./repair-survey.ts";
@@ -62,7 +62,7 @@ export function openIndex(run: RepairRun): WorkingIndex {
   if (deps.files.exists(paths.index)) {
     salvageOutbox(paths.index, openHostOutbox(catalog));
     salvageAttestations(paths.index, openAttestations(catalog));
-    salvageUnsynced(run);
+    salvageUnsynced(run, paths.index);
   }
   return { catalog, rebuild, beside, saved, lost: true };
 }
@@ -97,16 +97,16 @@ function salvageAttestations(path: string, attestations: Attestations): void {
 }
 
 /** Files that a loss of power took are written again before they are looked for; the new index keeps no text of the others. */
-function salvageUnsynced(run: RepairRun): void {
-  const { paths, find } = run;
-  salvageRows(paths.index, "unsynced_messages", ({ message_id: messageId, text }) => {
+function salvageUnsynced(run: RepairRun, index: string): void {
+  const { find } = run;
+  salvageRows(index, "unsynced_messages", ({ message_id: messageId, text }) => {
     const parsed = typeof text === "string" ? parseMessageFile(text) : null;
     if (!parsed?.ok || parsed.message.envelope.message_id !== messageId) return;
     try {
       putOnDisk(run, parsed.message.envelope, text as string);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      find(paths.index, `its text of ${messageId} has no place: ${messageOf(error)}`);
+      find(index, `its text of ${messageId} has no place: ${messageOf(error)}`);
     }
   });
 }
@@ -120,16 +120,13 @@ function putOnDisk({ deps, paths, find }: RepairRun, envelope: MailEnvelope, tex
     files.sync("mail.folder-synced", dirname(place));
     return;
   }
-  writeAgain(files, paths.root, place, text);
-  find(place, "it was lost or cut off and is written again from the index");
+  placeFile(files, paths.root, { place, text, durable: true });
+  find(place, "it was not on disk yet, or cut off, and is written from the index");
 }
 
 /** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */
-export function placeIndex(
-  { deps, paths, stamp, apply }: RepairRun,
-  { catalog }: WorkingIndex,
-  beside: ContainedPath,
-) {
+export function placeIndex(run: RepairRun, { catalog }: WorkingIndex, beside: ContainedPath) {
+  const { deps, paths, stamp, apply } = run;
   const { files } = deps;
   const base = paths.root;
   const whole = ["staging", `${basename(beside)}.whole`];
@@ -148,7 +145,11 @@ export function placeIndex(
       to: { base, names: ["index.sqlite"] },
     },
   ]);
-  return wasThere ? childPath(base, ...keptAt) : null;
+  if (!wasThere) return null;
+  const keptIndex = childPath(base, ...keptAt);
+  // The new one lacks mail that came meanwhile: the next repair finds that by its file and its links.
+  salvageUnsynced(run, keptIndex);
+  return keptIndex;
 }
 
 /**
@@ -157,7 +158,7 @@ export function placeIndex(
  */
 export async function indexMessages(
   run: RepairRun,
-  { rebuild, lost }: WorkingIndex,
+  { catalog, rebuild, lost }: WorkingIndex,
   registrations: readonly RegistrationRow[],
   newestKnown: ReadonlyMap<string, string>,
 ): Promise<{ orphans: { id: string; path: string }[] }> {
@@ -176,7 +177,10 @@ export async function indexMessages(
     rebuild.index(rows);
     rebuild.noteSeen(some.map((file) => file.id));
   }
-  for (const { canonicalPath } of rebuild.unseen()) {
+  const unseen = [...rebuild.unseen()];
+  // What was delivered meanwhile may wait for its file.
+  if (unseen.length > 0) recoverUnsynced(run.deps, run.paths.root, catalog);
+  for (const { canonicalPath } of unseen) {
     const path = `${run.paths.root}/${canonicalPath}`;
     if (!liesBelow(run.paths.messages, path))
       run.find(run.paths.index, "it names a message outside of the root");

@@ -4,6 +4,7 @@ import { type MailboxState, openMailboxState, type StateRow } from "../../../db/
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { inbox, isArchived, sent } from "../view-state.ts";
+import { readDelivered } from "./late-files.ts";
 import type { FileStep } from "./maintenance.ts";
 import { bodyOf } from "./message-file.ts";
 import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
@@ -77,7 +78,7 @@ async function makeWhole(
   mendLinks(run, upkeep, mailbox, state);
   reportLost(run, upkeep, seeding.catalog);
   placeLinks(seeding);
-  await mendText(run, upkeep, address);
+  await mendText(run, { upkeep, address, catalog: seeding.catalog });
   const restored = before + fromOld.length;
   return { restored, defaulted: upkeep.count() - restored };
 }
@@ -138,7 +139,9 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
     const path = linkAt(box, row.messageId);
     if (!files.isLink(path)) return "absent";
     // A link of a lost message stays: its file may come back.
-    const leads = files.exists(path) || readMessageFile(files, run.paths.root, row) === null;
+    const isLost = () => readMessageFile(files, run.paths.root, row) === null;
+    // Its file may be written just now.
+    const leads = files.exists(path) || isLost() || files.exists(path);
     return leads ? "sound" : "dangling";
   };
   for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
@@ -177,13 +180,16 @@ function reportLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, c
 }
 
 /** The words of messages that the search does not know are read from their files again. */
-async function mendText(run: RepairRun, upkeep: StateUpkeep, address: string): Promise<void> {
+async function mendText(
+  run: RepairRun,
+  { upkeep, address, catalog }: { upkeep: StateUpkeep; address: string; catalog: Catalog },
+): Promise<void> {
   if (!upkeep.textIsSound()) upkeep.dropText();
   let done = 0;
   for (let rows = upkeep.withoutText(0, page); rows.length > 0; rows = upkeep.withoutText(last(rows), page)) {
     upkeep.addText(
       rows.map((row) => {
-        const text = readMessageFile(run.deps.files, run.paths.root, row);
+        const text = readDelivered(run.deps.files, run.paths.root, catalog, row);
         return { ...row, body: text === null ? "" : bodyOf(text).slice(0, searchableChars) };
       }),
     );

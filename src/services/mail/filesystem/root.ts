@@ -8,7 +8,7 @@ import type { Files } from "../../../system/files.ts";
 import type { Mailbox } from "../mailbox.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
-import { createLateSync } from "./late-sync.ts";
+import { createLateFiles } from "./late-files.ts";
 import { createFilesystemMailbox } from "./mailbox.ts";
 import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-paths.ts";
@@ -160,19 +160,19 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
     throw toServiceError(error);
   }
   const registrations = createRegistrations(deps, root, catalog);
-  const lateSync = createLateSync(deps, root, catalog);
-  lateSync.recover();
-  const delivery = createDelivery(deps, root, { catalog, lateSync });
+  const lateFiles = createLateFiles(deps, root, catalog);
+  lateFiles.recover();
+  const delivery = createDelivery(deps, root, { catalog, lateFiles });
   return {
     root,
     catalog,
     registrations,
     openMailbox: (binding) =>
-      createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery }, binding),
+      createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery, lateFiles }, binding),
     accept: (message, receivers) => delivery.accept(message, receivers),
     close() {
       delivery.announceNow();
-      lateSync.close();
+      lateFiles.close();
       catalog.close();
     },
   };

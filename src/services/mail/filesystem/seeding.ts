@@ -1,12 +1,12 @@
 import { dirname, relative } from "node:path";
 import type { Catalog, ProjectedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { MailboxState, NewStateRow, SeedMark } from "../../../db/mailbox/state.ts";
-import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { inbox, isBox, sent } from "../view-state.ts";
 import { createInspector, type Inspector, toStoredVerdict } from "./inspector.ts";
-import { readDelivered } from "./late-sync.ts";
+import { readDelivered } from "./late-files.ts";
 import { bodyOf } from "./message-file.ts";
 import { liesBelow, locateLink, mailboxFolder, messageFile, whyOutside } from "./root-paths.ts";
 
@@ -102,7 +102,8 @@ function boxOfMoved({
   return (messageId) => boxes.find((box) => holds(box, messageId)) ?? null;
 }
 
-function otherBoxes(files: Files, mailbox: string): string[] {
+/** The boxes of a mailbox into which only its owner moves mail. */
+export function otherBoxes(files: Files, mailbox: string): string[] {
   return files
     .list(mailbox)
     .filter((name) => name !== inbox && name !== sent && isBox(name) && isOneName(name))
@@ -160,8 +161,6 @@ export interface Link {
   mailbox: string;
   box: string;
   message: { messageId: string; createdAtUtc: string };
-  /** The file of the message, where the caller has its path. */
-  target?: ContainedPath;
 }
 
 /** Null when the link is in its place, else why not. Never throws. */
@@ -171,7 +170,7 @@ export function placeLink(files: Files, link: Link): string | null {
     if (detour !== null) return detour;
     const { path, found } = linkAt(files, link);
     if (found === "link") return null;
-    const target = link.target ?? messageFile(files, link.root, link.message);
+    const target = messageFile(files, link.root, link.message);
     // A root that was moved keeps the links of the mailboxes inside of it.
     const inside = liesBelow(link.root, link.mailbox);
     files.symlink("mail.linked", inside ? relative(dirname(path), target) : target, path);

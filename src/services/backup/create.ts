@@ -60,16 +60,20 @@ export async function createBackup(
     const writer = createWriter(files, archive, manifest.with_secrets);
     try {
       writer.text(manifestName, renderJson(manifest));
-      const { found, secrets } = listFiles(files, manifest);
-      const ordered = [
-        ...found.filter((one) => isDatabase(one.path)),
-        ...found.filter((one) => !isDatabase(one.path)),
-      ];
-      for (const [index, one] of ordered.entries()) {
-        signal.throwIfAborted();
-        options.onProgress(index, ordered.length);
-        await writer.add(one, childPath(folder, work, "database"));
-      }
+      const add = async (some: readonly Found[], { before, total }: { before: number; total: number }) => {
+        for (const [index, one] of some.entries()) {
+          signal.throwIfAborted();
+          options.onProgress(before + index, total);
+          await writer.add(one, childPath(folder, work, "database"));
+        }
+      };
+      const { found } = listFiles(files, manifest);
+      const databases = found.filter((one) => isDatabase(one.path));
+      await add(databases, { before: 0, total: found.length });
+      // Listed once the databases are copied: a mailbox writes the file of a message after it is in its index.
+      const { found: later, secrets } = listFiles(files, manifest);
+      const others = later.filter((one) => !isDatabase(one.path));
+      await add(others, { before: databases.length, total: databases.length + others.length });
       archive.write(endOfArchive);
       archive.close();
       files.place("file:backup-placed", part, files.contained(folder, [basename(output)]));

@@ -17,6 +17,7 @@ import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
 import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 import { everything } from "../support/mail-story.ts";
+import { until } from "../support/until.ts";
 import {
   type Bench,
   type Contestant,
@@ -145,6 +146,8 @@ interface Raw extends Disposable {
   write(): void;
   /** One changed row in one synced transaction. */
   row(): void;
+  /** Whether all messages that were sent have their files on disk. */
+  nothingWaits(): boolean;
 }
 
 const stateFile = (root: string) => join(root, "mailboxes", "worker@svc.localhost", "mailbox.sqlite");
@@ -159,6 +162,8 @@ function openRaw(folder: string, root: string): Raw {
       AND seq IN (SELECT rowid FROM message_text WHERE message_text MATCH '"needle"*')
       ORDER BY created_at_utc DESC, message_id DESC LIMIT 50`,
   );
+  const index = new Database(join(root, "index.sqlite"), { readonly: true });
+  const waiting = index.query("SELECT 1 FROM unsynced_messages LIMIT 1");
   const rows = new Database(join(folder, "raw.sqlite"), { create: true });
   rows.run("PRAGMA journal_mode=WAL");
   rows.run("PRAGMA synchronous=FULL");
@@ -184,9 +189,9 @@ function openRaw(folder: string, root: string): Raw {
       closeSync(directory);
     },
     row: () => void change.run(),
+    nothingWaits: () => waiting.get() === null,
     [Symbol.dispose]() {
-      state.close();
-      rows.close();
+      for (const database of [state, index, rows]) database.close();
     },
   };
 }
@@ -240,6 +245,8 @@ function contestantsOf(server: MailServer, served: MailServer, own: Own, raw: Ra
       name: "send",
       run: () => server.call("send", { to: ["other@svc.localhost"], subject: "bench", body_content: body }),
     },
+    // The files that follow the answers are no load on the writes beside them.
+    { name: "files_follow", run: () => until("the files of what was sent", () => raw.nothingWaits()) },
     { name: "raw_write", run: () => raw.write() },
     { name: "read", run: async () => server.call("read", { message_ref: await taking() }) },
     { name: "archive", run: async () => server.call("archive", { message_refs: [await taking()] }) },

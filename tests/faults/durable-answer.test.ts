@@ -130,7 +130,8 @@ describe("a message", () => {
     outcome:
       "its text is on disk: the index is written and synced before the answer, as the system calls show",
     seen: "the message",
-    recovery: "by itself: the next svc that opens the mailbox root, or finds new mail in it, writes a missing file",
+    recovery:
+      "by itself: the next svc that opens the mailbox root, or finds new mail in it, writes a missing file",
   } as const;
 
   faultTest(

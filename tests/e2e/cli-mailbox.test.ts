@@ -235,7 +235,7 @@ describe("a repair from the command line", () => {
     await story.as("ada", (mailbox) => mailbox.send(draft("ben", "before")));
     const kill = JSON.stringify({ label: "sql:mail-delivered", when: "before", nth: 1 });
     const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "../support/faulty-mailbox.ts"), "send", root],
+      [process.execPath, join(import.meta.dir, "../support/faulty-mailbox.ts"), "long", root],
       { env: { ...fixture.env, [faultEnvironment.kill]: kill }, stdio: ["ignore", "ignore", "inherit"] },
     );
     await child.exited;

@@ -22,6 +22,7 @@ const deps = mailRootDeps({
 });
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 const ben = defaultMailbox("ben");
+const longText = "x".repeat(70_000);
 const eve = { address: ben.address, principalId: "SVC-eve" };
 
 function acts() {
@@ -37,6 +38,16 @@ function acts() {
         cc: [defaultMailbox("cleo").address],
         subject: "sent",
         body: "text",
+        ...plain,
+        attachments: [{ path: join(path, "protocol-version.txt") }],
+      }),
+    /** Its file is written before the commit. */
+    long: () =>
+      mailbox("ada").send({
+        to: [ben.address],
+        cc: [],
+        subject: "long",
+        body: longText,
         ...plain,
         attachments: [{ path: join(path, "protocol-version.txt") }],
       }),

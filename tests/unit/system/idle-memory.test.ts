@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createIdleMemory } from "../../../src/system/idle-memory.ts";
+import { createIdleMemory, createPressureRelief } from "../../../src/system/idle-memory.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 function setup() {
@@ -47,4 +47,67 @@ test("a stopped one gives nothing back and leaves no timer", async () => {
   await clock.advance(120_000);
   expect(released()).toBe(0);
   expect(clock.pending()).toBe(0);
+});
+
+const mib = 1024 * 1024;
+
+function pressed(startMib: number) {
+  const clock = createFakeClock();
+  const held = { mib: startMib, inUseMib: startMib, collections: 0 };
+  const relieve = createPressureRelief(clock, {
+    residentBytes: () => held.mib * mib,
+    collect() {
+      held.collections++;
+      held.mib = held.inUseMib;
+    },
+  });
+  return {
+    clock,
+    held,
+    relieve,
+    async request(garbageMib: number) {
+      held.mib += garbageMib;
+      await clock.advance(50);
+      relieve();
+    },
+  };
+}
+
+test("garbage is collected between requests as soon as the process is large", async () => {
+  const { held, request } = pressed(100);
+  await request(20);
+  expect(held.collections).toBe(0);
+  await request(20);
+  expect(held).toMatchObject({ collections: 1, mib: 100 });
+  await request(40);
+  expect(held).toMatchObject({ collections: 2, mib: 100 });
+});
+
+test("a process that is in use at its size is not collected after each request", async () => {
+  const { held, request } = pressed(200);
+  for (let count = 0; count < 7; count++) await request(1);
+  expect(held.collections).toBe(1);
+  await request(8);
+  expect(held.collections).toBe(2);
+});
+
+test("memory that the system takes back later counts as given back", async () => {
+  const { held, request } = pressed(200);
+  await request(1);
+  held.mib = 150;
+  await request(0);
+  await request(8);
+  expect(held.collections).toBe(2);
+});
+
+test("requests that follow closely are looked at once", async () => {
+  const { clock, held, relieve, request } = pressed(200);
+  await request(1);
+  held.mib = 300;
+  await clock.advance(49);
+  relieve();
+  expect(held.collections).toBe(1);
+  await clock.advance(1);
+  relieve();
+  expect(held.collections).toBe(2);
 });

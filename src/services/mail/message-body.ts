@@ -96,6 +96,7 @@ export function mirrorNotice(body: string, text: string, placement: "append" | "
 
 /** The one parser of fences, by whole lines. An opener that nothing closes is a line like any other. */
 function findFences(text: string): Fences {
+  if (!/```|~~~/.test(text)) return { blocks: [], open: false };
   const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
   const marks = lines.map(toFenceLine);
   const closable = closersBehind(marks);
@@ -167,11 +168,13 @@ const maxChars = 240;
 
 /** The beginning of a body on one line. Source: spec/mailbox-agui.md A9. Pure. */
 export function previewOf(body: string): string {
-  // Enough of it: a long body is not rewritten for its first line.
-  const line = body
-    .slice(0, 16 * maxChars)
-    .replace(/\s+/g, " ")
-    .trim();
+  // Enough of it: a long body is not rewritten for its first line, and most texts hold few spaces in a row.
+  let line = onOneLine(body.slice(0, 2 * maxChars));
+  if (line.length <= maxChars && body.length > 2 * maxChars) line = onOneLine(body.slice(0, 16 * maxChars));
   if (line.length <= maxChars) return line;
   return `${line.slice(0, maxChars - 3).replace(/[\ud800-\udbff]$/, "")}...`;
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

@@ -257,6 +257,16 @@ describe("what a list shows", () => {
     expect(previewOf("a \n b")).toBe("a b");
   });
 
+  test("a preview skips spaces, however many stand in front of its text", () => {
+    const text = "word ".repeat(80);
+    const whole = `${text.slice(0, 237)}...`;
+    for (const spaces of [0, 200, 400, 478, 479, 480, 481, 900, 3000]) {
+      expect(previewOf(" ".repeat(spaces) + text)).toBe(whole);
+      expect(previewOf(`a${" ".repeat(spaces)} ${text}`)).toBe(`a ${text.slice(0, 235)}...`);
+    }
+    expect(previewOf(" ".repeat(3840) + text)).toBe("");
+  });
+
   test("an attachment has the type that its name reports", () => {
     expect(mediaTypeOf("report.MD")).toBe("text/markdown");
     expect(mediaTypeOf("archive")).toBe("application/octet-stream");

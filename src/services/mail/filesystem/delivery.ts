@@ -77,6 +77,8 @@ export function createDelivery(
   const { files, clock, ids } = deps;
   const announcements = createAnnouncements(deps, root, { catalog, lateFiles });
   const keys = createMailboxKeys(deps, root, catalog);
+  /** What each mailbox signed last, by registration: another process may have signed since. */
+  const lastAttested = new Map<string, { sequence: number; hash: string }>();
   let lastMs = 0;
 
   function stamped(): { id: string; createdAtUtc: string } {
@@ -191,10 +193,12 @@ export function createDelivery(
       const rows = { ...toRows(message, outgoing), attested, unsynced };
       try {
         const store = commit(message, parties, { rows, place, isNext });
+        if (attested) lastAttested.set(attested.registrationId, attested);
         announcements.soon({ rows, parties, store });
         return message;
       } catch (error) {
         if (!(error instanceof ChainMoved)) throw error;
+        lastAttested.delete(outgoing.from.registrationId);
         files.remove("mail.withdrawn", place);
       }
     }
@@ -206,7 +210,7 @@ export function createDelivery(
     key: SigningKey | null,
   ) {
     if (!key) return { message: { envelope, body }, attested: null, isNext: () => true };
-    const before = catalog.newestAttested(registrationId);
+    const before = lastAttested.get(registrationId) ?? catalog.newestAttested(registrationId);
     const sequence = (before?.sequence ?? 0) + 1;
     const made = attest({ envelope, body }, key, { sequence, previous: before?.hash ?? null });
     return {

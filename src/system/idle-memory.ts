@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import { afterThisTurn, type Clock } from "./clock.ts";
 
 /** Gives back memory that only past work needed, once nothing has happened for a while. */
 export interface IdleMemory {
@@ -55,7 +55,7 @@ function createPressure(memory: ProcessMemory): () => void {
 
 /**
  * To be called after each request: collects garbage under pressure, with a look every 50 ms at most. A series of large
- * requests then costs little more than one of them.
+ * requests then costs little more than one of them. The answer does not wait for it.
  */
 export function createPressureRelief(clock: Clock, memory: ProcessMemory = ownMemory): () => void {
   const relieve = createPressure(memory);
@@ -64,7 +64,7 @@ export function createPressureRelief(clock: Clock, memory: ProcessMemory = ownMe
     const nowMs = clock.monotonicMs();
     if (nowMs - lookedMs < betweenLooksMs) return;
     lookedMs = nowMs;
-    relieve();
+    afterThisTurn(relieve);
   };
 }
 

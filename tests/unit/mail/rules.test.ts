@@ -257,7 +257,7 @@ describe("what a list shows", () => {
     expect(previewOf("a \n b")).toBe("a b");
   });
 
-  test("a preview skips spaces, however many stand in front of its text", () => {
+  test("a preview skips spaces, however many come before its text", () => {
     const text = "word ".repeat(80);
     const whole = `${text.slice(0, 237)}...`;
     for (const spaces of [0, 200, 400, 478, 479, 480, 481, 900, 3000]) {

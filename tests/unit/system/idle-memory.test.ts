@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { afterThisTurn } from "../../../src/system/clock.ts";
 import { createIdleMemory, createPressureRelief } from "../../../src/system/idle-memory.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
@@ -54,13 +55,17 @@ const mib = 1024 * 1024;
 function pressed(startMib: number) {
   const clock = createFakeClock();
   const held = { mib: startMib, inUseMib: startMib, collections: 0 };
-  const relieve = createPressureRelief(clock, {
+  const relief = createPressureRelief(clock, {
     residentBytes: () => held.mib * mib,
     collect() {
       held.collections++;
       held.mib = held.inUseMib;
     },
   });
+  const relieve = () => {
+    relief();
+    return new Promise<void>(afterThisTurn);
+  };
   return {
     clock,
     held,
@@ -68,7 +73,7 @@ function pressed(startMib: number) {
     async request(garbageMib: number) {
       held.mib += garbageMib;
       await clock.advance(50);
-      relieve();
+      await relieve();
     },
   };
 }
@@ -105,9 +110,17 @@ test("requests that follow closely are looked at once", async () => {
   await request(1);
   held.mib = 300;
   await clock.advance(49);
-  relieve();
+  await relieve();
   expect(held.collections).toBe(1);
   await clock.advance(1);
-  relieve();
+  await relieve();
   expect(held.collections).toBe(2);
+});
+
+test("the answer does not wait for a collection", async () => {
+  const { held, relieve } = pressed(200);
+  const done = relieve();
+  expect(held.collections).toBe(0);
+  await done;
+  expect(held.collections).toBe(1);
 });

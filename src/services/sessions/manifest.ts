@@ -271,12 +271,12 @@ export function createManifestStore(deps: { files: Files; locks: Locks }): Manif
  * Of turns each is looked at by itself.
  */
 function refuseLinks(files: Pick<Files, "isLink" | "exists">, sessionRoot: string): void {
-  const { manifest, gatewayRoot, queue, ...paths } = sessionPaths(sessionRoot);
+  const paths = sessionPaths(sessionRoot);
   const isLink = (path: string) => files.isLink(path);
-  const inGateway = () => [...Object.values(paths), queue, `${queue}-wal`, `${queue}-shm`];
+  const inGateway = () => [...Object.values(paths), `${paths.queue}-wal`, `${paths.queue}-shm`];
   const linked =
-    [sessionRoot, manifest, gatewayRoot].find(isLink) ??
-    (files.exists(gatewayRoot) ? inGateway().find(isLink) : undefined);
+    [sessionRoot, paths.manifest, paths.gatewayRoot].find(isLink) ??
+    (files.exists(paths.gatewayRoot) ? inGateway().find(isLink) : undefined);
   if (linked === undefined) return;
   const name = relative(dirname(sessionRoot), linked);
   throw new ServiceError(

@@ -40,6 +40,13 @@ export function createCallerLookup(listener: { address: string; port: number }):
   const onAllAddresses = bound.every((byte) => byte === 0);
   const local = { address: bound, port: listener.port };
   const remembered = new Map<number, Remembered>();
+  /** The address that was asked for last: most callers have the same one. */
+  let parsed = { text: listener.address, bytes: bound as Uint8Array | null };
+
+  function bytesOf(text: string): Uint8Array | null {
+    if (text !== parsed.text) parsed = { text, bytes: parseAddress(text) };
+    return parsed.bytes;
+  }
 
   /** By the ports of their peers, as of the last look through all descriptors: callers come in groups. */
   let seen = new Map<number, FoundConnection>();
@@ -77,7 +84,7 @@ export function createCallerLookup(listener: { address: string; port: number }):
     const known = remembered.get(peer.port);
     const again = known?.address === peer.address;
     if (again && known.connection !== null && isStillOpen(known.connection)) return known.caller;
-    const address = parseAddress(peer.address);
+    const address = bytesOf(peer.address);
     if (address === null) return "other";
     const remote = { address, port: peer.port };
     if (onAllAddresses) return lookUpAll(remote);

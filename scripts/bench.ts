@@ -4,16 +4,12 @@ import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench, Row } from "../tests/bench/bench.ts";
 import { quick } from "../tests/bench/effort.ts";
+import { flag, readArguments, text, wholeNumber } from "./arguments.ts";
 import { renderDocument } from "./bench/document.ts";
 import { type BenchResult, rounded } from "./bench/figures.ts";
 import { renderPicture } from "./bench/picture.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { runStep } from "./steps.ts";
-
-// `bun run bench [name...] [--quick] [--json] [--out FOLDER]`; for `peers` also `--prompts N --agents N --products A,B`. With --json one object a line for each bench, and
-// nothing else on stdout. A run of all of them writes its document, picture and figures into docs/, a quick one into
-// dist/bench/; --out says another place, also for some benches, and keeps the figures of the others there. Exit 1 when something could not be measured; never
-// because something was slow.
 
 const folder = join(repositoryRoot, "tests", "bench");
 const ending = ".bench.ts";
@@ -30,7 +26,23 @@ const known = readdirSync(folder)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort((one, other) => heavy.indexOf(one) - heavy.indexOf(other) || one.localeCompare(other));
-const { wanted, json, out, sizes } = readArguments();
+
+const usage = `
+Usage: bun run bench [NAME...] [--quick] [--json] [--out FOLDER]
+       bun run bench peers [--prompts N] [--agents N] [--products A,B]
+
+Measures beside their limits: ${known.join(", ")}. Without a name all of them but ${onlyNamed.join(", ")}. Exit 1 when
+something could not be measured, never because something was slow.
+
+  --quick       few rounds and small data, for a first look
+  --json        one JSON object a line for each bench, and nothing else
+  --out FOLDER  where document, picture and figures go, beside the figures of other benches there; a run of all writes
+                them into docs/, a quick one into dist/bench/
+
+  --prompts N, --agents N, --products A,B   makes peers smaller
+`;
+
+const { wanted, json, out, sizes } = readArguments(usage, readWishes);
 
 await bootstrap({ tmux: true });
 const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
@@ -74,38 +86,33 @@ async function measureApart(name: string): Promise<BenchResult> {
   return JSON.parse(line) as BenchResult;
 }
 
-function readArguments() {
-  try {
-    const { values, positionals } = parseArgs({
-      args: process.argv.slice(2),
-      allowPositionals: true,
-      options: {
-        ...{ quick: { type: "boolean" }, json: { type: "boolean" }, out: { type: "string" } },
-        ...{ prompts: { type: "string" }, agents: { type: "string" }, products: { type: "string" } },
-      },
-    });
-    const unknown = positionals.filter((name) => !known.includes(name));
-    if (unknown.length > 0) throw new Error(`no bench ${unknown.join(", ")}; there are ${known.join(", ")}`);
-    const { prompts, agents, products } = values;
-    const usual = values.quick ? "dist/bench" : "docs";
-    return {
-      wanted:
-        positionals.length > 0
-          ? positionals
-          : known.filter((name) => !onlyNamed.includes(name) && !(quick && notQuick.includes(name))),
-      json: values.json ?? false,
-      /** Passed on as they are: the bench reads them. */
-      sizes: Object.fromEntries(
-        Object.entries({ prompts, agents, products }).flatMap(([name, value]) =>
-          value === undefined ? [] : [[name, value]],
-        ),
+function readWishes(args: string[]) {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      ...{ quick: flag, json: flag, out: text, prompts: text, agents: text, products: text },
+    },
+  });
+  const unknown = positionals.filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`no bench ${unknown.join(", ")}; there are ${known.join(", ")}`);
+  const { prompts, agents, products } = values;
+  for (const [name, value] of Object.entries({ prompts, agents })) wholeNumber(name, value, 1);
+  const usual = values.quick ? "dist/bench" : "docs";
+  return {
+    wanted:
+      positionals.length > 0
+        ? positionals
+        : known.filter((name) => !onlyNamed.includes(name) && !(quick && notQuick.includes(name))),
+    json: values.json,
+    /** Passed on as they are: the bench reads them. */
+    sizes: Object.fromEntries(
+      Object.entries({ prompts, agents, products }).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
       ),
-      out: values.out ?? (positionals.length > 0 ? null : usual),
-    };
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    return process.exit(2);
-  }
+    ),
+    out: values.out ?? (positionals.length > 0 ? null : usual),
+  };
 }
 
 function writeReport(place: string): void {

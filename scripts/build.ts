@@ -1,11 +1,16 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { takeNothing } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { commitToBake, compilePrograms } from "./executables.ts";
 
-// Compiles the programs for this machine into dist/. Does nothing when they were built from exactly this source.
-// For other machines: scripts/release.ts.
+takeNothing(`
+Usage: bun run build
+
+Compiles the programs for this machine into dist/. Does nothing when they were built from exactly this source. For other
+machines: \`bun run release\`.
+`);
 
 await bootstrap({ tmux: false });
 

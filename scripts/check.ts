@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { flag, readArguments, readFlags } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { reachedTests } from "./changed-tests.ts";
 import { findDrift, type Generated, generatorSources } from "./generated.ts";
@@ -7,18 +8,26 @@ import { changedSince, readFiles, readLastCheck, writeLastCheck } from "./last-c
 import { runStep, type Step, type StepResult, tool } from "./steps.ts";
 import { judgeTypes } from "./type-errors.ts";
 
-// Everything that can be known without starting an agent. Skipped is what the files that changed since the last check
-// without a fault cannot reach: tests (by imports and by names of files, as in `bun run test --changed`), migrations, and
-// formatting and lint of unchanged files; when nothing changed, the guards and the documents too. Types and dead code are
-// always checked as a whole. `--all`, or CI in the environment, skips nothing and runs the long tests too. `--static` runs no
-// tests: with `bun run test`, which never skips for what an earlier run found, it is all of it.
+const usage = `
+Usage: bun run check [--all | --static]
+
+Everything that can be known without starting an agent. Skipped is what the files that changed since the last check without a
+fault cannot reach: tests (by imports and by names of files, as in \`bun run test --changed\`), migrations, and formatting and
+lint of unchanged files; when nothing changed, the guards and the documents too. Types and dead code are always checked as a
+whole.
+
+  --all     skips nothing and runs the long tests too, as CI in the environment does
+  --static  runs no tests: with \`bun run test\`, which never skips for what an earlier run found, it is all of it
+`;
+
+const wish = readArguments(usage, (words) => readFlags(words, { all: flag, static: flag }));
 
 await bootstrap({ tmux: false });
 
 const cache = "node_modules/.cache/svc";
 const lastPath = join(repositoryRoot, cache, "last-check.json");
-const all = process.argv.includes("--all") || Boolean(process.env["CI"]);
-const isStatic = process.argv.includes("--static");
+const all = wish.all || Boolean(process.env["CI"]);
+const isStatic = wish.static;
 const now = readFiles(repositoryRoot, `${Bun.version} ${process.platform} ${process.arch}`);
 const changed = all ? null : changedSince(readLastCheck(lastPath), now);
 /** Starts another runtime on much of the rest: it runs beside it. */

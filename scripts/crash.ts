@@ -1,17 +1,26 @@
 import { join } from "node:path";
 import { runCrash } from "../tests/support/crash.ts";
+import { flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { buildFirst, endedBySignal, numberAfter, seedFlag } from "./long-run.ts";
+import { buildFirst, endedBySignal } from "./long-run.ts";
 
-// `bun run crash [--cycles N] [--seed S] [--json]`: the built programs are killed (SIGKILL) at random moments under
-// load, and started again on the same files. Exit 0 when nothing was lost, doubled or wrong; the seed gives the same
-// dice again. Ctrl-C ends after the present cycle and checks what there is.
+const usage = `
+Usage: bun run crash [--cycles N] [--seed S] [--json]
+
+The built programs are killed (SIGKILL) at random moments under load, and started again on the same files. Exit 0 when
+nothing was lost, doubled or wrong. Ctrl-C ends after the present cycle and checks what there is.
+
+  --cycles N  how often (default 1000)
+  --seed S    the same dice again
+  --json      one JSON document at the end
+`;
+
+const { cycles, seed, json } = readArguments(usage, (words) => {
+  const values = readFlags(words, { cycles: text, seed: text, json: flag });
+  return { cycles: wholeNumber("cycles", values.cycles, 1000), seed: seedOf(values.seed), json: values.json };
+});
 
 await bootstrap({ tmux: true });
-
-const cycles = numberAfter("--cycles", 1000, "whole number");
-const seed = seedFlag();
-const json = process.argv.includes("--json");
 const tell = (line: string) => (json ? console.error(line) : console.log(line));
 
 await buildFirst();

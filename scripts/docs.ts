@@ -4,6 +4,7 @@ import { DeliveryRules } from "../src/protocol/delivery.ts";
 import { renderJson } from "../src/protocol/json.ts";
 import { TeamFile } from "../src/protocol/team-file.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
+import { readArguments, readFolder } from "./arguments.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { renderCommandsPage } from "./commands-page.ts";
 import { listDocuments, readBlocks } from "./documents.ts";
@@ -14,9 +15,13 @@ import recording from "./record/recording.json";
 import type { Recording } from "./record/story.ts";
 import { renderReference } from "./reference.ts";
 
-// Writes the generated documents into docs/, or into the folder named by the first argument.
+const usage = `
+Usage: bun run docs [FOLDER]
 
-const folder = resolve(repositoryRoot, process.argv[2] ?? "docs");
+Writes the generated documents into docs/, or into FOLDER.
+`;
+
+const folder = resolve(repositoryRoot, readArguments(usage, readFolder) ?? "docs");
 mkdirSync(folder, { recursive: true });
 const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
 

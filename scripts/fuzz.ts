@@ -4,25 +4,43 @@ import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
 import { describeFinding, groupFindings, runTrees } from "../tests/hostile/trees/run-trees.ts";
 import { openForeignTargets } from "../tests/support/schemathesis/targets.ts";
 import { describeMutatedRun, runMutatedCorpus } from "../tests/unit/terminal/mutated-corpus.ts";
+import { duration, flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
+import { buildFirst } from "./long-run.ts";
 
-// `bun run fuzz --schemathesis [--seconds N] [--seed S]`: the same question by a fuzzer of others, of both executables.
-// `bun run fuzz [--seconds N] [--seed S]`: every route of both servers is asked what its document allows, nearly that,
-// and anything, in turns of a few seconds each. Exit 0 when every answer was as documented; the seed that is printed
-// with a failure repeats it.
-// `bun run fuzz --trees N [--seed S]`: so many working trees with hostile values in the files that svc reads there.
-// `bun run fuzz --screens N [--seed S]`: so many recorded screens as another version, theme, language or pane would draw
-// them; exit 0 when none of an agent that is not ready reads as ready.
+const usage = `
+Usage: bun run fuzz [--seconds N] [--seed S]
+       bun run fuzz --schemathesis [--seconds N] [--seed S]
+       bun run fuzz --trees N | --screens N [--seed S]
 
-const foreign = process.argv.includes("--schemathesis");
+Every route of both servers is asked what its document allows, nearly that, and anything, in turns of a few seconds each.
+Exit 0 when every answer was as documented; the seed that is printed with a failure repeats it.
+
+  --seconds N     for so long (default 120)
+  --schemathesis  the same question by that fuzzer, of both executables
+  --trees N       so many working trees with hostile values in the files that svc reads there
+  --screens N     so many recorded screens as another version, theme, language or pane would draw them; exit 0 when none of
+                  an agent that is not ready reads as ready
+  --seed S        the same again
+`;
+
+const { foreign, seconds, trees, screens, seed } = readArguments(usage, (words) => {
+  const values = readFlags(words, {
+    ...{ seconds: text, seed: text, trees: text, screens: text, schemathesis: flag },
+  });
+  const countOf = (name: "trees" | "screens") =>
+    values[name] === undefined ? null : wholeNumber(name, values[name], 1);
+  return {
+    foreign: values.schemathesis,
+    seconds: duration("seconds", values.seconds, 120),
+    ...{ trees: countOf("trees"), screens: countOf("screens"), seed: seedOf(values.seed) },
+  };
+});
+
 await bootstrap({ tmux: foreign });
-
-const seconds = numberAfter("--seconds", 120);
-const seed = seedFlag();
 if (foreign) process.exit(await runForeign());
-if (process.argv.includes("--trees")) process.exit(await fuzzTrees());
-if (process.argv.includes("--screens")) process.exit(fuzzScreens());
+if (trees !== null) process.exit(await fuzzTrees(trees));
+if (screens !== null) process.exit(fuzzScreens(screens));
 
 const ends = performance.now() + seconds * 1000;
 const sliceSeconds = Math.min(10, seconds / fuzzTargets.length);
@@ -66,8 +84,7 @@ async function runForeign(): Promise<number> {
   return 0;
 }
 
-async function fuzzTrees(): Promise<number> {
-  const trees = numberAfter("--trees", 10_000, "whole number");
+async function fuzzTrees(trees: number): Promise<number> {
   console.log(`fuzz: ${trees} trees, seeds from ${seed}`);
   const everyTrees = 250;
   const began = performance.now();
@@ -90,8 +107,7 @@ async function fuzzTrees(): Promise<number> {
   return run.findings.length === 0 ? 0 : 1;
 }
 
-function fuzzScreens(): number {
-  const screens = numberAfter("--screens", 20_000, "whole number");
+function fuzzScreens(screens: number): number {
   console.log(`fuzz: ${screens} screens, seeds from ${seed}`);
   const run = runMutatedCorpus({ seed, screens });
   for (const wrong of run.wrong) {

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import {
   cacheRoot,
   installCli,
@@ -10,32 +11,46 @@ import {
   packageOf,
   versionOf,
 } from "../tests/live/lab/cli-cache.ts";
+import { flag, readArguments } from "./arguments.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { openReport } from "./live/write-report.ts";
 import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
-// Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest | --report] [all | TOOL[@VERSION]]...`.
-// `--long` runs two hundred turns of each tool and nothing else. `--newest` runs the newest version that the npm registry
-// has of each tool, `TOOL@named` each version of the tool that must pass. The last line counts what really ran. `--newest` and `--report` write .live/TOOL-VERSION: report.md and
-// report.json (each step, the screen of one that failed, what changed beside the last proved version) and recordings.
+const usage = `
+Usage: bun run live [--newest | --report] [--long] [all | TOOL[@VERSION]]...
+
+Runs the real agent CLIs against a scripted model on loopback; without a tool claude and codex. The last line counts what
+really ran. Tools: ${labTools.join(", ")}.
+
+  TOOL@VERSION  that version instead of the pinned one; TOOL@named each version that must pass
+  --newest      the newest version that the npm registry has of each tool
+  --report      writes .live/TOOL-VERSION, as --newest does: report.md and report.json (each step, the screen of one that
+                failed, what changed beside the last proved version) and recordings
+  --long        two hundred turns of each tool and nothing else
+`;
 
 /** What runs when no tool is named. */
 const everyday: readonly LabTool[] = ["claude", "codex"];
 
-const newest = process.argv.includes("--newest");
-const reports = newest || process.argv.includes("--report");
-/** Two hundred turns of each tool, instead of everything else. */
-const long = process.argv.includes("--long");
-const words = process.argv.slice(2).filter((word) => !["--newest", "--report", "--long"].includes(word));
-const named = words.map((word) => word.split("@", 2) as [string, string?]);
-const asked: readonly string[] = named.flatMap(([name]) => (name === "all" ? labTools : [name]));
-const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
-if (unknown.length > 0) {
-  console.error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")} and all.`);
-  process.exit(2);
-}
+const { newest, reports, long, named, asked } = readArguments(usage, (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { newest: flag, report: flag, long: flag },
+  });
+  const words = positionals.map((word) => word.split("@", 2) as [string, string?]);
+  const names: readonly string[] = words.flatMap(([name]) => (name === "all" ? labTools : [name]));
+  const unknown = names.filter((name) => !labTools.some((tool) => tool === name));
+  if (unknown.length > 0) {
+    throw new Error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")} and all.`);
+  }
+  return {
+    ...{ newest: values.newest, reports: values.newest || values.report, long: values.long },
+    ...{ named: words, asked: names },
+  };
+});
 const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.includes(tool));
 
 const recordings = process.env["SVC_LAB_RECORDINGS"];

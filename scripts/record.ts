@@ -1,8 +1,13 @@
 import { join } from "node:path";
+import { takeNothing } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 
-// Records README.md's terminal session anew, with the executables of this very source, into
-// scripts/record/recording.json; `bun run docs` draws docs/session.svg from it.
+takeNothing(`
+Usage: bun run record
+
+Records README.md's terminal session anew, with the executables of this very source, into scripts/record/recording.json;
+\`bun run docs\` draws docs/session.svg from it.
+`);
 
 await bootstrap({ tmux: true });
 const { renderJson } = await import("../src/protocol/json.ts");

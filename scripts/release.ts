@@ -10,18 +10,23 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import manifest from "../package.json" with { type: "json" };
+import { readArguments, readFolder } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { commitToBake, compilePrograms } from "./executables.ts";
 import { type ReleaseTarget, releaseTargets } from "./release-targets.ts";
 import { runStep } from "./steps.ts";
 
-// Makes all that a release hands out, in dist/release or the folder named by the first argument: one archive of the
-// programs for every machine we build for, the npm package, the checksums. The same commit, checked out at the same
-// place, gives the same bytes. Needs GNU tar.
+const usage = `
+Usage: bun run release [FOLDER]
+
+Makes all that a release hands out, in dist/release or FOLDER: one archive of the programs for every machine we build for, the
+npm package, the checksums. The same commit, checked out at the same place, gives the same bytes. Needs GNU tar.
+`;
+
+const folder = resolve(repositoryRoot, readArguments(usage, readFolder) ?? "dist/release");
 
 await bootstrap({ tmux: false });
 
-const folder = resolve(repositoryRoot, process.argv[2] ?? "dist/release");
 const aside = `${folder}-${process.pid}`;
 mkdirSync(aside, { recursive: true });
 try {

@@ -1,17 +1,33 @@
 import { join } from "node:path";
 import { runSoak } from "../tests/support/soak.ts";
+import { duration, flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { buildFirst, endedBySignal, numberAfter, seedFlag } from "./long-run.ts";
+import { buildFirst, endedBySignal } from "./long-run.ts";
 
-// `bun run soak [--minutes N] [--agents N] [--seed S] [--json]`: agents at work on everything at once; memory and
-// descriptors must stay flat and files bounded. Exit 0 when they do. Ctrl-C ends it and judges what was seen.
+const usage = `
+Usage: bun run soak [--minutes N] [--agents N] [--seed S] [--json]
+
+Agents at work on everything at once: memory and descriptors must stay flat and files bounded. Exit 0 when they do. Ctrl-C
+ends it and judges what was seen.
+
+  --minutes N  for so long (default 20)
+  --agents N   so many agents (default 10)
+  --seed S     the same dice again
+  --json       one JSON document at the end
+`;
+
+const { minutes, agents, seed, json } = readArguments(usage, (words) => {
+  const values = readFlags(words, { minutes: text, agents: text, seed: text, json: flag });
+  return {
+    minutes: duration("minutes", values.minutes, 20),
+    agents: wholeNumber("agents", values.agents, 10),
+    seed: seedOf(values.seed),
+    json: values.json,
+  };
+});
 
 await bootstrap({ tmux: true });
 
-const minutes = numberAfter("--minutes", 20);
-const agents = numberAfter("--agents", 10, "whole number");
-const seed = seedFlag();
-const json = process.argv.includes("--json");
 const tell = (line: string) => (json ? console.error(line) : console.log(line));
 
 await buildFirst();

@@ -15,9 +15,7 @@ export interface TestGroup {
   parallel: number;
 }
 
-const testUsage = "bun run test [--changed[=COMMIT]] [--shard=I/N] [PART-OF-PATH...]";
-
-/** Throws with the usage for an argument that it does not know. */
+/** Throws for an argument that it does not know. */
 export function readTestWish(words: readonly string[]): TestWish {
   const parts: string[] = [];
   const wish: TestWish = { parts, changedSince: null, shard: null };
@@ -27,7 +25,7 @@ export function readTestWish(words: readonly string[]): TestWish {
     const [flag, value] = word.split(/=(.*)/s, 2);
     if (flag === "--changed") wish.changedSince = value || "HEAD";
     else if (flag === "--shard") wish.shard = readShard(value ?? rest.shift() ?? "");
-    else if (word.startsWith("-")) throw new Error(`unknown option ${word}; usage: ${testUsage}`);
+    else if (word.startsWith("-")) throw new Error(`unknown option ${word}`);
     else parts.push(word);
   }
   return wish;

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plantedSecret } from "../tests/hostile/planted-secrets.ts";
+import { readArguments } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { reachedTests } from "./changed-tests.ts";
 import { findLeftSecrets } from "./left-secrets.ts";
@@ -10,13 +11,22 @@ import { runStep } from "./steps.ts";
 import { groupTests, ofShard, readTestWish, type TestGroup, type Timings, toRunAgain } from "./test-plan.ts";
 import { readReport, type TestCounts, type TestReport } from "./test-report.ts";
 
-// Runs every test but those that need a real agent CLI; the last line counts what really ran. Arguments are
-// parts of paths: `bun run test e2e queue`. `--changed` leaves out what the changes since the last commit cannot
-// reach, `--changed=COMMIT` those since a commit; `--shard=1/3` runs one of three parts. `--record-timings` keeps how
-// long each file took, for the order of the files and for the shards.
+const usage = `
+Usage: bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [PART-OF-PATH...]
 
-const recordsTimings = process.argv.includes("--record-timings");
-const wish = readTestWish(process.argv.slice(2).filter((word) => word !== "--record-timings"));
+Runs every test but those that need a real agent CLI; the last line counts what really ran. Words are parts of paths:
+\`bun run test e2e queue\`.
+
+  --changed         leaves out what the changes since the last commit cannot reach; --changed=COMMIT since that commit
+  --shard=I/N       one of N parts
+  --record-timings  keeps how long each file took, for the order of the files and for the shards
+`;
+
+const { wish, recordsTimings } = readArguments(usage, (words) => ({
+  wish: readTestWish(words.filter((word) => word !== "--record-timings")),
+  recordsTimings: words.includes("--record-timings"),
+}));
+
 await bootstrap({ tmux: true });
 
 const timingsPath = "tests/timings.json";

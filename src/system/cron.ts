@@ -2,14 +2,53 @@ import { Cron } from "croner";
 
 /**
  * The first moment after `afterMs` that an expression of five fields names in its time zone, epoch milliseconds; null when
- * there is none. A time that the clocks skip is the moment at which they go forward. One that they repeat is the first
- * of the two, while an expression with `*` hours goes on through both. Throws for an expression that cannot be read. Pure.
+ * there is none. Times that the clocks skip are the moment at which they go forward, as one. One that they repeat is the
+ * first of the two. An expression whose hours begin with `*` counts what passes instead: it leaves out what is skipped and
+ * goes on through both. Throws for an expression that cannot be read. Pure.
  */
 export function nextRun(cron: string, timeZone: string, afterMs: number): number | null {
-  // Without a function nothing is scheduled: it only computes.
-  const found = new Cron(cron.trim(), { timezone: timeZone, mode: "5-part", paused: true });
-  return found.nextRun(new Date(afterMs))?.getTime() ?? null;
+  const expression = cron.trim();
+  // Without a function nothing is scheduled: it only computes. What clocks show is computed as if in UTC.
+  const found = new Cron(expression, { timezone: "UTC", mode: "5-part", paused: true });
+  const nextShown = (shownMs: number) => found.nextRun(new Date(shownMs))?.getTime() ?? null;
+  const after = Temporal.Instant.fromEpochMilliseconds(afterMs).toZonedDateTimeISO(timeZone);
+  const hours = expression.split(/\s+/)[1] ?? "";
+  return hours.startsWith("*") ? nextPassing(nextShown, after) : nextNamed(nextShown, after);
 }
+
+/** Of each time that clocks show the first moment at which they do, or the end of the gap in which none does. */
+function nextNamed(
+  nextShown: (shownMs: number) => number | null,
+  after: Temporal.ZonedDateTime,
+): number | null {
+  for (let shownMs = nextShown(shownAt(after)); shownMs !== null; shownMs = nextShown(shownMs)) {
+    const shown = Temporal.Instant.fromEpochMilliseconds(shownMs).toZonedDateTimeISO("UTC").toPlainDateTime();
+    const earlier = shown.toZonedDateTime(after.timeZoneId, { disambiguation: "earlier" });
+    const isSkipped = !earlier.toPlainDateTime().equals(shown);
+    const at = isSkipped ? (earlier.getTimeZoneTransition("next") ?? earlier) : earlier;
+    if (at.epochMilliseconds > after.epochMilliseconds) return at.epochMilliseconds;
+  }
+  return null;
+}
+
+/** From one change of the clocks to the next, each with the offset that counts between them. */
+function nextPassing(
+  nextShown: (shownMs: number) => number | null,
+  after: Temporal.ZonedDateTime,
+): number | null {
+  let begin = after;
+  for (let shownMs = nextShown(shownAt(begin)); shownMs !== null; shownMs = nextShown(shownAt(begin) - 1)) {
+    const atMs = shownMs - offsetMs(begin);
+    const change = begin.getTimeZoneTransition("next");
+    if (change === null || atMs < change.epochMilliseconds) return atMs;
+    begin = change;
+  }
+  return null;
+}
+
+const offsetMs = (at: Temporal.ZonedDateTime) => at.offsetNanoseconds / 1e6;
+/** What a clock shows, as epoch milliseconds of the same time in UTC. */
+const shownAt = (at: Temporal.ZonedDateTime) => at.epochMilliseconds + offsetMs(at);
 
 /**
  * What is wrong with an expression and its time zone, null when nothing is. The years up to the leap year after the next

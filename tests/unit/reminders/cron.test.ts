@@ -51,6 +51,71 @@ describe("when a schedule is due", () => {
       want: ["2026-03-29T00:30Z", "2026-03-29T01:00Z", "2026-03-29T01:30Z"],
     },
     {
+      id: "two of the hours, of which the clocks repeat one: each once",
+      given: ["30 2,14 * * *", "Europe/Berlin", "2026-10-24T23:59:00Z"],
+      want: ["2026-10-25T00:30Z", "2026-10-25T13:30Z", "2026-10-26T01:30Z"],
+    },
+    {
+      id: "minutes of an hour that the clocks repeat: each once",
+      given: ["*/30 2 * * *", "Europe/Berlin", "2026-10-24T23:59:00Z"],
+      want: ["2026-10-25T00:00Z", "2026-10-25T00:30Z", "2026-10-26T01:00Z"],
+    },
+    {
+      id: "hours around one that the clocks repeat: each once",
+      given: ["30 1-3 * * *", "Europe/Berlin", "2026-10-24T22:59:00Z"],
+      want: ["2026-10-24T23:30Z", "2026-10-25T00:30Z", "2026-10-25T02:30Z", "2026-10-26T00:30Z"],
+    },
+    {
+      id: "from within the second of two equal hours",
+      given: ["*/30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z"],
+      want: ["2026-10-26T01:00Z"],
+    },
+    {
+      id: "minutes of an hour that the clocks skip: all at once when they go forward",
+      given: ["0,30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z"],
+      want: ["2026-03-29T01:00Z", "2026-03-30T00:00Z", "2026-03-30T00:30Z"],
+    },
+    {
+      id: "a skipped time and the end of the gap: once",
+      given: ["0 2,3 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z"],
+      want: ["2026-03-29T01:00Z", "2026-03-30T00:00Z"],
+    },
+    {
+      id: "on the one day on which the clocks skip it",
+      given: ["*/10 2 29 3 *", "Europe/Berlin", "2026-03-28T12:00:00Z"],
+      want: ["2026-03-29T01:00Z", "2027-03-29T00:00Z"],
+    },
+    {
+      id: "a skipped time of a gap that ends at midnight",
+      given: ["30 23 * * *", "America/Scoresbysund", "2026-03-27T12:00:00Z"],
+      want: ["2026-03-28T01:30Z", "2026-03-29T01:00Z", "2026-03-30T00:30Z"],
+    },
+    {
+      id: "midnight, where the clocks go forward at midnight",
+      given: ["0 0 * * *", "America/Havana", "2026-03-07T12:00:00Z"],
+      want: ["2026-03-08T05:00Z", "2026-03-09T04:00Z"],
+    },
+    {
+      id: "a time that clocks repeat that go back by half an hour",
+      given: ["45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z"],
+      want: ["2026-04-04T14:45Z", "2026-04-05T15:15Z"],
+    },
+    {
+      id: "every second hour, counted as the clocks show it, through both",
+      given: ["0 */2 * * *", "Europe/Berlin", "2026-10-24T23:30:00Z"],
+      want: ["2026-10-25T00:00Z", "2026-10-25T01:00Z", "2026-10-25T03:00Z"],
+    },
+    {
+      id: "a quarter past each hour, of which the clocks skip one",
+      given: ["15 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z"],
+      want: ["2026-03-29T00:15Z", "2026-03-29T01:15Z", "2026-03-29T02:15Z"],
+    },
+    {
+      id: "each hour of a day years later",
+      given: ["0 * 29 2 *", "Europe/Berlin", "2026-07-01T00:00:00Z"],
+      want: ["2028-02-28T23:00Z", "2028-02-29T00:00Z"],
+    },
+    {
       id: "on a leap day",
       given: ["0 0 29 2 *", "UTC", "2026-01-01T00:00:00Z"],
       want: ["2028-02-29T00:00Z", "2032-02-29T00:00Z"],

@@ -73,6 +73,8 @@ export function createGatewayBundle(
     /** What the clock shows at first, epoch milliseconds. */
     startMs?: number;
     steps?: Steps;
+    /** Each write of the queue's file, and whether it is on disk when it returns. */
+    onWrite?: (label: string, durable: boolean) => void;
     agent?: FakeAgent;
     start?: boolean;
     token?: string;
@@ -91,7 +93,14 @@ export function createGatewayBundle(
   const clock = createFakeClock(options.startMs);
   const agent = options.agent ?? createFakeAgent();
   const steps = options.steps ?? quietSteps;
-  const database = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
+  const opened = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
+  const database: typeof opened = {
+    ...opened,
+    write(label, change, how) {
+      options.onWrite?.(label, how?.durable ?? true);
+      return opened.write(label, change, how);
+    },
+  };
   const store = requestStoreOn(database);
   const events: GatewayEvent[] = [];
   const logged: string[] = [];

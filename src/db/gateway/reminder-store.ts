@@ -49,10 +49,11 @@ export interface LeftReminders {
  * enough is kept, without a sync, to report what a gateway took with it.
  */
 export interface ReminderStore {
-  /** Those that are lost or damaged are removed: the next call omits them. */
-  takeOver(): LeftReminders;
-  /** All or none. */
-  save(changed: readonly StoredReminder[]): void;
+  left(): LeftReminders;
+  /** Removes those that are lost or damaged: the next start does not find them. */
+  forget(left: LeftReminders): void;
+  /** All or none. `durable`: on disk when it returns, as it must be where one was durable before or is now. */
+  save(changed: readonly StoredReminder[], how: { durable: boolean }): void;
   remove(reminder: Pick<StoredReminder, "reminder_id" | "durable">): void;
   /** A clean stop has reported those that are not durable. */
   markLost(atUtc: string): void;
@@ -106,7 +107,7 @@ export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
   const drop = (reminderId: string) => db.delete(reminders).where(eq(reminders.reminderId, reminderId)).run();
 
   return namingFile(store, {
-    takeOver() {
+    left() {
       const left: LeftReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
       for (const { reminderId, durable, reminderJson, lostAtUtc } of all().all()) {
         try {
@@ -118,18 +119,14 @@ export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
         }
         left.lostAtUtc ??= lostAtUtc;
       }
-      const gone = [...left.damaged, ...left.lost.map(({ reminder_id }) => reminder_id)];
-      if (gone.length > 0) {
-        store.write("sql:reminders-taken-over", () => {
-          for (const reminderId of left.damaged) drop(reminderId);
-          db.delete(reminders).where(eq(reminders.durable, false)).run();
-        });
-      }
       const byOrder = (one: LostReminder, other: LostReminder) => one.order - other.order;
       return { ...left, kept: left.kept.sort(byOrder), lost: left.lost.sort(byOrder) };
     },
-    save(changed) {
-      const durable = changed.some((one) => one.durable);
+    forget({ damaged, lost }) {
+      const gone = [...damaged, ...lost.map(({ reminder_id }) => reminder_id)];
+      if (gone.length > 0) store.write("sql:reminders-taken-over", () => gone.forEach(drop));
+    },
+    save(changed, { durable }) {
       store.write("sql:reminders", () => changed.forEach(put), { durable });
     },
     remove({ reminder_id, durable }) {

@@ -187,7 +187,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
     const ids = { last_request_id: requestId, executing_request_id: requestId };
     const started = { ...reminder, last_started_at_utc: now(), ...ids };
     // On disk before the first byte: a later crash must not lead to a second delivery.
-    if (started.durable) store.save([started]);
+    if (started.durable) store.save([started], { durable: true });
     put(started);
     slot = { phase: "execution", reminderId: reminder.reminder_id };
     history.started(started);
@@ -278,7 +278,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
 
   /** What the former process left: durable reminders go on, of the others is said that they are lost. */
   function takeOver(): void {
-    const left = store.takeOver();
+    const left = store.left();
     created = Math.max(0, ...left.kept.map(({ order }) => order + 1));
     left.damaged.forEach(history.damaged);
     if (left.lost.length > 0) {
@@ -288,6 +288,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       lost = { count: left.lost.length, at_utc: left.lostAtUtc ?? now() };
       deps.onChange();
     }
+    persist(false, () => store.forget(left));
     left.kept.forEach(restore);
   }
 
@@ -313,10 +314,8 @@ export function createReminders(deps: RemindersDeps): Reminders {
         const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };
         return { ...one, ...born, last_request_id: null, executing_request_id: null, order: created++ };
       });
-      persist(
-        reminders.some(({ durable }) => durable),
-        () => store.save(reminders),
-      );
+      const durable = reminders.some((one) => one.durable);
+      persist(durable, () => store.save(reminders, { durable }));
       for (const reminder of reminders) {
         put(reminder);
         history.registered(reminder);
@@ -337,7 +336,8 @@ export function createReminders(deps: RemindersDeps): Reminders {
       }
       const reminder = { ...before, ...defined };
       refuseLong([reminder], charsOf(before));
-      persist(before.durable || reminder.durable, () => store.save([reminder]));
+      const durable = before.durable || reminder.durable;
+      persist(durable, () => store.save([reminder], { durable }));
       put(reminder);
       history.updated(reminder);
       loop.wake();

@@ -106,6 +106,44 @@ describe("a durable reminder", () => {
     expect(bundle.agent.prompts).toHaveLength(1);
   });
 
+  test("goes on where a start cannot remove what was lost; the next start removes it", async () => {
+    await using at = setup();
+    const first = at.next();
+    make(first, { durable: true });
+    make(first);
+    let full = true;
+    const steps = {
+      before(label: string) {
+        if (full && label === "sql:reminders-taken-over") throw new Error("database or disk is full");
+      },
+      after() {},
+    };
+    const second = at.next(0, { steps });
+    expect(second.reminders.list().reminders).toHaveLength(1);
+    expect(second.reminders.lost()).toMatchObject({ count: 1 });
+    await second.clock.advance(10_000);
+    expect(second.agent.prompts).toHaveLength(1);
+    full = false;
+    expect(at.next().reminders.lost()).toMatchObject({ count: 1 });
+    expect(at.next().reminders.lost()).toBeNull();
+  });
+
+  test.each([
+    { id: "one that stays durable", from: true, to: true, synced: true },
+    { id: "one that is durable no more", from: true, to: false, synced: true },
+    { id: "one that becomes durable", from: false, to: true, synced: true },
+    { id: "one that never was", from: false, to: false, synced: false },
+  ])("an update of $id is synced: $synced", async ({ from, to, synced }) => {
+    await using at = setup();
+    const changes: unknown[] = [];
+    const bundle = at.next(0, {
+      onWrite: (label, durable) => void (label === "sql:reminders" && changes.push(durable)),
+    });
+    const id = make(bundle, { durable: from });
+    bundle.reminders.update(id, define({ durable: to }));
+    expect(changes).toEqual([from, synced]);
+  });
+
   test("that is updated or deleted is so in the next gateway", async () => {
     await using at = setup();
     const first = at.next();

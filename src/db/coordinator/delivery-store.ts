@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNull, lte, notInArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNull, lte, notInArray, or, sql } from "drizzle-orm";
 import type { Delivery } from "../../protocol/delivery.ts";
 import { DeliveredItem } from "../../protocol/delivery.ts";
 import type { Clock } from "../../system/clock.ts";
@@ -43,7 +43,7 @@ export interface DeliveryStore extends DeliveryListing {
    * was sent. One that may recur and was gone for ten minutes or more is another one with the same id.
    */
   enqueue(entries: readonly NewEntry[], nowMs: number): void;
-  /** Pending deliveries of a rule that are due, the longest first. */
+  /** Pending deliveries of a rule that are due, the longest first; also those that only a clock that was set back holds up. */
   due(rule: string, nowMs: number, options: { limit: number; except: readonly number[] }): PendingDelivery[];
   /** When the next delivery of a rule is due of those that are not in `except`; null when none is pending. */
   nextDueMs(rule: string, except: readonly number[]): number | null;
@@ -82,6 +82,8 @@ export type Settled =
 
 /** A delivery grows to so many items. */
 const maxItems = 100;
+/** Nothing is planned for so late, a day of quiet hours or of a digest included: the clock was set back meanwhile. */
+const farMs = 25 * 3_600_000;
 const pruneAtOnce = 500;
 /** An item that was gone for less is the same one. */
 const recurrenceMs = 600_000;
@@ -141,7 +143,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
         and(
           eq(deliveries.rule, value("rule")),
           sql`state = 'pending'`,
-          lte(deliveries.dueMs, value("nowMs")),
+          or(lte(deliveries.dueMs, value("nowMs")), sql`due_ms > ${value("nowMs")} + ${farMs}`),
         ),
       )
       .orderBy(asc(deliveries.dueMs), asc(deliveries.seq))

@@ -6,6 +6,8 @@ const firstRetryMs = 5000;
 const maxRetryMs = 3_600_000;
 /** After so long without success a delivery is given up. */
 export const giveUpAfterMs = 24 * 3_600_000;
+/** A machine that slept, or whose clock was set, has not tried for a day: so many attempts are made in any case. */
+export const leastAttempts = 12;
 
 const maxText = 2000;
 const maxParts = 64;
@@ -100,7 +102,8 @@ export function decideFailure(facts: {
   refusedForGood: boolean;
 }): FailureDecision {
   const { nowMs, firstAttemptMs, attempt, random, askedMs, refusedForGood } = facts;
-  if (refusedForGood || nowMs - firstAttemptMs >= giveUpAfterMs) return { state: "given_up" };
+  const isOver = nowMs - firstAttemptMs >= giveUpAfterMs && attempt >= leastAttempts;
+  if (refusedForGood || isOver) return { state: "given_up" };
   const waitMs = Math.max(retryAfterMs(attempt, random), Math.min(askedMs ?? 0, maxRetryMs));
   return { state: "pending", dueMs: nowMs + waitMs };
 }

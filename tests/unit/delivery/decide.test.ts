@@ -5,6 +5,7 @@ import type { DeliveryRule } from "../../../src/protocol/delivery.ts";
 import {
   decideFailure,
   giveUpAfterMs,
+  leastAttempts,
   matchesName,
   matchesRule,
   planSending,
@@ -154,7 +155,16 @@ describe("an attempt that failed", () => {
       given: { nowMs: giveUpAfterMs - 1 },
       want: { state: "pending", dueMs: giveUpAfterMs + 4999 },
     },
-    { id: "never after a day", given: { nowMs: giveUpAfterMs }, want: { state: "given_up" } },
+    {
+      id: "never after a day",
+      given: { nowMs: giveUpAfterMs, attempt: leastAttempts },
+      want: { state: "given_up" },
+    },
+    {
+      id: "when a day passed with few attempts, as on a machine that slept",
+      given: { nowMs: 3 * giveUpAfterMs, attempt: 2 },
+      want: { state: "pending", dueMs: 3 * giveUpAfterMs + 10_000 },
+    },
   ])("is made $id", ({ given, want }) => {
     expect(decideFailure({ ...facts, ...given })).toEqual(want as never);
   });

@@ -206,6 +206,19 @@ describe("a target that fails", () => {
     await outbox.stop();
   }, 20_000);
 
+  test("is sent although the clock is set back by a year before its next attempt", async () => {
+    const fixture = createFixture();
+    fixture.answer = async () => refused;
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    fixture.answer = async () => taken;
+    const { nowMs } = fixture.clock;
+    fixture.clock.nowMs = () => nowMs() - 365 * 24 * 60 * minuteMs;
+    await fixture.clock.advance(2 * minuteMs);
+    expect(fixture.states()).toEqual(["delivered"]);
+    await outbox.stop();
+  });
+
   test("holds no other rule up", async () => {
     const fixture = createFixture([hook, { ...hook, name: "other" }]);
     fixture.answer = async ({ items }) => (items[0]?.id === "never" ? taken : new Promise(() => {}));

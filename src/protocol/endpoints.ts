@@ -38,7 +38,7 @@ export const streamEndpoints = {
     method: "GET",
     path: "/v1/events",
     summary: "Follow what happens, as server-sent events",
-    description: `${eventNames} State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as \`id\`. Resume with Last-Event-ID or \`after\`; without either only later events are sent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as \`id\`. Resume with Last-Event-ID or \`after\`; a position that this history does not have, as after the log was lost, sends all that is kept. Without either only later events are sent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
     query: Strict({
       after: Type.Optional(
         Type.Integer({ minimum: 0, description: "send what follows this position; 0 sends all" }),

@@ -82,6 +82,21 @@ describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
     await reader.cancel();
   });
 
+  test.each([
+    { id: "beyond the history", path: "/v1/events", headers: { "last-event-id": "99999" } },
+    { id: "beyond the history, by the query", path: "/v1/events?after=99999", headers: {} },
+    { id: "of another history", path: "/v1/events", headers: { "last-event-id": "5f2c-12" } },
+  ])("sends all to a reader whose position lies $id", async ({ path, headers }) => {
+    await using gateway = await setup();
+    await accept(gateway, "x");
+    await settle();
+    const reader = await follow(gateway, path, headers as HeadersInit);
+    const text = await reader.until("event: completed");
+    const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
+    expect(ids).toEqual(gateway.events.map((event) => event.seq));
+    await reader.cancel();
+  });
+
   test("a silent stream gets heartbeats, and one that is cancelled is let go", async () => {
     await using gateway = await setup();
     const reader = await follow(gateway, "/v1/events");

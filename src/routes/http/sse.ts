@@ -68,11 +68,14 @@ export function renderScreen(item: ScreenItem): string {
   return renderEvent("revision" in item.event ? String(item.event.revision) : "0", item.event);
 }
 
-/** The position a reconnecting client names: the header of the protocol wins over the query. Null when none is. */
+/**
+ * The position a reconnecting client names: the header of the protocol wins over the query. Null when none is; 0, which is
+ * before all events, for the id of another history, such as a coordination server's.
+ */
 export function resumePosition(request: Request, after: number | undefined): number | null {
-  const header = request.headers.get("last-event-id");
-  if (header !== null && /^\d+$/.test(header)) return Number(header);
-  return after ?? null;
+  const header = request.headers.get("last-event-id") ?? "";
+  if (/^\d+$/.test(header)) return Number(header);
+  return after ?? (header === "" ? null : 0);
 }
 
 /** The streams of one server that do not end by themselves; each gets every event. */

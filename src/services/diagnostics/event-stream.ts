@@ -6,7 +6,8 @@ export type StreamItem = { item: "event"; event: GatewayEvent } | { item: "heart
 
 export interface EventStream {
   /**
-   * Every event after `afterSeq` (null: only those to come), oldest first, and a heartbeat in each silent span of
+   * Every event after `afterSeq` (null: only those to come; one that lies beyond the history, as of a log that was lost: all
+   * that is kept), oldest first, and a heartbeat in each silent span of
    * `heartbeatMs`, until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since
    * what it has missed is read from the file.
    */
@@ -32,7 +33,9 @@ export function createEventStream(deps: {
     signal: AbortSignal;
   }): AsyncGenerator<StreamItem> {
     const signal = AbortSignal.any([options.signal, closed.signal]);
-    let at = options.afterSeq ?? events.readEvents({ afterSeq: 0, limit: 0 }).lastSeq;
+    const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
+    let at = options.afterSeq ?? lastSeq;
+    if (at > lastSeq) at = 0;
     let wake = () => {};
     let missed = false;
     const unsubscribe = events.subscribe(() => {

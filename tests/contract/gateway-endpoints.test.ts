@@ -287,15 +287,27 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
       id: "a wait of more than an hour",
       url: "/v1/control/tui/wait?for=ready&timeout_seconds=3601",
       field: "timeout_seconds",
+      msg: "expected number to be less or equal to 3600",
+    },
+    {
+      id: "a wait of less than nothing",
+      url: "/v1/control/tui/wait?for=ready&timeout_seconds=-0.5",
+      field: "timeout_seconds",
+      msg: "expected number to be greater or equal to 0",
+    },
+    {
+      id: "a wait of abc",
+      url: "/v1/control/tui/wait?for=ready&timeout_seconds=abc",
+      field: "timeout_seconds",
     },
   ];
-  test.each(queries)("$id is 422 and says where", async ({ url, field }) => {
+  test.each(queries)("$id is 422 and says where", async ({ url, field, msg = expect.any(String) }) => {
     await using bundle = createGatewayBundle();
     const terminal = giveTerminal(bundle.agent);
     await using http = open((request) => bundle.app.fetch(request));
     const reply = await http.request(url);
-    const { detail } = (await reply.json()) as { detail: { loc: unknown[] }[] };
-    expect([reply.status, detail[0]?.loc]).toEqual([422, ["query", field]]);
+    const { detail } = (await reply.json()) as { detail: { loc: unknown[]; msg: string }[] };
+    expect([reply.status, detail[0]]).toMatchObject([422, { loc: ["query", field], msg }]);
     expect([terminal.limits, terminal.waited]).toEqual([[], []]);
   });
 

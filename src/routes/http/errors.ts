@@ -140,13 +140,22 @@ function resolve(error: ValueError): ValueError[] {
         one.type === ValueErrorType.Literal &&
         one.path.split("/").length === error.path.split("/").length + 1,
     );
-  const chosen = branches.find((branch) => !discriminator(branch));
+  const undecided = branches.filter((branch) => !discriminator(branch));
+  // A number of a query may also come as text: what is wrong with it is the range, not that it is no text.
+  const isOfType = (branch: ValueError[]) =>
+    branch.every((one) => one.path !== error.path || !otherType.has(one.type));
+  const chosen = undecided.find(isOfType) ?? undecided[0];
   if (chosen) return chosen.flatMap(resolve);
   const kinds = branches.map(discriminator).filter((one) => one !== undefined);
   const first = kinds[0];
   if (!first) return [error];
   return [{ ...first, message: `expected one of ${words(kinds.map((one) => one.schema["const"]))}` }];
 }
+
+const otherType: ReadonlySet<ValueErrorType> = new Set([
+  ...[ValueErrorType.String, ValueErrorType.Number, ValueErrorType.Integer, ValueErrorType.Boolean],
+  ...[ValueErrorType.Array, ValueErrorType.Object, ValueErrorType.Null],
+]);
 
 function words(values: unknown[]): string {
   return [...new Set(values.map((value) => JSON.stringify(value)))].join(", ");

@@ -94,10 +94,12 @@ const restore = command({
         onProgress: (at, total) => run.onProgress({ step: "restoring", done: at, total }),
       }),
     );
+    for (const problem of done.problems) await warn(io, `not restored: ${problem}`);
     const next = (record: RegistryRecord) =>
       record.lifecycle.state === "stopped" && record.lifecycle.relaunchable
         ? `svc-mgr agents single --agent-name ${record.agent_name} relaunch`
         : null;
+    const outside = done.places.filter(({ kind, to }) => kind === "mailbox" && !to.startsWith(`${io.home}/`));
     const moved = done.manifest.home !== io.home && done.places.some(({ kind }) => kind === "mailbox");
     return {
       json: {
@@ -107,10 +109,12 @@ const restore = command({
         agents: done.agents.map((record) => ({ ...toAgent(record), next: next(record) })),
         places: done.places,
         kept: done.kept,
+        problems: done.problems,
       },
       text: [
         `restored ${done.agents.length} agents, ${done.files} files, as of ${done.manifest.created_at_utc}`,
         ...(done.kept.length > 0 ? [`kept what was here: ${done.kept.join(", ")}`] : []),
+        ...outside.map(({ to }) => `mail outside of your home folder: ${to}`),
         ...(moved
           ? ["the home folder is another one: svc-mgr mailbox repair mends what names the former"]
           : []),
@@ -120,6 +124,7 @@ const restore = command({
           done.agents.map((record) => [record.agent_name, record.lifecycle.state, next(record) ?? "-"]),
         ),
       ].join("\n"),
+      exitCode: done.problems.length === 0 ? 0 : 1,
     };
   },
 });

@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import { copyDatabase } from "../../db/copy.ts";
 import type { BackupManifest, BackupPlace } from "../../protocol/backup.ts";
 import { renderJson } from "../../protocol/json.ts";
+import { afterThisTurn } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -62,8 +63,8 @@ export async function createBackup(
       writer.text(manifestName, renderJson(manifest));
       const add = async (some: readonly Found[], { before, total }: { before: number; total: number }) => {
         for (const [index, one] of some.entries()) {
-          signal.throwIfAborted();
           options.onProgress(before + index, total);
+          await breathe(signal);
           await writer.add(one, childPath(folder, work, "database"));
         }
       };
@@ -89,6 +90,12 @@ export async function createBackup(
 }
 
 const pathIn = (place: BackupPlace, path: string) => childPath(place.path, ...path.split("/"));
+
+/** Lets a Ctrl-C arrive, and throws when it did. */
+export async function breathe(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => afterThisTurn(resolve));
+  signal.throwIfAborted();
+}
 
 function listFiles(files: Files, manifest: BackupManifest): { found: Found[]; secrets: number } {
   const found: Found[] = [];

@@ -11,7 +11,7 @@ import { parseRecord } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { overlayName, sessionRootOf } from "../sessions/roots.ts";
 import { explainExposure, refuseExposed } from "../sessions/trust.ts";
-import { manifestName } from "./create.ts";
+import { breathe, manifestName } from "./create.ts";
 import { agentOf, type BackupRoots, sessionNames } from "./places.ts";
 import { type FoundEntry, NotAnArchive, readEntries } from "./tar.ts";
 
@@ -31,6 +31,8 @@ export interface RestoreDone {
   files: number;
   /** Files of the state folder that were there already and stay as they are. */
   kept: string[];
+  /** What the archive has and was not restored, each with why. */
+  problems: string[];
 }
 
 interface Destination {
@@ -44,8 +46,9 @@ const pieceBytes = 256 * 1024;
  * Puts back what an archive holds. A session goes below the user's runtime root, a mailbox where it was, with the former
  * home folder replaced by the present one; records and manifests name the new places. Each name of an entry becomes a path
  * only below its place. Nothing that is there is overwritten: an agent, a session or a mailbox that is, is `conflict`
- * before anything is written. Throws `invalid_request` for what is no archive of ours, and `precondition_failed` for a
- * file or a folder that another user could change.
+ * before anything is written. `problems` names each record that cannot be used and each link that leads elsewhere than to
+ * a restored entry; they are left out. Throws `invalid_request` for another file than an archive of ours, and
+ * `precondition_failed` for a file or a folder that another user could change.
  */
 export async function restoreBackup(
   deps: RestoreDeps,
@@ -63,20 +66,24 @@ export async function restoreBackup(
     if (place.kind === "mailbox") prepareMailbox(deps, root);
 
   const moved = movesOf(manifest, deps.home, [...destinations.values()]);
+  const problems: string[] = [];
   const records: RegistryRecord[] = [];
   const kept: string[] = [];
   let count = 0;
   for (const [index, entry] of entries.entries()) {
-    signal.throwIfAborted();
     onProgress(index, entries.length);
+    await breathe(signal);
     const { destination, names } = locate(destinations, entry);
     if (destination.place.kind === "registry" && names[0] === "live_agents") {
       const agentId = agentOf(destination.place, names);
-      if (agentId !== null) records.push(recordOf(archive, entry, agentId, moved));
+      if (agentId === null) continue;
+      const parsed = recordOf(archive, entry, { agentId, moved });
+      if (parsed.ok) records.push(parsed.record);
+      else problems.push(`the record of agent ${agentId}: ${parsed.problem}`);
       continue;
     }
     const to = files.contained(destination.root, names);
-    if (files.exists(to) && entry.kind !== "folder") {
+    if (entry.kind !== "folder" && (files.isLink(to) || files.exists(to))) {
       kept.push(to);
       continue;
     }
@@ -84,20 +91,21 @@ export async function restoreBackup(
     if (entry.kind === "folder") continue;
     if (entry.kind === "link") {
       if (staysBelow(names, entry.target)) files.symlink("file:restore-link", entry.target, to);
+      else problems.push(`${to}: a link to ${entry.target}, which is not in the archive`);
       continue;
     }
-    if (isSessionManifest(destination.place, names)) {
-      files.write("file:restore-manifest", to, renderJson(replaceIn(JSON.parse(archive.text(entry)), moved)));
-    } else {
-      archive.extract(entry, to);
-    }
+    const manifestText = isSessionManifest(destination.place, names)
+      ? movedJson(archive.text(entry), moved)
+      : null;
+    if (manifestText !== null) files.write("file:restore-manifest", to, manifestText);
+    else await archive.extract(entry, to, signal);
     count += 1;
   }
   const agents: RegistryRecord[] = [];
   for (const record of records) agents.push(await deps.registry.publish(record));
   await deps.registry.cleanUp();
   return {
-    ...{ manifest, kept, files: count },
+    ...{ manifest, kept, problems, files: count },
     agents: agents
       .map((one) => deps.registry.read(one.agent_id) ?? one)
       .sort((left, right) => (left.agent_name < right.agent_name ? -1 : 1)),
@@ -129,12 +137,13 @@ function openArchive(files: Files, path: string) {
       manifest,
       entries,
       text,
-      extract(entry: FoundEntry, to: string) {
+      async extract(entry: FoundEntry, to: string, signal: AbortSignal) {
         const file = files.openAppend("file:restore-file", to);
         try {
           for (let at = 0; at < entry.size; at += pieceBytes) {
             const end = Math.min(at + pieceBytes, entry.size);
             file.write(read(entry.contentAt + at, entry.contentAt + end));
+            if (end < entry.size) await breathe(signal);
           }
         } finally {
           file.close();
@@ -245,17 +254,25 @@ export function replaceIn(value: unknown, moves: readonly Move[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceIn(one, moves)]));
 }
 
-function recordOf(archive: Archive, entry: FoundEntry, agentId: string, moves: readonly Move[]) {
+function recordOf(
+  archive: Archive,
+  entry: FoundEntry,
+  { agentId, moved }: { agentId: string; moved: readonly Move[] },
+) {
   const parsed = parseRecord(archive.text(entry), agentId);
-  if (!parsed.ok) {
-    throw new ServiceError(
-      "invalid_request",
-      `the record of agent ${agentId} in the archive: ${parsed.problem}`,
-    );
-  }
+  if (!parsed.ok) return parsed;
   // A gateway of then serves nobody now.
-  const { gateway: _gateway, ...record } = replaceIn(parsed.record, moves) as RegistryRecord;
-  return record;
+  const { gateway: _gateway, ...record } = replaceIn(parsed.record, moved) as RegistryRecord;
+  return { ok: true as const, record };
+}
+
+/** Null for a text that is no JSON: it is restored as it was. */
+function movedJson(text: string, moved: readonly Move[]): string | null {
+  try {
+    return renderJson(replaceIn(JSON.parse(text), moved));
+  } catch {
+    return null;
+  }
 }
 
 function isSessionManifest({ kind }: BackupPlace, names: readonly string[]): boolean {

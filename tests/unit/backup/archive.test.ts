@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { BackupManifest } from "../../../src/protocol/backup.ts";
 import { manifestName } from "../../../src/services/backup/create.ts";
@@ -13,6 +13,7 @@ import {
   type TarEntry,
 } from "../../../src/services/backup/tar.ts";
 import { createOverlays } from "../../../src/services/sessions/overlays.ts";
+import { afterThisTurn } from "../../../src/system/clock.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 
 type Item = Pick<TarEntry, "path"> & { text?: string; target?: string };
@@ -107,10 +108,10 @@ describe("restoring an archive that somebody else made", () => {
     const all = [{ path: manifestName, text: JSON.stringify(manifest) }, ...items];
     writeFileSync(path, archiveOf(all), { mode: 0o600 });
     const overlays = createOverlays({ ...system, stateRoot: roots.stateRoot });
-    const restore = () =>
+    const restore = (signal = new AbortController().signal) =>
       restoreBackup(
         { ...system, registry: fixture.registry, overlays, roots, home },
-        { path, signal: new AbortController().signal, onProgress: () => {} },
+        { path, signal, onProgress: () => {} },
       );
     return { ...fixture, home, roots, restore };
   }
@@ -140,6 +141,41 @@ describe("restoring an archive that somebody else made", () => {
     await expect(at.restore()).rejects.toThrow("refused the path");
     expect(existsSync(join(at.roots.runtimeRoot, "out"))).toBe(false);
     expect(existsSync(join(at.roots.runtimeRoot, "sub"))).toBe(false);
+  });
+
+  test("a record and a manifest that are damaged keep nothing else from being restored", async () => {
+    const registry = { name: "registry", kind: "registry", path: "/home/ann/registry" } as const;
+    using at = machine(
+      [
+        { path: "registry/live_agents/ann-1/record.json", text: "{" },
+        { path: "runtime/sessions/b/i/manifest.json", text: "{" },
+        { path: "runtime/sessions/b/i/gateway/events.jsonl", text: "x" },
+      ],
+      [registry, runtime],
+    );
+    const { agents, problems, files } = await at.restore();
+    expect([agents, files]).toEqual([[], 2]);
+    expect(problems).toEqual([expect.stringContaining("the record of agent ann-1: ")]);
+    expect(readFileSync(join(at.roots.runtimeRoot, "sessions/b/i/manifest.json"), "utf8")).toBe("{");
+  });
+
+  test("a Ctrl-C ends it while files are written", async () => {
+    using at = machine(
+      ["a", "b", "c", "d"].map((name) => ({ path: `runtime/${name}`, text: "x" })),
+      [runtime],
+    );
+    const stop = new AbortController();
+    afterThisTurn(() => stop.abort(new Error("interrupted")));
+    await expect(at.restore(stop.signal)).rejects.toThrow("interrupted");
+  });
+
+  test("a dangling link that is there stays", async () => {
+    using at = machine([{ path: "runtime/kept", text: "new" }], [runtime]);
+    const path = join(at.roots.runtimeRoot, "kept");
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync("nothing", path);
+    expect((await at.restore()).kept).toEqual([path]);
+    expect(readlinkSync(path)).toBe("nothing");
   });
 
   test("a mailbox in an overlay that was not adopted is refused", async () => {

@@ -29,7 +29,7 @@ const create = command({
     "with-secrets": {
       type: "boolean",
       description:
-        "take tokens and the values of --env along: a headless agent that was given values needs them",
+        "take tokens, logins, keys and the values of --env along: a headless agent that was given values needs them",
     },
   },
   async run({ args, inherited, io }) {
@@ -51,7 +51,7 @@ const create = command({
         onProgress: (at, total) => onProgress({ step: "copying", done: at, total }),
       }),
     );
-    for (const problem of done.problems) await warn(io, `not in the archive: ${problem}`);
+    for (const problem of done.problems) await warn(io, `not in the archive, or not whole: ${problem}`);
     return {
       json: {
         schema_version: 1,
@@ -67,7 +67,7 @@ const create = command({
         `${records.length} agents, ${done.files} files, ${done.sizeBytes} bytes: ${done.path}`,
         ...(done.secretsLeftOut > 0
           ? [
-              `left out ${done.secretsLeftOut} files with tokens or values of --env: --with-secrets takes them along`,
+              `left out ${done.secretsLeftOut} files with tokens, logins, keys or values of --env: --with-secrets takes them along`,
             ]
           : []),
         `Put it back with: svc-mgr backup restore ${done.path}`,

@@ -3,12 +3,13 @@ import { copyDatabase } from "../../db/copy.ts";
 import type { BackupManifest, BackupPlace } from "../../protocol/backup.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn } from "../../system/clock.ts";
-import { childPath } from "../../system/contained-path.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Appender } from "../../system/own-file.ts";
-import { isDatabase, judgeFile } from "./places.ts";
+import { shown } from "../mail/address.ts";
+import { isLeftFolder, judgeFile } from "./places.ts";
 import { endOfArchive, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
 export const manifestName = "svc-backup.json";
@@ -19,7 +20,7 @@ export interface BackupDone {
   files: number;
   /** Files with secrets that were left out. */
   secretsLeftOut: number;
-  /** Files that are not in the archive, each with why. */
+  /** What is not in the archive, or not as it was, each with why. */
   problems: string[];
 }
 
@@ -27,12 +28,16 @@ interface Found {
   place: BackupPlace;
   /** Relative to the place. */
   path: string;
-  kind: TarEntry["kind"];
+  kind: TarEntry["kind"] | "database";
   target: string;
 }
 
+/** A folder beside the archive that a run works in. */
+const workFolder = /^\.svc-backup-[0-9a-f]{12}$/;
+
 /**
- * Writes one archive of `manifest.places` to `output`, which must not exist (0600); it gets that name when it is whole.
+ * Writes one archive of `manifest.places` to `output`, which must not exist (0600); it gets that name when it is whole and
+ * on disk.
  * Databases are copied as of one moment, before the files that they name: a mailbox in the archive lacks no message that
  * it lists. Throws `conflict` where `output` exists, and when `signal` aborts; nothing is left then.
  */
@@ -58,7 +63,7 @@ export async function createBackup(
   try {
     const part = files.contained(folder, [work, "archive"]);
     const archive = files.openAppend("file:backup-archive", part);
-    const writer = createWriter(files, archive, manifest.with_secrets);
+    const writer = createWriter(files, archive, { withSecrets: manifest.with_secrets, signal });
     try {
       writer.text(manifestName, renderJson(manifest));
       const add = async (some: readonly Found[], { before, total }: { before: number; total: number }) => {
@@ -68,19 +73,23 @@ export async function createBackup(
           await writer.add(one, childPath(folder, work, "database"));
         }
       };
-      const { found } = listFiles(files, manifest);
-      const databases = found.filter((one) => isDatabase(one.path));
-      await add(databases, { before: 0, total: found.length });
+      const list = () => listFiles(files, manifest, folder);
+      const first = list().found;
+      const databases = first.filter(({ kind }) => kind === "database");
+      await add(databases, { before: 0, total: first.length });
       // Listed once the databases are copied: a mailbox writes the file of a message after it is in its index.
-      const { found: later, secrets } = listFiles(files, manifest);
-      const others = later.filter((one) => !isDatabase(one.path));
+      const { found, secrets, problems } = list();
+      const others = found.filter(({ kind }) => kind !== "database");
       await add(others, { before: databases.length, total: databases.length + others.length });
       archive.write(endOfArchive);
       archive.close();
+      files.sync("file:backup-archive", part);
       files.place("file:backup-placed", part, files.contained(folder, [basename(output)]));
-      const sizeBytes = files.stat(output)?.size ?? 0;
-      const { count, problems } = writer;
-      return { path: output, sizeBytes, files: count(), secretsLeftOut: secrets, problems };
+      return {
+        ...{ path: output, sizeBytes: files.stat(output)?.size ?? 0, files: writer.count() },
+        secretsLeftOut: secrets,
+        problems: [...problems, ...writer.problems],
+      };
     } finally {
       archive.close();
     }
@@ -97,31 +106,59 @@ export async function breathe(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-function listFiles(files: Files, manifest: BackupManifest): { found: Found[]; secrets: number } {
+/** What lies in a place but belongs to another one is listed there only. `outputFolder`: where the archive is written. */
+function listFiles(files: Files, manifest: BackupManifest, outputFolder: string) {
   const found: Found[] = [];
+  const problems: string[] = [];
   let secrets = 0;
-  const walk = (place: BackupPlace, at: string) => {
-    for (const name of files.list(at === "" ? place.path : pathIn(place, at))) {
+  const realOf = (path: string) => files.realPath(path) ?? path;
+  const roots = new Set(manifest.places.map(({ path }) => realOf(path)));
+  const output = realOf(outputFolder);
+  const namesIn = (folder: string): string[] => {
+    try {
+      return files.list(folder);
+    } catch (error) {
+      problems.push(`${folder}: ${messageOf(error)}`);
+      return [];
+    }
+  };
+  const walk = (place: BackupPlace, at: string, folder: string) => {
+    for (const name of namesIn(at === "" ? place.path : pathIn(place, at))) {
+      if (!isOneName(name)) {
+        problems.push(`${folder}: the name ${shown(name)} holds a control character; rename it`);
+        continue;
+      }
       const path = at === "" ? name : `${at}/${name}`;
-      const verdict = judgeFile(place, path);
-      if (verdict === "secret" && !manifest.with_secrets) secrets += 1;
-      if (verdict === "leave" || (verdict === "secret" && !manifest.with_secrets)) continue;
       const real = pathIn(place, path);
       if (files.isLink(real)) {
         found.push({ place, path, kind: "link", target: files.linkTarget(real) ?? "" });
       } else if (files.stat(real)?.directory) {
+        const inner = childPath(folder, name);
+        const isWork = folder === output && workFolder.test(name);
+        if (isWork || roots.has(inner) || isLeftFolder(place, path)) continue;
         found.push({ place, path, kind: "folder", target: "" });
-        walk(place, path);
+        walk(place, path, inner);
       } else {
-        found.push({ place, path, kind: "file", target: "" });
+        if (name.includes("\ufffd") && !files.exists(real)) {
+          problems.push(`${folder}: the name ${shown(name)} is not UTF-8; rename it`);
+          continue;
+        }
+        const verdict = judgeFile(place, path);
+        if (verdict === "secret" && !manifest.with_secrets) secrets += 1;
+        else if (verdict !== "leave")
+          found.push({ place, path, kind: verdict === "database" ? "database" : "file", target: "" });
       }
     }
   };
-  for (const place of manifest.places) walk(place, "");
-  return { found, secrets };
+  for (const place of manifest.places) walk(place, "", realOf(place.path));
+  return { found, secrets, problems };
 }
 
-function createWriter(files: Files, archive: Appender, withSecrets: boolean) {
+function createWriter(
+  files: Files,
+  archive: Appender,
+  { withSecrets, signal }: { withSecrets: boolean; signal: AbortSignal },
+) {
   const problems: string[] = [];
   let count = 0;
 
@@ -138,10 +175,17 @@ function createWriter(files: Files, archive: Appender, withSecrets: boolean) {
     }
     entry(name, "file", opened.size, modifiedMs);
     let left = opened.size;
-    for await (const chunk of opened.stream()) {
-      archive.write(chunk);
-      left -= chunk.length;
+    try {
+      for await (const chunk of opened.stream()) {
+        archive.write(chunk);
+        left -= chunk.length;
+        await breathe(signal);
+      }
+    } finally {
+      opened.close();
     }
+    if (left > 0)
+      problems.push(`${from}: it became shorter while it was copied; zeros follow in the archive`);
     const zeros = new Uint8Array(64 * 1024);
     for (let missing = left + paddingOf(opened.size); missing > 0; missing -= zeros.length) {
       archive.write(zeros.subarray(0, Math.min(missing, zeros.length)));
@@ -174,9 +218,9 @@ function createWriter(files: Files, archive: Appender, withSecrets: boolean) {
       const name = `${place.name}/${path}`;
       const from = pathIn(place, path);
       const modifiedMs = files.stat(from)?.modifiedMs ?? 0;
-      if (kind !== "file") entry(kind === "folder" ? `${name}/` : name, kind, 0, modifiedMs, target);
-      else if (isDatabase(path)) await database(name, from, modifiedMs, copy);
-      else await content(name, from, modifiedMs);
+      if (kind === "database") await database(name, from, modifiedMs, copy);
+      else if (kind === "file") await content(name, from, modifiedMs);
+      else entry(kind === "folder" ? `${name}/` : name, kind, 0, modifiedMs, target);
     },
   };
 }

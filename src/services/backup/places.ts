@@ -48,20 +48,106 @@ export function findPlaces(
 
 /** Of the state folder: other places hold them, or they are true of this machine only. */
 const notOfState = new Set(["registry", "runtime", "overlays"]);
-/** What a process that runs holds or publishes: nothing of it means anything later. */
-const ofProcess =
-  /(^|\/)(run\/(current-instance\.json|gateway\.pid|challenge-key)|launch-[0-9a-f]+\.sh|\.[^/]*\.tmp)$|\.lock$|-(wal|shm|journal)$/;
-const secret = /(^|\/)(run\/token|token|launch-environment\.json|attestation\.key)$/;
 
-/** `path`: relative to the place. Pure. */
-export function judgeFile(place: Pick<BackupPlace, "kind">, path: string): "take" | "leave" | "secret" {
-  const [top = ""] = path.split("/");
-  if (place.kind === "state" && notOfState.has(top)) return "leave";
-  if (ofProcess.test(path)) return "leave";
+/** The files that svc itself makes in a place, as patterns of their paths. All others are content, whatever their names. */
+interface OwnFiles {
+  /** Without `.sqlite`. */
+  databases: readonly string[];
+  /** What a process that runs holds or publishes: nothing of it means anything later. */
+  ofProcess: readonly string[];
+  secrets: readonly string[];
+}
+
+const inSession: OwnFiles = {
+  databases: ["gateway/queue"],
+  ofProcess: [
+    "gateway/run/(current-instance\\.json|gateway\\.(pid|lock)|challenge-key)",
+    "gateway/attach\\.lock",
+    "manifest\\.json\\.lock",
+    "acp/host\\.lock",
+    "manifest\\.turn-artifacts/[^/]+/turn\\.lock",
+    "launch-[0-9a-f]+\\.sh",
+  ],
+  secrets: ["gateway/run/token", "launch-environment\\.json", "mailbox-secrets/[^/]+\\.json"],
+};
+
+const inFolder = (folder: string, { databases, ofProcess, secrets }: OwnFiles): OwnFiles => {
+  const all = (patterns: readonly string[]) => patterns.map((pattern) => `${folder}/${pattern}`);
+  return { databases: all(databases), ofProcess: all(ofProcess), secrets: all(secrets) };
+};
+
+/** Of a file that is not yet under its name. */
+const temporary = "\\.[0-9]+-[0-9a-f]{12}\\.tmp";
+const inMailbox: OwnFiles = {
+  databases: ["mailbox"],
+  ofProcess: [temporary],
+  secrets: ["attestation\\.key"],
+};
+const inMailboxes = inFolder("mailboxes/[^/]+", inMailbox);
+const inSessions = inFolder("sessions/[^/]+/[^/]+", inSession);
+
+const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
+  registry: {
+    databases: [],
+    ofProcess: ["locks/(names/)?[^/]+\\.lock", `(.+/)?${temporary}`],
+    secrets: [],
+  },
+  runtime: {
+    databases: inSessions.databases,
+    ofProcess: [
+      ...inSessions.ofProcess,
+      "coordinators/[^/]+/run/(current-instance\\.json|challenge-key|coordinator\\.lock)",
+      "ssh/.+",
+      "console-sign-in\\.html",
+      `(.+/)?${temporary}`,
+    ],
+    secrets: [...inSessions.secrets, "coordinators/[^/]+/run/token", "mailbox-credentials/jmap/[^/]+\\.json"],
+  },
+  state: {
+    databases: ["deliveries/[^/]+/deliveries"],
+    ofProcess: [
+      "deliveries/[^/]+/deliveries\\.lock",
+      "hosts/[^/]+/[^/]+/lock",
+      "nats/[^/]+/(lock|users\\.json\\.lock)",
+      `(.+/)?${temporary}`,
+    ],
+    secrets: [],
+  },
+  session: { ...inSession, ofProcess: [...inSession.ofProcess, `(.+/)?${temporary}`] },
+  mailbox: {
+    // A repair works on an index in the staging folder; an attachment lies deeper there.
+    databases: ["index", "staging/index-[^/]+", ...inMailboxes.databases],
+    ofProcess: ["locks/(addresses/)?[^/]+\\.lock", temporary, ...inMailboxes.ofProcess],
+    secrets: inMailboxes.secrets,
+  },
+};
+
+const anyOf = (patterns: readonly string[], ending = "") =>
+  new RegExp(`^(${patterns.length === 0 ? "(?!)" : patterns.join("|")})${ending}$`);
+const patternsOf = ({ databases, ofProcess, secrets }: OwnFiles) => ({
+  database: anyOf(databases, "\\.sqlite"),
+  log: anyOf(databases, "\\.sqlite-(wal|shm|journal)"),
+  ofProcess: anyOf(ofProcess),
+  secret: anyOf(secrets),
+});
+const patterns = Object.fromEntries(
+  Object.entries(ownFiles).map(([kind, own]) => [kind, patternsOf(own)]),
+) as Record<BackupPlace["kind"], ReturnType<typeof patternsOf>>;
+
+/** Of a file that is no folder. `path`: relative to the place. Pure. */
+export function judgeFile(
+  { kind }: Pick<BackupPlace, "kind">,
+  path: string,
+): "take" | "database" | "leave" | "secret" {
+  const { database, log, ofProcess, secret } = patterns[kind];
+  if (ofProcess.test(path) || log.test(path)) return "leave";
+  if (database.test(path)) return "database";
   return secret.test(path) ? "secret" : "take";
 }
 
-export const isDatabase = (path: string): boolean => path.endsWith(".sqlite");
+/** Whether a folder is no part of the place. `path`: relative to the place. Pure. */
+export const isLeftFolder = ({ kind }: Pick<BackupPlace, "kind">, path: string): boolean =>
+  kind === "state" && notOfState.has(path);
 
 /** The id of the agent whose record an entry is; null for another entry. Pure. */
 export function agentOf(

@@ -1,13 +1,50 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBackup } from "../../../src/services/backup/create.ts";
+import { restoreBackup } from "../../../src/services/backup/restore.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { createOverlays } from "../../../src/services/sessions/overlays.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { sentMail } from "../../support/late-mail.ts";
-import { mailRootDeps } from "../../support/mail-root.ts";
+import { createMailRootFixture, type MailRootFixture, mailRootDeps } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
+import { createRegistryFixture } from "../../support/session-deps.ts";
 import { until } from "../../support/until.ts";
+
+/** A backup of the mailbox root of `fixture`, whose scratch folder is the home. */
+function backUp(
+  fixture: MailRootFixture,
+  output: string,
+  { withSecrets = false, onProgress = (_done: number) => {} } = {},
+) {
+  return createBackup(fixture.deps, {
+    output,
+    manifest: {
+      ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-01-01T00:00:00.000+00:00" },
+      ...{ home: fixture.scratch.folder, with_secrets: withSecrets },
+      places: [{ name: "mailbox", kind: "mailbox", path: fixture.path }],
+    },
+    signal: new AbortController().signal,
+    onProgress,
+  });
+}
+
+/** The archive restored in the empty home of another user. */
+async function restored(archive: string) {
+  const fixture = createRegistryFixture();
+  const home = join(fixture.folder, "home");
+  mkdirSync(home);
+  const stateRoot = join(home, "state");
+  const roots = { registryRoot: fixture.root, runtimeRoot: join(stateRoot, "runtime"), stateRoot };
+  const overlays = createOverlays({ ...fixture.system, stateRoot });
+  const done = await restoreBackup(
+    { ...fixture.system, registry: fixture.registry, overlays, roots, home },
+    { path: archive, signal: new AbortController().signal, onProgress: () => {} },
+  );
+  return { home, done, root: join(home, "mailbox"), [Symbol.dispose]: fixture[Symbol.dispose] };
+}
 
 /** Unpacks the place `mailbox` of the archive, and reads it as another machine does. */
 async function listed(archive: string, folder: string, mailbox: { address: string; principalId: string }) {
@@ -27,14 +64,8 @@ test("a backup has the text of each message that its index names, whenever the f
   await has.ada.send({ ...draft("ben", "two"), body: "second" });
   expect(existsSync(has.file)).toBe(false);
   const output = fixture.scratch.path("backup.tar");
-  await createBackup(fixture.deps, {
-    output,
-    manifest: {
-      ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-01-01T00:00:00.000+00:00" },
-      ...{ home: fixture.scratch.path("home"), with_secrets: true },
-      places: [{ name: "mailbox", kind: "mailbox", path: fixture.path }],
-    },
-    signal: new AbortController().signal,
+  await backUp(fixture, output, {
+    withSecrets: true,
     onProgress: (done) => {
       if (done === 0) fixture.putOnDisk();
     },
@@ -45,4 +76,61 @@ test("a backup has the text of each message that its index names, whenever the f
     ["one", has.mail.body_text],
     ["two", "second"],
   ]);
+});
+
+const ownNames = [
+  ...[
+    "Cargo.lock",
+    "notes-journal",
+    "x-wal",
+    "x-shm",
+    ".1-0123456789ab.tmp",
+    "launch-0f.sh",
+    "challenge-key",
+  ],
+  ...["token", "attestation.key", "launch-environment.json", "index.sqlite", "mailbox.sqlite"],
+  ...["queue.sqlite-wal", "manifest.json", ".svc-backup-0123456789ab", "report.sqlite"],
+];
+
+test("an attachment comes back byte for byte, also under the name of a file of svc", async () => {
+  using fixture = createMailRootFixture();
+  const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+  const paths = ownNames.map((name) => fixture.scratch.path(name));
+  for (const path of paths.slice(0, -1)) writeFileSync(path, `content of ${path}`);
+  const report = new Database(fixture.scratch.path("report.sqlite"), { create: true });
+  report.run(
+    "CREATE TABLE t AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 999) SELECT x FROM n",
+  );
+  report.run("DELETE FROM t WHERE x % 2");
+  report.close();
+  for (const [index, path] of paths.entries())
+    await ada.send({ ...draft("ben", ownNames[index] ?? ""), attachments: [{ path, label: null }] });
+  await ben.list(everything);
+  fixture.putOnDisk();
+
+  const output = fixture.scratch.path("backup.tar");
+  const done = await backUp(fixture, output);
+  // The keys of the operator, ada and ben.
+  expect([done.problems, done.secretsLeftOut]).toEqual([[], 3]);
+  using at = await restored(output);
+  expect([at.done.problems, at.done.kept]).toEqual([[], []]);
+  const { messages } = await ben.list(everything);
+  const read = messages.map(({ subject: name, attachments: [one] }) => {
+    const bytes = readFileSync(join(at.root, "attachments/managed", one?.attachment_id ?? "", name));
+    return [name, new Bun.CryptoHasher("sha256").update(bytes).digest("hex") === one?.sha256];
+  });
+  expect(read.sort()).toEqual(ownNames.map((name) => [name, true]).sort());
+});
+
+test("an archive that is written in a mailbox root holds no part of itself, nor of another run", async () => {
+  using fixture = createMailRootFixture();
+  const left = join(fixture.path, ".svc-backup-0123456789ab");
+  mkdirSync(left);
+  writeFileSync(join(left, "archive"), "of a run that was killed");
+  const output = join(fixture.path, "backup.tar");
+  expect((await backUp(fixture, output)).problems).toEqual([]);
+  const names = await new Response(Bun.spawn(["tar", "-tf", output]).stdout).text();
+  expect(names).toContain("mailbox/index.sqlite\n");
+  expect(names).not.toContain("svc-backup-0");
+  expect(names.match(/\.svc-backup-.*/g)).toBeNull();
 });

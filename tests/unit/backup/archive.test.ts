@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFi
 import { dirname, join } from "node:path";
 import type { BackupManifest } from "../../../src/protocol/backup.ts";
 import { manifestName } from "../../../src/services/backup/create.ts";
-import { judgeFile } from "../../../src/services/backup/places.ts";
+import { isLeftFolder, judgeFile } from "../../../src/services/backup/places.ts";
 import { replaceIn, restoreBackup } from "../../../src/services/backup/restore.ts";
 import {
   endOfArchive,
@@ -61,7 +61,7 @@ describe("an archive", () => {
 });
 
 test.each([
-  { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite", want: "take" },
+  { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite", want: "database" },
   { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite-wal", want: "leave" },
   { kind: "runtime", path: "sessions/b/i/gateway/run/token", want: "secret" },
   { kind: "mailbox", path: "mailboxes/ann@svc.localhost/attestation.key", want: "secret" },
@@ -70,11 +70,28 @@ test.each([
   { kind: "runtime", path: "sessions/b/i/gateway/run/current-instance.json", want: "leave" },
   { kind: "runtime", path: "sessions/b/i/gateway/run/reminders.json", want: "take" },
   { kind: "session", path: "gateway/attach.lock", want: "leave" },
-  { kind: "state", path: "overlays/a.json", want: "leave" },
-  { kind: "state", path: "runtime/sessions/b/i/manifest.json", want: "leave" },
+  { kind: "session", path: "mailbox-secrets/jmap-a.json", want: "secret" },
+  { kind: "runtime", path: "mailbox-credentials/jmap/jmap-a.json", want: "secret" },
+  { kind: "runtime", path: "coordinators/localhost-9891/run/token", want: "secret" },
+  { kind: "runtime", path: "sessions/b/i/manifest.turn-artifacts/t/turn.lock", want: "leave" },
+  { kind: "runtime", path: "sessions/b/i/gateway/.12-0123456789ab.tmp", want: "leave" },
+  { kind: "registry", path: "locks/names/ann.lock", want: "leave" },
+  { kind: "state", path: "deliveries/0a/deliveries.sqlite", want: "database" },
+  { kind: "state", path: "deliveries/0a/deliveries.lock", want: "leave" },
+  { kind: "state", path: "hosts/fleet/build-1/lock", want: "leave" },
+  { kind: "mailbox", path: "index.sqlite-wal", want: "leave" },
+  { kind: "mailbox", path: "mailboxes/ann@svc.localhost/mailbox.sqlite", want: "database" },
+  { kind: "mailbox", path: "staging/att-1/index.sqlite", want: "take" },
+  { kind: "mailbox", path: "rules/token", want: "take" },
   { kind: "mailbox", path: "messages/2026/a.md", want: "take" },
 ] as const)("$kind: $path: $want", ({ kind, path, want }) => {
   expect(judgeFile({ kind }, path)).toBe(want);
+});
+
+test("of the state folder, what other places hold is left out", () => {
+  const folders = ["overlays", "registry", "runtime", "teams", "teams/runtime"];
+  expect(folders.filter((path) => isLeftFolder({ kind: "state" }, path))).toEqual(folders.slice(0, 3));
+  expect(isLeftFolder({ kind: "mailbox" }, "registry")).toBe(false);
 });
 
 test("paths below a place that moved are replaced, and nothing that only begins alike", () => {

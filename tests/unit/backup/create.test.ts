@@ -1,0 +1,141 @@
+import { expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import type { BackupPlace } from "../../../src/protocol/backup.ts";
+import { createBackup } from "../../../src/services/backup/create.ts";
+import { readEntries } from "../../../src/services/backup/tar.ts";
+import { afterThisTurn } from "../../../src/system/clock.ts";
+import type { Files } from "../../../src/system/files.ts";
+import { createIds } from "../../../src/system/ids.ts";
+import { createScratch } from "../../support/scratch.ts";
+
+function machine() {
+  const scratch = createScratch();
+  const output = scratch.path("backup.tar");
+  return {
+    ...scratch,
+    output,
+    place: (kind: BackupPlace["kind"], path: string): BackupPlace => ({
+      name: kind.split("_")[0] ?? "",
+      kind,
+      path: scratch.path(path),
+    }),
+    write(path: string, text = path) {
+      mkdirSync(dirname(scratch.path(path)), { recursive: true });
+      writeFileSync(scratch.path(path), text);
+    },
+    create: (
+      places: BackupPlace[],
+      { files = scratch.files as Files, signal = new AbortController().signal } = {},
+    ) =>
+      createBackup(
+        { files, ids: createIds() },
+        {
+          output,
+          manifest: {
+            ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-01-01T00:00:00.000+00:00" },
+            ...{ home: scratch.folder, with_secrets: false, places },
+          },
+          signal,
+          onProgress: () => {},
+        },
+      ),
+    names() {
+      const bytes = readFileSync(output);
+      const all = [...readEntries((start, end) => bytes.subarray(start, end), bytes.length)];
+      return all
+        .filter(({ kind }) => kind !== "folder")
+        .map(({ path }) => path)
+        .slice(1);
+    },
+  };
+}
+
+test("what lies in two places is in the archive once, under the inner one", async () => {
+  using at = machine();
+  at.write("state/teams/a");
+  at.write("state/mailbox/protocol-version.txt");
+  symlinkSync("state", at.path("way"));
+  expect(
+    (await at.create([at.place("state", "way"), at.place("mailbox", "state/mailbox")])).problems,
+  ).toEqual([]);
+  expect(at.names()).toEqual(["state/teams/a", "mailbox/protocol-version.txt"]);
+});
+
+test("a name that a restore would refuse and a folder that cannot be read are reported, and the rest is taken", async () => {
+  using at = machine();
+  for (const name of ["a", "b\nc", "shut/x"]) at.write(`state/${name}`);
+  const list = (path: string) => {
+    if (path === at.path("state/shut")) throw new Error("permission denied");
+    return at.files.list(path);
+  };
+  const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, list } });
+  expect(problems).toEqual([
+    `${at.path("state")}: the name "b\\nc" holds a control character; rename it`,
+    `${at.path("state/shut")}: permission denied`,
+  ]);
+  expect(at.names()).toEqual(["state/a"]);
+});
+
+test("a name that is not UTF-8 is reported", async () => {
+  using at = machine();
+  at.write("state/a");
+  writeFileSync(Buffer.concat([Buffer.from(at.path("state/b")), Buffer.from([0xff])]), "");
+  const { problems } = await at.create([at.place("state", "state")]);
+  expect(problems).toEqual([expect.stringContaining("is not UTF-8")]);
+});
+
+test("a file that becomes shorter while it is copied is reported, and the archive stays whole", async () => {
+  using at = machine();
+  at.write("state/a", "x".repeat(5000));
+  at.write("state/b");
+  const openRegular: Files["openRegular"] = (path, limits) => {
+    const opened = at.files.openRegular(path, limits);
+    if (path === at.path("state/a")) truncateSync(path, 10);
+    return opened;
+  };
+  const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, openRegular } });
+  expect(problems).toEqual([expect.stringContaining("it became shorter while it was copied")]);
+  expect(at.names()).toEqual(["state/a", "state/b"]);
+});
+
+test("the archive is on disk before it has its name", async () => {
+  using at = machine();
+  at.write("state/a");
+  await at.create([at.place("state", "state")]);
+  expect(at.labels.filter((label) => label.startsWith("file:backup")).slice(-3)).toEqual([
+    "file:backup-archive",
+    "file:backup-placed",
+    "file:backup-folder",
+  ]);
+  expect(at.labels.filter((label) => label === "file:backup-archive").length).toBe(2);
+});
+
+test("a Ctrl-C that arrives while files are copied ends the backup, and leaves nothing", async () => {
+  using at = machine();
+  for (const name of ["a", "b", "c", "d"]) at.write(`state/${name}`);
+  const stop = new AbortController();
+  afterThisTurn(() => stop.abort(new Error("interrupted")));
+  await expect(at.create([at.place("state", "state")], { signal: stop.signal })).rejects.toThrow(
+    "interrupted",
+  );
+  expect(existsSync(at.output)).toBe(false);
+  expect(readdirSync(at.folder)).toEqual(["state"]);
+});
+
+test("sockets of ssh and the sign-in page of the console are left out without a problem", async () => {
+  using at = machine();
+  at.write("runtime/console-sign-in.html");
+  at.write("runtime/ssh/build-1");
+  at.write("runtime/sessions/b/i/transcript/screen-turns.jsonl");
+  expect((await at.create([at.place("runtime", "runtime")])).problems).toEqual([]);
+  expect(at.names()).toEqual([`runtime/${join("sessions/b/i/transcript", "screen-turns.jsonl")}`]);
+});

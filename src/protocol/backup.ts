@@ -11,6 +11,8 @@ export const BackupPlace = Strict({
     Type.Literal("state"),
     Type.Literal("session"),
     Type.Literal("mailbox"),
+    /** The folder of a mailbox that lies outside of its root. */
+    Type.Literal("linked_mailbox"),
   ]),
   /** Absolute, on the machine that was backed up. */
   path: Type.String(),

@@ -60,7 +60,7 @@ const create = command({
         files: done.files,
         secrets_left_out: done.secretsLeftOut,
         agents: records.map(toAgent),
-        places: manifest.places,
+        places: done.places,
         problems: done.problems,
       },
       text: [
@@ -99,7 +99,7 @@ const restore = command({
       record.lifecycle.state === "stopped" && record.lifecycle.relaunchable
         ? `svc-mgr agents single --agent-name ${record.agent_name} relaunch`
         : null;
-    const outside = done.places.filter(({ kind, to }) => kind === "mailbox" && !to.startsWith(`${io.home}/`));
+    const outside = done.places.filter(({ kind, to }) => isMail(kind) && !to.startsWith(`${io.home}/`));
     const moved = done.manifest.home !== io.home && done.places.some(({ kind }) => kind === "mailbox");
     return {
       json: {
@@ -128,6 +128,8 @@ const restore = command({
     };
   },
 });
+
+const isMail = (kind: string): boolean => kind === "mailbox" || kind === "linked_mailbox";
 
 const toAgent = (record: RegistryRecord) => ({
   agent_name: record.agent_name,

@@ -9,6 +9,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Appender } from "../../system/own-file.ts";
 import { shown } from "../mail/address.ts";
+import { findLinkedMailboxes } from "./linked-mailboxes.ts";
 import { isLeftFolder, judgeFile } from "./places.ts";
 import { endOfArchive, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
@@ -18,6 +19,8 @@ export interface BackupDone {
   path: string;
   sizeBytes: number;
   files: number;
+  /** Those of the manifest, and the mailboxes that lie outside of their roots. */
+  places: BackupPlace[];
   /** Files with secrets that were left out. */
   secretsLeftOut: number;
   /** What is not in the archive, or not as it was, each with why. */
@@ -36,8 +39,8 @@ interface Found {
 const workFolder = /^\.svc-backup-[0-9a-f]{12}$/;
 
 /**
- * Writes one archive of `manifest.places` to `output`, which must not exist (0600); it gets that name when it is whole and
- * on disk.
+ * Writes one archive of `manifest.places` and the linked mailboxes of its mailbox roots to `output`, which must not exist
+ * (0600); it gets that name when it is whole and on disk.
  * Databases are copied as of one moment, before the files that they name: a mailbox in the archive lacks no message that
  * it lists. Throws `conflict` where `output` exists, and when `signal` aborts; nothing is left then.
  */
@@ -51,13 +54,15 @@ export async function createBackup(
   },
 ): Promise<BackupDone> {
   const { files } = deps;
-  const { output, manifest, signal } = options;
+  const { output, signal } = options;
   if (files.exists(output)) {
     throw new ServiceError("conflict", `${output} exists already; name another file with --output FILE`);
   }
   const folder = dirname(output);
   if (!files.stat(folder)?.directory)
     throw new ServiceError("invalid_request", `there is no folder ${folder}`);
+  const linked = findLinkedMailboxes(files, options.manifest.places);
+  const manifest = { ...options.manifest, places: [...options.manifest.places, ...linked.places] };
   const work = `.svc-backup-${deps.ids.hex(6)}`;
   files.ensureDirectory("file:backup-folder", childPath(folder, work));
   try {
@@ -87,8 +92,8 @@ export async function createBackup(
       files.place("file:backup-placed", part, files.contained(folder, [basename(output)]));
       return {
         ...{ path: output, sizeBytes: files.stat(output)?.size ?? 0, files: writer.count() },
-        secretsLeftOut: secrets,
-        problems: [...problems, ...writer.problems],
+        ...{ places: manifest.places, secretsLeftOut: secrets },
+        problems: [...linked.problems, ...problems, ...writer.problems],
       };
     } finally {
       archive.close();

@@ -120,6 +120,7 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
     ofProcess: ["locks/(addresses/)?[^/]+\\.lock", temporary, ...inMailboxes.ofProcess],
     secrets: inMailboxes.secrets,
   },
+  linked_mailbox: inMailbox,
 };
 
 const anyOf = (patterns: readonly string[], ending = "") =>

@@ -1,10 +1,11 @@
 import { dirname, normalize } from "node:path";
 import { Value } from "@sinclair/typebox/value";
+import { moveLinkedMailbox } from "../../db/mailbox/linked.ts";
 import { BackupManifest, type BackupPlace } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { childPath } from "../../system/contained-path.ts";
-import { ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { type Overlays, prepareOverlay } from "../sessions/overlays.ts";
 import { parseRecord } from "../sessions/record.ts";
@@ -62,10 +63,10 @@ export async function restoreBackup(
     manifest.places.map((place) => [place.name, { place, root: rootOf(deps, manifest, place) }]),
   );
   refuseExisting(deps, archive, destinations);
-  for (const { place, root } of destinations.values())
-    if (place.kind === "mailbox") prepareMailbox(deps, root);
+  for (const { place, root } of destinations.values()) if (isMail(place)) prepareMailbox(deps, root);
 
   const moved = movesOf(manifest, deps.home, [...destinations.values()]);
+  const mailRoots = [...destinations.values()].filter(({ place }) => isMail(place)).map(({ root }) => root);
   const problems: string[] = [];
   const records: RegistryRecord[] = [];
   const kept: string[] = [];
@@ -90,8 +91,9 @@ export async function restoreBackup(
     files.ensureDirectory("file:restore-folder", entry.kind === "folder" ? to : dirname(to));
     if (entry.kind === "folder") continue;
     if (entry.kind === "link") {
-      if (staysBelow(names, entry.target)) files.symlink("file:restore-link", entry.target, to);
-      else problems.push(`${to}: a link to ${entry.target}, which is not in the archive`);
+      const target = targetOf(destination.place, names, { target: entry.target, moved, mailRoots });
+      if (target === null) problems.push(`${to}: a link to ${entry.target}, which is not in the archive`);
+      else files.symlink("file:restore-link", target, to);
       continue;
     }
     const manifestText = isSessionManifest(destination.place, names)
@@ -101,6 +103,7 @@ export async function restoreBackup(
     else await archive.extract(entry, to, signal);
     count += 1;
   }
+  problems.push(...moveMailboxes(files, [...destinations.values()]));
   const agents: RegistryRecord[] = [];
   for (const record of records) agents.push(await deps.registry.publish(record));
   await deps.registry.cleanUp();
@@ -170,7 +173,8 @@ function rootOf(deps: RestoreDeps, manifest: BackupManifest, place: BackupPlace)
       return roots.stateRoot;
     case "session":
       return sessionRootOf(roots.runtimeRoot, ...sessionNames(place.path));
-    case "mailbox": {
+    case "mailbox":
+    case "linked_mailbox": {
       const inHome = relativeTo(manifest.home, place.path);
       return inHome === null
         ? files.contained("/", place.path.slice(1), "folder")
@@ -199,7 +203,7 @@ function refuseExisting(
 ): void {
   const there = new Set<string>();
   for (const { place, root } of destinations.values()) {
-    const own = place.kind === "session" || place.kind === "mailbox";
+    const own = place.kind === "session" || isMail(place);
     if (own && files.list(root).length > 0) there.add(root);
   }
   for (const entry of archive.entries) {
@@ -275,14 +279,44 @@ function movedJson(text: string, moved: readonly Move[]): string | null {
   }
 }
 
+const isMail = ({ kind }: BackupPlace): boolean => kind === "mailbox" || kind === "linked_mailbox";
+
+/** The indexes name the folders of linked mailboxes. Returns what could not be changed. */
+function moveMailboxes(files: Files, destinations: readonly Destination[]): string[] {
+  const linked = destinations.filter(
+    ({ place, root }) => place.kind === "linked_mailbox" && place.path !== root,
+  );
+  return destinations.flatMap(({ place, root }) => {
+    const index = childPath(root, "index.sqlite");
+    if (place.kind !== "mailbox" || !files.exists(index)) return [];
+    try {
+      for (const one of linked) moveLinkedMailbox(index, one.place.path, one.root);
+      return [];
+    } catch (error) {
+      return [`${index} names the former folders of its mailboxes: ${messageOf(error)}`];
+    }
+  });
+}
+
 function isSessionManifest({ kind }: BackupPlace, names: readonly string[]): boolean {
   if (names.at(-1) !== "manifest.json") return false;
   return kind === "session" ? names.length === 1 : kind === "runtime" && names.length === 4;
 }
 
-/** A link may lead to another entry of its place only. Pure. */
-function staysBelow(names: readonly string[], target: string): boolean {
-  if (target.startsWith("/")) return false;
-  const end = normalize([...names.slice(0, -1), target].join("/"));
-  return end !== ".." && !end.startsWith("../") && !end.startsWith("/");
+/**
+ * What a link says now: it may lead to another entry of its place, and in a mailbox to one of the mailboxes that are
+ * restored. Null for any other link. Pure.
+ */
+function targetOf(
+  place: BackupPlace,
+  names: readonly string[],
+  { target, moved, mailRoots }: { target: string; moved: readonly Move[]; mailRoots: readonly string[] },
+): string | null {
+  if (!target.startsWith("/")) {
+    const end = normalize([...names.slice(0, -1), target].join("/"));
+    return end === ".." || end.startsWith("../") || end.startsWith("/") ? null : target;
+  }
+  if (!isMail(place) || normalize(target) !== target) return null;
+  const now = replaceIn(target, moved) as string;
+  return mailRoots.some((root) => now === root || now.startsWith(`${root}/`)) ? now : null;
 }

@@ -1,9 +1,10 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBackup } from "../../../src/services/backup/create.ts";
 import { restoreBackup } from "../../../src/services/backup/restore.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { createOverlays } from "../../../src/services/sessions/overlays.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -120,6 +121,69 @@ test("an attachment comes back byte for byte, also under the name of a file of s
     return [name, new Bun.CryptoHasher("sha256").update(bytes).digest("hex") === one?.sha256];
   });
   expect(read.sort()).toEqual(ownNames.map((name) => [name, true]).sort());
+});
+
+const cleo = { address: "cleo@svc.localhost", principalId: "SVC-cleo" };
+
+/** The mailbox of cleo is a folder outside of the root, and holds an archived message. */
+async function linkedMailbox() {
+  const fixture = createMailRootFixture();
+  const outside = fixture.scratch.path("outside");
+  mkdirSync(outside);
+  fixture.root.registrations.register({ ...cleo, mode: "safe", kind: "symlink", mailboxPath: outside });
+  const mailbox = fixture.root.openMailbox(cleo);
+  const { message_ref: sent } = await fixture.mailbox("ada").send(draft("cleo", "done long ago"));
+  await mailbox.archive([sent]);
+  mailbox.close();
+  fixture.putOnDisk();
+  return { fixture, outside, output: fixture.scratch.path("backup.tar") };
+}
+
+test("a mailbox outside of its root is in the backup, and comes back in another home", async () => {
+  const { fixture, outside, output } = await linkedMailbox();
+  using _ = fixture;
+  const done = await backUp(fixture, output);
+  expect(done.problems).toEqual([]);
+  expect(done.places[1]).toEqual({ name: "linked-1", kind: "linked_mailbox", path: outside });
+
+  using at = await restored(output);
+  const moved = join(at.home, "outside");
+  expect(at.done.problems).toEqual([]);
+  expect(at.done.places[1]).toEqual({ kind: "linked_mailbox", from: outside, to: moved });
+  expect(readlinkSync(join(at.root, "mailboxes", cleo.address))).toBe(moved);
+  const root = openMailRoot(fixture.deps, at.root);
+  const mailbox = root.openMailbox(cleo);
+  const { messages } = await mailbox.list({ ...everything, box: "archive" });
+  mailbox.close();
+  root.close();
+  expect(messages.map(({ subject, read }) => [subject, read])).toEqual([["done long ago", true]]);
+  const repaired = await repairMailRoot(fixture.deps, at.root, {
+    cleanupStaging: false,
+    quarantineStaging: false,
+  });
+  expect(repaired.findings).toEqual([]);
+});
+
+test("a folder that does not name its registration is no mailbox, and the backup reports it", async () => {
+  const { fixture, outside, output } = await linkedMailbox();
+  using _ = fixture;
+  writeFileSync(join(outside, ".svc-registration"), "reg-another\n");
+  const done = await backUp(fixture, output);
+  expect(done.places.length).toBe(1);
+  expect(done.problems).toEqual([
+    expect.stringContaining(`${JSON.stringify(outside)} of the mailbox "cleo@`),
+  ]);
+  using at = await restored(output);
+  expect(at.done.problems).toEqual([expect.stringContaining("mailboxes/cleo@svc.localhost: a link to ")]);
+  expect(lstatSync(join(at.root, "mailboxes")).isDirectory()).toBe(true);
+  expect(existsSync(join(at.home, "outside"))).toBe(false);
+});
+
+test("a linked mailbox whose folder is missing is reported", async () => {
+  const { fixture, outside, output } = await linkedMailbox();
+  using _ = fixture;
+  rmSync(outside, { recursive: true });
+  expect((await backUp(fixture, output)).problems).toEqual([expect.stringContaining("it is missing")]);
 });
 
 test("an archive that is written in a mailbox root holds no part of itself, nor of another run", async () => {

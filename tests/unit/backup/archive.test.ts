@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import type { BackupManifest } from "../../../src/protocol/backup.ts";
 import { manifestName } from "../../../src/services/backup/create.ts";
@@ -83,6 +91,9 @@ test.each([
   { kind: "mailbox", path: "mailboxes/ann@svc.localhost/mailbox.sqlite", want: "database" },
   { kind: "mailbox", path: "staging/att-1/index.sqlite", want: "take" },
   { kind: "mailbox", path: "rules/token", want: "take" },
+  { kind: "linked_mailbox", path: "mailbox.sqlite", want: "database" },
+  { kind: "linked_mailbox", path: "attestation.key", want: "secret" },
+  { kind: "linked_mailbox", path: "notes/index.sqlite", want: "take" },
   { kind: "mailbox", path: "messages/2026/a.md", want: "take" },
 ] as const)("$kind: $path: $want", ({ kind, path, want }) => {
   expect(judgeFile({ kind }, path)).toBe(want);
@@ -158,6 +169,30 @@ describe("restoring an archive that somebody else made", () => {
     await expect(at.restore()).rejects.toThrow("refused the path");
     expect(existsSync(join(at.roots.runtimeRoot, "out"))).toBe(false);
     expect(existsSync(join(at.roots.runtimeRoot, "sub"))).toBe(false);
+  });
+
+  test("a link of a mailbox leads to a mailbox that is restored, or is left out and reported", async () => {
+    const root = { name: "mailbox", kind: "mailbox", path: "/home/ann/mail" } as const;
+    const linked = { name: "linked-1", kind: "linked_mailbox", path: "/home/ann/out" } as const;
+    using at = machine(
+      [
+        { path: "mailbox/mailboxes/ann", target: "/home/ann/out" },
+        { path: "linked-1/inbox/a.md", target: "/home/ann/mail/messages/a.md" },
+        { path: "linked-1/inbox/b.md", target: "/home/ann/mail/../.ssh/id" },
+        { path: "linked-1/inbox/c.md", target: "/etc/passwd" },
+        { path: "runtime/d", target: "/home/ann/mail" },
+      ],
+      [root, linked, runtime],
+    );
+    const { problems } = await at.restore();
+    expect(readlinkSync(join(at.home, "mail/mailboxes/ann"))).toBe(join(at.home, "out"));
+    expect(readlinkSync(join(at.home, "out/inbox/a.md"))).toBe(join(at.home, "mail/messages/a.md"));
+    expect(readdirSync(join(at.home, "out/inbox"))).toEqual(["a.md"]);
+    expect(problems.map((one) => one.split(": ")[0])).toEqual([
+      join(at.home, "out/inbox/b.md"),
+      join(at.home, "out/inbox/c.md"),
+      join(at.roots.runtimeRoot, "d"),
+    ]);
   });
 
   test("a record and a manifest that are damaged keep nothing else from being restored", async () => {

@@ -11,7 +11,7 @@ import type { Appender } from "../../system/own-file.ts";
 import { shown } from "../mail/address.ts";
 import { findLinkedMailboxes } from "./linked-mailboxes.ts";
 import { isLeftFolder, judgeFile } from "./places.ts";
-import { endOfArchive, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
+import { endOfArchive, maxContentBytes, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
 export const manifestName = "svc-backup.json";
 
@@ -172,7 +172,7 @@ function createWriter(
 
   /** `size` bytes follow the header whatever happens to the file meanwhile. */
   async function content(name: string, from: string, modifiedMs: number): Promise<void> {
-    const opened = files.openRegular(from, { maxBytes: Number.MAX_SAFE_INTEGER, anywhere: true });
+    const opened = files.openRegular(from, { maxBytes: maxContentBytes, anywhere: true });
     if (!opened.ok) {
       // A file that has gone since it was listed is no part of this moment.
       if (opened.why !== "absent") problems.push(`${from}: ${opened.why}`);

@@ -10,6 +10,9 @@ export interface TarEntry {
 
 const blockBytes = 512;
 
+/** The size field of a header has twelve octal digits. */
+export const maxContentBytes = 8 ** 12 - 1;
+
 /** How many bytes follow content of this size up to the next block. */
 export const paddingOf = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;
 

@@ -107,6 +107,16 @@ test("a file that becomes shorter while it is copied is reported, and the archiv
   expect(at.names()).toEqual(["state/a", "state/b"]);
 });
 
+test("a file whose size no header can say is reported", async () => {
+  using at = machine();
+  at.write("state/a", "");
+  truncateSync(at.path("state/a"), 8 ** 12);
+  at.write("state/b");
+  const { problems } = await at.create([at.place("state", "state")]);
+  expect(problems).toEqual([`${at.path("state/a")}: too_large`]);
+  expect(at.names()).toEqual(["state/b"]);
+});
+
 test("the archive is on disk before it has its name", async () => {
   using at = machine();
   at.write("state/a");

@@ -165,6 +165,8 @@ export interface RemovableMessage {
   canonicalPath: string;
   /** Another registration holds it too. */
   shared: boolean;
+  /** The hosts that have not confirmed it yet, separated by commas; null when it waits for none. */
+  waitsFor: string | null;
 }
 
 /** Takes mail out of index.sqlite. */
@@ -176,7 +178,10 @@ export interface CatalogRemoval {
   holds(registrationId: string, messageId: string): boolean;
   /** How many messages of a registration lie in each of its first boxes. */
   boxes(registrationId: string): { folder: string; count: number }[];
-  /** One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. */
+  /**
+   * One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. What waits for
+   * another host stays whole.
+   */
   remove(
     gone: readonly string[],
     forgotten: { registrationId: string; messageIds: readonly string[] } | null,
@@ -198,6 +203,11 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
       and(eq(projections.registrationId, value("registrationId")), eq(projections.messageId, value("id"))),
     )
     .prepare();
+  const waits = db
+    .select({ seq: hostOutbox.seq })
+    .from(hostOutbox)
+    .where(eq(hostOutbox.messageId, value("id")))
+    .prepare();
   const gone = [
     db
       .delete(projections)
@@ -210,10 +220,6 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
     db
       .delete(attachments)
       .where(eq(attachments.messageId, value("id")))
-      .prepare(),
-    db
-      .delete(hostOutbox)
-      .where(eq(hostOutbox.messageId, value("id")))
       .prepare(),
     db
       .delete(unsyncedMessages)
@@ -242,7 +248,14 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
           ? sql<number>`0`
           : sql<number>`EXISTS (SELECT 1 FROM projections AS other WHERE other.message_id = messages.message_id AND other.registration_id <> ${registrationId})`;
       const query = db
-        .select({ messageId: messages.messageId, canonicalPath: messages.canonicalPath, shared })
+        .select({
+          messageId: messages.messageId,
+          canonicalPath: messages.canonicalPath,
+          shared,
+          waitsFor: sql<
+            string | null
+          >`(SELECT group_concat(host, ', ') FROM host_outbox WHERE host_outbox.message_id = messages.message_id)`,
+        })
         .from(messages);
       const chosen =
         registrationId === null
@@ -266,7 +279,11 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
         .all(),
     remove(messageIds, forgotten) {
       store.write("sql:mail-clear", () => {
-        for (const id of messageIds) for (const statement of gone) statement.run({ id });
+        for (const id of messageIds) {
+          // A message may have been committed since the plan was made, with a file that was there before.
+          if (waits.get({ id })) continue;
+          for (const statement of gone) statement.run({ id });
+        }
         if (!forgotten) return;
         const { registrationId } = forgotten;
         for (const id of forgotten.messageIds) forget.run({ registrationId, id });

@@ -82,8 +82,8 @@ const batch = 500;
 
 /**
  * Removes the mail of all mailboxes or of one: messages, their places in boxes, flags, managed attachments.
- * Registrations stay, and so does mail that another mailbox holds. The index forgets first, in one transaction; the
- * next run finishes what was interrupted after it. Source: spec/mailbox-agui.md A8.
+ * Registrations stay, and so does mail that another mailbox holds or that waits for another host. The index forgets
+ * first, in one transaction; the next run finishes what was interrupted after it. Source: spec/mailbox-agui.md A8.
  */
 export function clearMessages(
   deps: MailRootDeps,
@@ -128,6 +128,7 @@ function surveyClear(
   const only = address === null ? null : presentRegistration(open, address).registration_id;
   const messages = removal.messages(only);
   const known = new Set(messages.map(({ messageId }) => messageId));
+  const kept = messages.filter(isKept).map(({ messageId }) => messageId);
   return {
     root,
     only,
@@ -136,7 +137,7 @@ function surveyClear(
     mailboxes: catalog
       .registrations()
       .filter((row) => only === null || row.registrationId === only)
-      .map((row) => ({ row, found: surveyMailbox(deps, root, removal, row) })),
+      .map((row) => ({ row, found: surveyMailbox(deps, { root, removal, row, kept }) })),
     whyNotMessage: (message) => whyRefused(() => checkMessage(files, root, message)),
     whyNotAttachment: (path) => whyRefused(() => attachmentPlace(files, root, path)),
   };
@@ -152,25 +153,32 @@ function uncatalogued(files: Files, root: string, known: ReadonlySet<string>): R
     files.list(childPath(folder, day)).flatMap((name) => {
       const messageId = name.replace(/\.md$/, "");
       return name.endsWith(".md") && isMessageId(messageId) && !known.has(messageId)
-        ? [{ messageId, canonicalPath: `messages/${day}/${name}`, shared: false }]
+        ? [{ messageId, canonicalPath: `messages/${day}/${name}`, shared: false, waitsFor: null }]
         : [];
     }),
   );
 }
 
+/** A message that nobody else holds, and that another host has not confirmed: it would be lost on its way. */
+const isKept = ({ shared, waitsFor }: RemovableMessage) => !shared && waitsFor !== null;
+
 function surveyMailbox(
   deps: MailRootDeps,
-  root: string,
-  removal: CatalogRemoval,
-  row: RegistrationRow,
+  {
+    root,
+    removal,
+    row,
+    kept,
+  }: { root: string; removal: CatalogRemoval; row: RegistrationRow; kept: readonly string[] },
 ): MailboxFacts["found"] {
   const { files } = deps;
   try {
     const folder = mailboxFolder(files, root, row);
     const statePath = files.contained(folder, [stateFileName], "file");
     if (!files.stat(folder)?.directory) return null;
-    const links = removal.boxes(row.registrationId).reduce((sum, box) => sum + box.count, 0);
-    return { folder, statePath, links, flags: flagCount(deps, statePath) };
+    const held = removal.boxes(row.registrationId).reduce((sum, box) => sum + box.count, 0);
+    const links = held - kept.filter((id) => removal.holds(row.registrationId, id)).length;
+    return { folder, statePath, links, flags: flagCount(deps, statePath, kept) };
   } catch (error) {
     if (error instanceof ServiceError) return { refused: messageOf(error) };
     throw error;
@@ -190,7 +198,7 @@ function planClear(facts: ClearFacts): ClearPlan {
   const forget: ClearStep = {
     kind: "forget_messages",
     gone,
-    forgotten: only === null ? null : { registrationId: only, messageIds: [...gone, ...forgotten] },
+    forgotten: only === null ? null : { registrationId: only, messageIds: forgotten },
   };
   plan.steps.push({ step: forget, phase: "changing the index", tolerates: "nothing", actions: [] });
   plan.steps.push(...mailboxes, ...files);
@@ -207,7 +215,7 @@ function planClear(facts: ClearFacts): ClearPlan {
   }
 
   function planMessage(message: RemovableMessage): void {
-    const { messageId, canonicalPath, shared } = message;
+    const { messageId, canonicalPath, shared, waitsFor } = message;
     const action = (proposed_action: "remove" | "preserve", reason: string): MaintenanceAction => ({
       artifact_kind: "canonical_message",
       path: `${root}/${canonicalPath}`,
@@ -218,6 +226,10 @@ function planClear(facts: ClearFacts): ClearPlan {
     if (shared) {
       forgotten.push(messageId);
       plan.preserved.push(action("preserve", "another mailbox holds it too"));
+      return;
+    }
+    if (isKept(message)) {
+      plan.preserved.push(action("preserve", `it waits for host ${waitsFor}`));
       return;
     }
     const refused = facts.whyNotMessage(message);
@@ -322,11 +334,12 @@ function checkMessage(files: Files, root: string, { messageId, canonicalPath }: 
   throw new ServiceError("transport_failed", "the index names another file for it than its own");
 }
 
-function flagCount({ files, clock, steps }: MailRootDeps, path: string): number {
+/** How many messages a state knows, without those that are `kept`. */
+function flagCount({ files, clock, steps }: MailRootDeps, path: string, kept: readonly string[]): number {
   if (!files.exists(path)) return 0;
   const state = openMailboxState({ path, clock, steps });
   try {
-    return upkeepOfState(state.store).count();
+    return upkeepOfState(state.store).count() - kept.filter((id) => state.get(id) !== null).length;
   } finally {
     state.close();
   }

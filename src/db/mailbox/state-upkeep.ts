@@ -9,7 +9,11 @@ export interface StateUpkeep {
   count(): number;
   /** How many messages lie in each box, by name. */
   boxes(): { box: string; count: number }[];
-  remove(rows: readonly Pick<StateRow, "seq">[]): void;
+  /**
+   * Removes what `isSurplus` of the next `limit` rows after `seq`. Returns the last of these, null when there was none.
+   * Reads them while no one else writes, so it sees all rows that were admitted before.
+   */
+  removeSurplus(page: { seq: number; limit: number }, isSurplus: (row: StateRow) => boolean): number | null;
   /** Gives rows the flags that were read elsewhere, unless they are no longer as they were `seen`. */
   restoreFlags(rows: readonly { seen: StateRow; flags: Flags }[]): void;
   /** Notes where links really are, null where there is none, unless another has noted it since `was`. */
@@ -53,14 +57,15 @@ export function upkeepOfState(store: StateStore): StateUpkeep {
         .from(messageState)
         .groupBy(messageState.boxName)
         .all(),
-    remove(rows) {
+    removeSurplus: (after, isSurplus) =>
       store.write("sql:mail-state-removed", () => {
-        for (const { seq } of rows) {
+        const rows = page.all(after);
+        for (const { seq } of rows.filter(isSurplus)) {
           db.run(sql`DELETE FROM message_text WHERE rowid = ${seq}`);
           db.delete(messageState).where(eq(messageState.seq, seq)).run();
         }
-      });
-    },
+        return rows.at(-1)?.seq ?? null;
+      }),
     restoreFlags(rows) {
       store.write("sql:mail-state-restored", () => {
         for (const { seen, flags } of rows) {

@@ -86,9 +86,15 @@ export interface MailboxState {
   mark(): SeedMark | null;
   /**
    * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the mark shows
-   * what is missing after a loss of power.
+   * what is missing after a loss of power. `admit` decides on each row inside the transaction, while no one else writes;
+   * null leaves it out.
    */
-  seed(label: string, rows: readonly NewStateRow[], mark: SeedMark): void;
+  seed(
+    label: string,
+    rows: readonly NewStateRow[],
+    mark: SeedMark,
+    admit?: (row: NewStateRow) => NewStateRow | null,
+  ): void;
   get(messageId: string): StateRow | null;
   select(selection: Selection): ListedRow[];
   /**
@@ -173,11 +179,14 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
       const [row] = markRow.rows({}) as [string, string, number][];
       return row ? { generation: row[0], registrationId: row[1], seededSeq: row[2] } : null;
     },
-    seed(label, rows, mark) {
+    seed(label, rows, mark, admit = (row) => row) {
       store.write(
         label,
         () => {
-          for (const { body, answers, ...row } of rows) {
+          for (const candidate of rows) {
+            const admitted = admit(candidate);
+            if (admitted === null) continue;
+            const { body, answers, ...row } = admitted;
             const added = addRow.get({ ...row, isArchived: row.boxName === "archive" });
             if (!added) continue;
             db.run(

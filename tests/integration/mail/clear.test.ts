@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import { removeFromCatalog } from "../../../src/db/mailbox/rebuild.ts";
+import { openMailboxState } from "../../../src/db/mailbox/state.ts";
+import { upkeepOfState } from "../../../src/db/mailbox/state-upkeep.ts";
 import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
@@ -68,4 +71,58 @@ test("a message that was committed after the clear was planned goes out neverthe
   removeFromCatalog(fixture.root.catalog.store).remove([idOf(message_ref)], null);
   expect(outbox.size().count).toBe(1);
   expect(fixture.root.catalog.knows(idOf(message_ref))).toBe(true);
+});
+
+/** A mailbox that catches up with two messages, while another process has its index forget the first. */
+async function clearedWhileCatchingUp(forgetsAt: string) {
+  const at: { forget: (() => void) | null } = { forget: null };
+  const step = (moment: string) => (label: string) => {
+    const { forget } = at;
+    if (forget === null || `${moment} ${label}` !== forgetsAt) return;
+    at.forget = null;
+    forget();
+  };
+  const fixture = createMailRootFixture({ steps: { before: step("before"), after: step("after") } });
+  const [sender, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+  await ben.list(everything);
+  const cleared = idOf((await sender.send(draft("ben", "cleared"))).message_ref);
+  await sender.send(draft("ben", "kept"));
+  fixture.putOnDisk();
+  const link = fixture.scratch.path(`mailbox/mailboxes/ben@svc.localhost/inbox/${cleared}.md`);
+  const theirs = removeFromCatalog(fixture.reopen().catalog.store);
+  const registrationId = fixture.root.catalog.active("ben@svc.localhost")?.registrationId ?? "";
+  at.forget = () => theirs.remove([], { registrationId, messageIds: [cleared] });
+  const seen = (await ben.list(everything)).messages.map(({ subject }) => subject);
+  expect(at).toEqual({ forget: null });
+  return { fixture, seen, link };
+}
+
+test("a message that is cleared while its mailbox catches up does not come back", async () => {
+  const { fixture, seen } = await clearedWhileCatchingUp("before sql:mail-seeded");
+  using _ = fixture;
+  expect(seen).toEqual(["kept"]);
+  expect(await subjects(fixture, "ben")).toEqual(["kept"]);
+});
+
+test("a clear finds a message that was just added, with its link", async () => {
+  const { fixture, link } = await clearedWhileCatchingUp("after sql:mail-seeded");
+  using _ = fixture;
+  expect(existsSync(link)).toBe(true);
+  await clear(fixture, "ben@svc.localhost");
+  expect(await subjects(fixture, "ben")).toEqual([]);
+  expect(existsSync(link)).toBe(false);
+});
+
+test("a clear does not pass by a mailbox that is just adding messages", async () => {
+  using fixture = createMailRootFixture();
+  const path = fixture.scratch.path("mailbox.sqlite");
+  const open = () => openMailboxState({ path, ...fixture.deps });
+  const [ours, theirs] = [open(), open()];
+  theirs.store.client.prepare("PRAGMA busy_timeout=0").run();
+  ours.store.write("test", () => {
+    const look = () => upkeepOfState(theirs.store).removeSurplus({ seq: 0, limit: 1 }, () => true);
+    expect(look).toThrow("database is locked");
+  });
+  ours.close();
+  theirs.close();
 });

@@ -358,12 +358,10 @@ function pruneMailbox(
     const state = openMailboxState({ path, clock, steps });
     try {
       const upkeep = upkeepOfState(state.store);
-      for (let after = 0; ; ) {
-        const rows = upkeep.rowsAfter(after, batch);
-        if (rows.length === 0) break;
-        after = rows.at(-1)?.seq ?? after;
-        const surplus = rows.filter((one) => !removal.holds(row.registrationId, one.messageId));
-        if (surplus.length > 0) upkeep.remove(surplus);
+      const isSurplus = ({ messageId }: { messageId: string }) =>
+        !removal.holds(row.registrationId, messageId);
+      for (let seq: number | null = 0; seq !== null; ) {
+        seq = upkeep.removeSurplus({ seq, limit: batch }, isSurplus);
       }
     } finally {
       state.close();

@@ -30,6 +30,10 @@ export interface Seeding {
  * is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as answered. A message
  * whose link lies in another box was moved there by its owner and the state that knew it is lost: it begins there, as
  * read. Known messages stay as they are; after a crash the next process finishes the work.
+ *
+ * Another process may clear the mailbox meanwhile. Whether the catalog still has a message is asked while the state is
+ * locked. A clear changes the catalog first and then waits for that lock: either the message is left out here, or the
+ * clear finds its row and its link.
  */
 export function seedMailbox(seeding: Seeding): void {
   while (!seedStep(seeding));
@@ -59,6 +63,7 @@ function addNext(seeding: Seeding): boolean {
   const rows: NewStateRow[] = [];
   const moved = found.length === 0 ? () => null : boxOfMoved(seeding);
   const inspector = createInspector(catalog);
+  const mailbox = mailboxFolder(seeding.files, seeding.root, registration);
   let seededSeq = from;
   let chars = 0;
   for (const message of found) {
@@ -71,7 +76,11 @@ function addNext(seeding: Seeding): boolean {
   }
   if (found.length === 0) seededSeq = newest;
   const next: SeedMark = { generation, registrationId, seededSeq };
-  state.seed("sql:mail-seeded", rows, next);
+  state.seed("sql:mail-seeded", rows, next, (row) => {
+    if (!catalog.holders(row.messageId).includes(registrationId)) return null;
+    const link = { root: seeding.root, mailbox, box: row.boxName, message: row };
+    return { ...row, linkBox: placeLink(seeding.files, link) === null ? row.boxName : null };
+  });
   return found.length < batch && (found.at(-1)?.seq ?? newest) === seededSeq;
 }
 
@@ -121,15 +130,15 @@ export function holdsMovedMail({ files, root, registration }: Omit<Seeding, "cat
   );
 }
 
+/** The row of a message that is not linked yet. */
 function toStateRow(
-  { files, root, registration }: Seeding,
+  { registration }: Seeding,
   message: ProjectedMessage,
   { text, movedTo, inspector }: { text: string | null; movedTo: string | null; inspector: Inspector },
 ): NewStateRow {
   const { address } = registration;
   const isOwn = message.senderAddress === address;
   const box = movedTo ?? (message.folder === sent ? sent : inbox);
-  const mailbox = mailboxFolder(files, root, registration);
   return {
     messageId: message.messageId,
     threadId: message.threadId,
@@ -139,7 +148,7 @@ function toStateRow(
     isRead: box !== inbox,
     isAnswered: false,
     boxName: box,
-    linkBox: placeLink(files, { root, mailbox, box, message }) === null ? box : null,
+    linkBox: null,
     envelopeJson: message.envelopeJson,
     bodyPreview: message.bodyPreview,
     attestation: toStoredVerdict(

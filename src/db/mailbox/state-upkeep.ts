@@ -7,6 +7,8 @@ export interface StateUpkeep {
   /** Rows in the order they came. */
   rowsAfter(seq: number, limit: number): StateRow[];
   count(): number;
+  /** Whether the row that was added last is gone. */
+  newestRemoved(): boolean;
   /** How many messages lie in each box, by name. */
   boxes(): { box: string; count: number }[];
   /**
@@ -51,6 +53,11 @@ export function upkeepOfState(store: StateStore): StateUpkeep {
   return {
     rowsAfter: (seq, limit) => page.all({ seq, limit }),
     count: () => db.select({ n: sql<number>`count(*)` }).from(messageState).get()?.n ?? 0,
+    newestRemoved: () =>
+      db.all(
+        sql`SELECT 1 FROM sqlite_sequence
+          WHERE name = 'message_state' AND seq > (SELECT coalesce(max(seq), 0) FROM message_state)`,
+      ).length > 0,
     boxes: () =>
       db
         .select({ box: messageState.boxName, count: sql<number>`count(*)` })

@@ -184,7 +184,8 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         label,
         () => {
           for (const candidate of rows) {
-            const admitted = admit(candidate);
+            // A refused insert would use up a number, and the row with the highest one would seem to be removed.
+            const admitted = get(candidate.messageId) === null ? admit(candidate) : null;
             if (admitted === null) continue;
             const { body, answers, ...row } = admitted;
             const added = addRow.get({ ...row, isArchived: row.boxName === "archive" });

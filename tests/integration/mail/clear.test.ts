@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import { removeFromCatalog } from "../../../src/db/mailbox/rebuild.ts";
 import { openMailboxState } from "../../../src/db/mailbox/state.ts";
 import { upkeepOfState } from "../../../src/db/mailbox/state-upkeep.ts";
 import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { createSystem } from "../../../src/system/system.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
@@ -113,6 +115,28 @@ test("a clear finds a message that was just added, with its link", async () => {
   expect(existsSync(link)).toBe(false);
 });
 
+test("two processes that add the same messages leave no gap in their numbers", () => {
+  using fixture = createMailRootFixture();
+  const state = openMailboxState({ path: fixture.scratch.path("mailbox.sqlite"), ...fixture.deps });
+  const text = {
+    threadId: "",
+    createdAtUtc: "",
+    subject: "",
+    sender: "",
+    envelopeJson: "{}",
+    bodyPreview: "",
+  };
+  const flags = { isRead: false, isAnswered: false, boxName: "inbox", linkBox: null, attestation: null };
+  const row = { messageId: "msg-1", ...text, ...flags, body: "", answers: null };
+  const mark = { generation: "one", registrationId: "reg-1", seededSeq: 1 };
+  for (const _ of ["ours", "theirs"]) state.seed("test", [row], mark);
+  const upkeep = upkeepOfState(state.store);
+  expect([upkeep.count(), upkeep.newestRemoved()]).toEqual([1, false]);
+  upkeep.removeSurplus({ seq: 0, limit: 1 }, () => true);
+  expect([upkeep.count(), upkeep.newestRemoved()]).toEqual([0, true]);
+  state.close();
+});
+
 test("a clear does not pass by a mailbox that is just adding messages", async () => {
   using fixture = createMailRootFixture();
   const path = fixture.scratch.path("mailbox.sqlite");
@@ -125,4 +149,56 @@ test("a clear does not pass by a mailbox that is just adding messages", async ()
   });
   ours.close();
   theirs.close();
+});
+
+/** Repairs a root whose index is gone without a trace. */
+async function repairWithoutIndex(fixture: MailRootFixture): Promise<void> {
+  fixture.putOnDisk();
+  for (const ending of ["", "-wal", "-shm"]) {
+    rmSync(fixture.scratch.path(`mailbox/index.sqlite${ending}`), { force: true });
+  }
+  const options = { cleanupStaging: false, quarantineStaging: false };
+  await repairMailRoot(fixture.deps, fixture.path, options);
+}
+
+test("mail that was cleared from one mailbox stays away when the index is lost", async () => {
+  using fixture = createMailRootFixture();
+  const [sender] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+  for (const subject of ["one", "two"]) await sender.send(draft("ben", subject));
+  expect(await subjects(fixture, "ben")).toHaveLength(2);
+  await clear(fixture, "ben@svc.localhost");
+  expect(await subjects(fixture, "ben")).toEqual([]);
+  await repairWithoutIndex(fixture);
+  expect(await subjects(fixture, "ben")).toEqual([]);
+  expect(await subjects(fixture, "ada", "sent")).toHaveLength(2);
+});
+
+test("mail that came after a clear, and was not looked at, is found when the index is lost", async () => {
+  using fixture = createMailRootFixture();
+  const [sender] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+  await sender.send(draft("ben", "cleared"));
+  await subjects(fixture, "ben");
+  await clear(fixture, "ben@svc.localhost");
+  for (const subject of ["new", "newer"]) await sender.send(draft("ben", subject));
+  // Its sender looks, so that its links are there.
+  await subjects(fixture, "ada", "sent");
+  await repairWithoutIndex(fixture);
+  expect(await subjects(fixture, "ben")).toEqual(["newer", "new"]);
+});
+
+test("what a clear kept brings back nothing that it took when the index is lost", async () => {
+  const { clock } = createSystem();
+  let aheadMs = 0;
+  const ahead = { ...clock, nowMs: () => clock.nowMs() + aheadMs };
+  using fixture = createMailRootFixture({ system: { clock: ahead } });
+  openHostOutbox(fixture.root.catalog).joinAs("here");
+  const [sender] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
+  await sender.send({ ...draft("", "away"), to: ["ben@there"] });
+  aheadMs = 5000;
+  await sender.send(draft("ben", "cleared"));
+  expect(await subjects(fixture, "ada", "sent")).toHaveLength(2);
+  await clear(fixture, ada);
+  await repairWithoutIndex(fixture);
+  expect(await subjects(fixture, "ada", "sent")).toEqual(["away"]);
+  expect(await subjects(fixture, "ben")).toEqual(["cleared"]);
 });

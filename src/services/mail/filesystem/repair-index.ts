@@ -253,7 +253,7 @@ export interface EvidenceFacts {
   /** Registrations whose state or links name the message. */
   holders: readonly string[];
   registrations: readonly RegistrationRow[];
-  /** When the newest message that each mailbox knows was written; absent for one that knows none. */
+  /** When the newest message that each mailbox knows was written; now for one that was cleared, absent for one that knew none. */
   newestKnown: ReadonlyMap<string, string>;
   /** The catalog that knew who got what is lost. */
   catalogLost: boolean;

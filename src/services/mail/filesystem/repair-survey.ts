@@ -52,7 +52,10 @@ function folderOf(run: RepairRun, row: RegistrationRow): string | null {
   }
 }
 
-/** What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as evidence. */
+/**
+ * What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as evidence.
+ * `newestKnown`: up to when it knows its mail; absent where it knows none.
+ */
 export async function surveyMailbox(
   run: RepairRun,
   rebuild: CatalogRebuild,
@@ -78,6 +81,8 @@ export async function surveyMailbox(
     const open = openMailboxState({ path: statePath, clock: deps.clock, steps: deps.steps });
     try {
       const upkeep = upkeepOfState(open.store);
+      // A clear took what was seen last: older mail that others hold is not new here. What came since has its link.
+      if (upkeep.newestRemoved()) newestKnown = storedTime(deps.clock.nowMs());
       let done = 0;
       for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; ) {
         note(rows.map((row) => ({ ...row, folder: row.boxName })));

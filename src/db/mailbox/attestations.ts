@@ -27,6 +27,8 @@ export interface Attestations {
   /** What a registration signed and sent, in order, from the one after `after`. */
   entries(query: { registrationId: string; after: number; limit: number }): AttestedEntry[];
   countEntries(registrationId: string): number;
+  /** Whose message with this id was cleared: the address of another host, or a registration of this root; null without one. */
+  senderOfCleared(messageId: string): string | null;
   /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
   strays(query: { address: string | null; after: string; limit: number }): StrayMessage[];
   /** Entries of a lost index; those that are known stay as they are. */
@@ -89,6 +91,12 @@ export function openAttestations(catalog: Pick<Catalog, "store">): Attestations 
         .from(attestedMail)
         .where(eq(attestedMail.registrationId, registrationId))
         .get()?.n ?? 0,
+    senderOfCleared: (messageId) =>
+      db()
+        .select({ sender: attestedMail.registrationId })
+        .from(attestedMail)
+        .where(and(eq(attestedMail.messageId, messageId), eq(attestedMail.isCleared, true)))
+        .get()?.sender ?? null,
     strays: ({ address, after, limit }) =>
       db()
         .select({

@@ -163,6 +163,8 @@ function sameMessage(left: MessageRow, right: MessageRow): boolean {
 export interface RemovableMessage {
   messageId: string;
   canonicalPath: string;
+  /** Null where only its file is left. */
+  senderAddress: string | null;
   /** Another registration holds it too. */
   shared: boolean;
   /** The hosts that have not confirmed it yet, separated by commas; null when it waits for none. */
@@ -180,10 +182,10 @@ export interface CatalogRemoval {
   boxes(registrationId: string): { folder: string; count: number }[];
   /**
    * One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. What waits for
-   * another host stays whole.
+   * another host stays whole. `foreign`, the sender on another host that may send it again: its id is kept.
    */
   remove(
-    gone: readonly string[],
+    gone: readonly { messageId: string; foreign: string | null }[],
     forgotten: { registrationId: string; messageIds: readonly string[] } | null,
   ): void;
 }
@@ -235,6 +237,16 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
       .where(eq(messages.messageId, value("id")))
       .prepare(),
   ];
+  const keepId = db
+    .insert(attestedMail)
+    .values({
+      registrationId: value("sender"),
+      sequence: sql`(SELECT coalesce(max(sequence), 0) + 1 FROM attested_mail WHERE registration_id = ${value("sender")})`,
+      messageId: value("id"),
+      hash: "",
+      isCleared: true,
+    })
+    .prepare();
   const forget = db
     .delete(projections)
     .where(
@@ -251,6 +263,7 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
         .select({
           messageId: messages.messageId,
           canonicalPath: messages.canonicalPath,
+          senderAddress: messages.senderAddress,
           shared,
           waitsFor: sql<
             string | null
@@ -277,12 +290,13 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
         .where(eq(projections.registrationId, registrationId))
         .groupBy(projections.folder)
         .all(),
-    remove(messageIds, forgotten) {
+    remove(removed, forgotten) {
       store.write("sql:mail-clear", () => {
-        for (const id of messageIds) {
+        for (const { messageId: id, foreign } of removed) {
           // A message may have been committed since the plan was made, with a file that was there before.
           if (waits.get({ id })) continue;
           for (const statement of gone) statement.run({ id });
+          if (foreign !== null) keepId.run({ sender: foreign, id });
         }
         if (!forgotten) return;
         const { registrationId } = forgotten;

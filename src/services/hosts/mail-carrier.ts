@@ -1,4 +1,5 @@
 import { Value } from "@sinclair/typebox/value";
+import { openAttestations } from "../../db/mailbox/attestations.ts";
 import type { RegistrationRow } from "../../db/mailbox/catalog.ts";
 import { type HostOutbox, type OutboxEntry, openHostOutbox } from "../../db/mailbox/host-outbox.ts";
 import type { HostMailCounts } from "../../protocol/host-states.ts";
@@ -335,9 +336,11 @@ export function createMailCarrier(deps: {
     mail: HostMail,
     from: string,
   ): boolean {
-    const known = openHostOutbox(root.catalog).message(mail.message_id);
-    const isOther = known !== null && splitHostAddress(known.senderAddress)?.host !== from;
-    const messageId = isOther ? idBesideForeign(mail.message_id, from) : mail.message_id;
+    const { message_id: id } = mail;
+    const known = openHostOutbox(root.catalog).message(id)?.senderAddress;
+    const sender = known ?? openAttestations(root.catalog).senderOfCleared(id);
+    const isOther = sender !== null && splitHostAddress(sender)?.host !== from;
+    const messageId = isOther ? idBesideForeign(id, from) : id;
     const checked = { ...mail, subject: parseSubject(mail.subject), body: parseBody(mail.body) };
     const options = { fromHost: from, ownHost: host, receivers, nowMs: clock.nowMs() };
     return root.accept(fromHostMail({ ...checked, message_id: messageId }, options), [...receivers.values()]);

@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { openAttestations } from "../../../src/db/mailbox/attestations.ts";
 import type { HostMail } from "../../../src/protocol/hosts.ts";
 import { createMailCarrier, type MailCarrier } from "../../../src/services/hosts/mail-carrier.ts";
+import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mail, Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
@@ -157,4 +158,31 @@ test("mail of a host that does not sign is unsigned", async () => {
       .keys()
       .every((key) => key.registrationId !== null),
   ).toBe(true);
+});
+
+test.each([
+  { id: "one mailbox", address: "bob@svc.localhost" },
+  { id: "all", address: null },
+])("mail whose receipt was lost does not come again after a clear of $id", async ({ address }) => {
+  const bob = two.mailbox("bob");
+  const mail = await sent("Plan");
+  await receiver.receive("build-1", mail);
+  expect(await arrived(bob, "Plan")).toEqual(["verified", undefined]);
+  const done = await clearMessages(two.deps, two.root, { address, dryRun: false });
+  expect(done.blocked_actions).toEqual([]);
+  await receiver.receive("build-1", mail);
+  expect(await arrived(bob, "Plan")).toEqual([undefined, undefined]);
+  await receiver.receive("build-1", await sent("Next plan"));
+  expect((await arrived(bob, "Next plan"))[0]).toBe("verified");
+});
+
+test("a host that took the id of another one's mail does not keep that out when its own is cleared", async () => {
+  const bob = two.mailbox("bob");
+  const mail = await sent("Plan");
+  await receiver.receive("build-9", { ...mail, subject: "Taken" });
+  expect((await arrived(bob, "Taken"))[0]).toBe("broken");
+  await clearMessages(two.deps, two.root, { address: null, dryRun: false });
+  for (const _ of ["first", "again"]) await receiver.receive("build-1", mail);
+  const { messages } = await bob.list(everything);
+  expect(messages.map(({ subject }) => subject)).toEqual(["Plan"]);
 });

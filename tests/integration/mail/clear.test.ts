@@ -70,7 +70,10 @@ test("a message that was committed after the clear was planned goes out neverthe
   const outbox = openHostOutbox(fixture.root.catalog);
   outbox.joinAs("here");
   const { message_ref } = await fixture.mailbox("ada").send({ ...draft("", "away"), to: ["ben@there"] });
-  removeFromCatalog(fixture.root.catalog.store).remove([idOf(message_ref)], null);
+  removeFromCatalog(fixture.root.catalog.store).remove(
+    [{ messageId: idOf(message_ref), foreign: null }],
+    null,
+  );
   expect(outbox.size().count).toBe(1);
   expect(fixture.root.catalog.knows(idOf(message_ref))).toBe(true);
 });

@@ -129,7 +129,10 @@ export const attestationKeys = sqliteTable(
   (table) => [uniqueIndex("one_entry_for_each_key").on(table.address, table.publicKey)],
 );
 
-/** What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. */
+/**
+ * What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. Also the ids of mail
+ * from other hosts that was cleared, which may come again: with the address of its sender for a registration, and no hash.
+ */
 export const attestedMail = sqliteTable(
   "attested_mail",
   {

@@ -11,6 +11,7 @@ import type { MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { splitHostAddress } from "../address.ts";
 import { presentRegistration } from "./accounts.ts";
 import {
   applyFileStep,
@@ -46,10 +47,12 @@ export interface ClearOptions extends RunOptions {
 
 type ClearStep =
   /** One transaction of the index: `gone` from all mailboxes, `forgotten` from the one that is cleared. */
-  | { kind: "forget_messages"; gone: readonly string[]; forgotten: Forgotten | null }
+  | { kind: "forget_messages"; gone: readonly Gone[]; forgotten: Forgotten | null }
   | { kind: "prune_mailbox"; row: RegistrationRow }
   /** Skipped when the index knows `messageId` again: a delivery has written the file in the meantime. */
   | { kind: "remove_files"; messageId: string; file: FileStep };
+
+type Gone = Parameters<CatalogRemoval["remove"]>[0][number];
 
 interface Forgotten {
   registrationId: string;
@@ -153,7 +156,15 @@ function uncatalogued(files: Files, root: string, known: ReadonlySet<string>): R
     files.list(childPath(folder, day)).flatMap((name) => {
       const messageId = name.replace(/\.md$/, "");
       return name.endsWith(".md") && isMessageId(messageId) && !known.has(messageId)
-        ? [{ messageId, canonicalPath: `messages/${day}/${name}`, shared: false, waitsFor: null }]
+        ? [
+            {
+              messageId,
+              canonicalPath: `messages/${day}/${name}`,
+              senderAddress: null,
+              shared: false,
+              waitsFor: null,
+            },
+          ]
         : [];
     }),
   );
@@ -189,7 +200,7 @@ function surveyMailbox(
 function planClear(facts: ClearFacts): ClearPlan {
   const { root, only } = facts;
   const plan: ClearPlan = { ...emptyPlan(), steps: [] };
-  const gone: string[] = [];
+  const gone: Gone[] = [];
   const forgotten: string[] = [];
   const files: ClearPlan["steps"] = [];
   const mailboxes: ClearPlan["steps"] = [];
@@ -215,7 +226,7 @@ function planClear(facts: ClearFacts): ClearPlan {
   }
 
   function planMessage(message: RemovableMessage): void {
-    const { messageId, canonicalPath, shared, waitsFor } = message;
+    const { messageId, canonicalPath, senderAddress, shared, waitsFor } = message;
     const action = (proposed_action: "remove" | "preserve", reason: string): MaintenanceAction => ({
       artifact_kind: "canonical_message",
       path: `${root}/${canonicalPath}`,
@@ -237,7 +248,8 @@ function planClear(facts: ClearFacts): ClearPlan {
       plan.blocked.push(action("remove", refused));
       return;
     }
-    gone.push(messageId);
+    const isForeign = senderAddress !== null && splitHostAddress(senderAddress) !== null;
+    gone.push({ messageId, foreign: isForeign ? senderAddress : null });
     const at = { base: root, names: canonicalPath, expected: "file" } as const;
     planFiles(messageId, at, "mail.cleared", action("remove", "its mailboxes are cleared"));
     for (const { kind, path } of facts.attachmentsOf(messageId)) planAttachment(messageId, kind, path);

@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { openAttestations } from "../../../db/mailbox/attestations.ts";
 import type {
   Catalog,
   CatalogReads,
@@ -61,7 +62,8 @@ export interface Delivery {
    */
   deliver(outgoing: OutgoingMessage): StoredMessage;
   /**
-   * Delivers what another host sent, as it is, to these mailboxes. False when this message was delivered before. Throws
+   * Delivers what another host sent, as it is, to these mailboxes. False when this message was delivered before, also when
+   * it was cleared since. Throws
    * `invalid_request` when a receiver is no longer registered.
    */
   accept(message: StoredMessage, receivers: readonly RegistrationRow[]): boolean;
@@ -244,7 +246,7 @@ export function createDelivery(
     },
     accept(message, receivers) {
       const { message_id: id, created_at_utc: createdAtUtc } = message.envelope;
-      if (catalog.knows(id)) return false;
+      if (catalog.knows(id) || openAttestations(catalog).senderOfCleared(id) !== null) return false;
       const projections = receivers.map(({ registrationId }) => ({ registrationId, folder: inbox }));
       const rows = toIndexed(
         message,

@@ -141,7 +141,7 @@ function resolve(error: ValueError): ValueError[] {
         one.path.split("/").length === error.path.split("/").length + 1,
     );
   const undecided = branches.filter((branch) => !discriminator(branch));
-  // A number of a query may also come as text: what is wrong with it is the range, not that it is no text.
+  // A number of a query may also come as text: one out of range is no wrong text.
   const isOfType = (branch: ValueError[]) =>
     branch.every((one) => one.path !== error.path || !otherType.has(one.type));
   const chosen = undecided.find(isOfType) ?? undecided[0];

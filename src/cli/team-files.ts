@@ -1,8 +1,10 @@
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import type { TeamAgent, TeamFile } from "../protocol/team-file.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 import { memberNames, membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
+import { PathRefused } from "../system/contained-path.ts";
 import { suggest } from "../system/similar-word.ts";
+import { visibleLine } from "../system/visible.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
@@ -44,19 +46,49 @@ export async function readTeam(context: CliContext, io: CliIo, path: string): Pr
   });
 }
 
+/** The variables of an agent: those of its `env_file`, then its `env`. Throws UsageError as `locateBelow`. */
 export async function readEnvironment(
-  { files }: CliContext,
+  { files }: Pick<CliContext, "files">,
   folder: string,
   name: string,
   { env = {}, env_file: path }: TeamAgent,
 ): Promise<Record<string, string>> {
   if (path === undefined) return env;
-  const text = await readFileFlag(`agents.${name}.env_file`, path, { files, cwd: folder });
+  const field = `agents.${name}.env_file`;
+  const text = await readFileFlag(field, locateBelow(files, folder, field, path), { files, cwd: folder });
   const read = readEnvFile(text);
   if ("env" in read) return { ...read.env, ...env };
-  throw new UsageError(`agents.${name}.env_file: ${path}:${read.badLine}: not NAME=VALUE`);
+  throw new UsageError(`${field}: ${visibleLine(path)}:${read.badLine}: not NAME=VALUE`);
 }
 
-export function readRole({ files }: CliContext, folder: string, name: string, path: string): Promise<string> {
-  return readFileFlag(`agents.${name}.role_file`, path, { files, cwd: folder });
+/** Its path and its text; null without a `role_file`. Throws UsageError as `locateBelow`. */
+export async function readRole(
+  { files }: Pick<CliContext, "files">,
+  folder: string,
+  name: string,
+  { role_file: given }: TeamAgent,
+): Promise<{ path: string; text: string } | null> {
+  if (given === undefined) return null;
+  const field = `agents.${name}.role_file`;
+  const path = locateBelow(files, folder, field, given);
+  return { path, text: await readFileFlag(field, path, { files, cwd: folder }) };
+}
+
+/**
+ * The absolute path of a file that a team's file names. Throws UsageError for one outside of `folder`, behind a link, and
+ * of another kind: the author of a repository could otherwise have an agent read a private file of the user.
+ * Source: spec/security.md, rule 1.
+ */
+function locateBelow(files: CliContext["files"], folder: string, field: string, given: string): string {
+  const way = relative(folder, resolve(folder, given));
+  const refused = (why: string) => new UsageError(`${field}: ${visibleLine(given)} ${why}`);
+  if (way === ".." || way.startsWith("../")) {
+    throw refused("lies outside of the folder of the team's file: put a copy below that folder");
+  }
+  try {
+    return files.contained(folder, way, "file");
+  } catch (error) {
+    if (!(error instanceof PathRefused)) throw error;
+    throw refused(`is refused: ${error.why}`);
+  }
 }

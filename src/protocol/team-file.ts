@@ -60,11 +60,13 @@ export const TeamAgent = Strict({
   worktree: Type.Optional(
     Type.Boolean({ description: "a separate git worktree on branch svc/NAME; not with `workdir`" }),
   ),
-  role_file: Type.Optional(NonBlank("a text that says what its part is")),
+  role_file: Type.Optional(NonBlank("a text that says what its part is; below the folder of the file")),
   model: Type.Optional(NonBlank("model of its turns; needs `headless: true`")),
   args: Type.Optional(Type.Array(Type.String(), { maxItems: 64, description: "arguments of the tool" })),
   env: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "variables of the agent" })),
-  env_file: Type.Optional(NonBlank("file of further variables, NAME=VALUE on each line")),
+  env_file: Type.Optional(
+    NonBlank("further variables, NAME=VALUE on each line; below the folder of the file"),
+  ),
   headless: Type.Optional(Type.Boolean({ description: "each turn is a separate process" })),
   unattended: Type.Optional(Type.Boolean({ description: "skip the tool's permissions and sandboxes" })),
   mailbox: Type.Optional(Type.Boolean({ description: "give it NAME@svc.localhost" })),

@@ -184,17 +184,16 @@ async function openTeam(
   const words: Record<string, string[]> = {};
   for (const [name, agent] of Object.entries(team.agents)) {
     const env = await readEnvironment(context, folder, name, agent);
-    const role =
-      agent.role_file === undefined ? null : await readRole(context, folder, name, agent.role_file);
+    const role = await readRole(context, folder, name, agent);
     const workdir = agent.worktree ? worktrees.pathOf(name) : resolve(folder, agent.workdir ?? ".");
     launches[name] = {
       ...{ tool: agent.tool, workdir, worktree: agent.worktree === true, args: agent.args ?? [] },
       ...{ headless: agent.headless === true, unattended: agent.unattended === true },
       ...{ mailbox: agent.mailbox === true, model: agent.model ?? null },
-      role_sha256: role === null ? null : sha256(role),
+      role_sha256: role === null ? null : sha256(role.text),
       env_sha256: sha256(JSON.stringify(Object.entries(env).sort())),
     };
-    words[name] = launchWords(name, agent, { workdir, env });
+    words[name] = launchWords(name, agent, { workdir, env, roleFile: role?.path ?? null });
   }
 
   const reminders = Object.fromEntries(

@@ -134,12 +134,16 @@ export function readEnvFile(text: string): { env: Record<string, string> } | { b
 export function launchWords(
   name: string,
   agent: TeamAgent,
-  { workdir, env }: { workdir: string; env: Readonly<Record<string, string>> },
+  {
+    workdir,
+    env,
+    roleFile,
+  }: { workdir: string; env: Readonly<Record<string, string>>; roleFile: string | null },
 ): string[] {
   return [
     ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
     ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
-    ...(agent.role_file === undefined ? [] : [`--role-file=${agent.role_file}`]),
+    ...(roleFile === null ? [] : [`--role-file=${roleFile}`]),
     ...(agent.headless ? ["--headless"] : []),
     ...(agent.model === undefined ? [] : [`--model=${agent.model}`]),
     ...(agent.unattended ? ["--unattended"] : []),

@@ -48,7 +48,14 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   const status = await fixture.run("svc", ["status"], { cwd: fixture.workdir });
   expect([status.exitCode, status.stdout]).toEqual([
     1,
-    "+ ann: register the mailbox ann@svc.localhost\n+ builder: launch\n+ writer: make its git worktree on branch svc/writer\n+ writer: launch\n",
+    [
+      "+ ann: register the mailbox ann@svc.localhost",
+      "+ builder: launch demo",
+      ...[`    args: --log ${join(fixture.folder, "a.log")}`, "    env_file: secrets.env", "    env: TOKEN"],
+      "+ writer: make its git worktree on branch svc/writer",
+      "+ writer: launch demo",
+      "",
+    ].join("\n"),
   ]);
   const up = await svc("up", "--yes", "--json");
   expect(up.json()).toMatchObject({ failures: [] });
@@ -100,7 +107,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   timed("30 2 * * *");
   const asked = await svc("up", "--plan");
   expect(asked.stdout).toBe(
-    "+ builder: add the reminder look\n+ builder: add the schedule nightly\n= writer: as the file says\n",
+    "+ builder: add the reminder look\n    prompt: FAST\n+ builder: add the schedule nightly\n    prompt: FAST\n= writer: as the file says\n",
   );
   expect((await svc("up", "--yes")).exitCode).toBe(0);
   expect((await svc("status")).stdout).toBe(asIs);
@@ -112,7 +119,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   timed("30 3 * * *");
   const changed = await svc("up", "--yes");
   expect(changed.stdout).toContain(
-    "- builder: remove the schedule nightly\n+ builder: add the schedule nightly\n=",
+    "- builder: remove the schedule nightly\n+ builder: add the schedule nightly\n    prompt: FAST\n=",
   );
   expect(await reminders()).toContainEqual(["nightly", "30 3 * * *", true]);
   timed("");
@@ -135,8 +142,9 @@ test("a team goes up as its file says, changes where the file changes, and goes 
 
   // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is left alone.
   writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=second\n");
-  const plan = "~ builder: end and launch again; it differs in env\n= writer: as the file says\n";
-  await until("both to be idle again", async () => (await svc("up", "--plan")).stdout === plan, 60_000);
+  const differs =
+    /^~ builder: end and launch again; it differs in env\n {4}args: [^=]*= writer: as the file says\n$/;
+  await until("both to be idle again", async () => differs.test((await svc("up", "--plan")).stdout), 60_000);
   expect((await svc("up", "--yes")).exitCode).toBe(0);
   const kept = await sh(`cat ${fixture.env["HOME"]}/.local/state/svc/teams/*/agents.json`);
   expect(kept).toContain('"builder"');

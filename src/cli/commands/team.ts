@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
 import { personRole } from "../../services/attention/people-mail.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
+import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
 import {
   planDown,
   planTeam,
@@ -20,6 +21,7 @@ import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
 import { narrate } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
 import { findTeamFile, readEnvironment, readRole, readTeam } from "../team-files.ts";
+import { describeStep, renderPlan } from "../team-plan-text.ts";
 import { programVersion } from "../version.ts";
 
 const fileFlag = {
@@ -47,10 +49,11 @@ const up = ({ program, commands }: TeamProgram) =>
       const { args, io } = invocation;
       const team = await openTeam(invocation, args.file, commands);
       const steps = planTeam({ ...(await team.facts()), restart: args.restart, prune: args.prune });
-      const text = renderPlan(steps);
+      const text = renderPlan(steps, team.variables);
       const changes = steps.filter(({ step }) => step !== "keep" && step !== "leave");
       if (args.plan) return { json: { file: team.path, plan: steps }, text };
-      if (changes.length > 0 && !args.yes) {
+      const isAsked = changes.length > 0 && !args.yes;
+      if (isAsked) {
         await io.writeError(`${text}\n`);
         await confirmed(io, "Do this?", false);
       }
@@ -60,10 +63,10 @@ const up = ({ program, commands }: TeamProgram) =>
         if (problem !== null) failures.push({ step, detail: problem });
       }
       failures.push(...(await team.setNotifiers()));
-      const failed = failures.map(({ step, detail }) => `failed: ${describe(step)}: ${detail}`);
+      const failed = failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`);
       return {
         json: { file: team.path, plan: steps, failures },
-        text: [text, ...failed].join("\n"),
+        text: [...(isAsked ? steps.map(describeStep) : [text]), ...failed].join("\n"),
         exitCode: failures.length > 0 ? exitCodes.refused : exitCodes.done,
       };
     },
@@ -89,7 +92,7 @@ const down = ({ program, commands }: TeamProgram) =>
       const steps = planDown(facts);
       const failures: { step: TeamStep; detail: string }[] = [];
       if (steps.length > 0 && !args.yes) {
-        await io.writeError(`${renderPlan(steps)}\n`);
+        await io.writeError(`${renderPlan(steps, team.variables)}\n`);
         await confirmed(io, "Do this?", false);
       }
       for (const step of steps) {
@@ -98,8 +101,8 @@ const down = ({ program, commands }: TeamProgram) =>
       }
       const worktrees = args.worktrees ? await team.removeWorktrees(failures.length > 0 ? failures : []) : [];
       const lines = [
-        steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps),
-        ...failures.map(({ step, detail }) => `failed: ${describe(step)}: ${detail}`),
+        steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps, team.variables),
+        ...failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`),
         ...worktrees.map(({ agent, kept }) =>
           kept === null ? `removed the worktree of ${agent}` : `kept the worktree of ${agent}: ${kept}`,
         ),
@@ -123,7 +126,7 @@ const status = ({ program, commands }: TeamProgram) =>
       const steps = planTeam({ ...(await team.facts()), restart: false, prune: false });
       return {
         json: { file: team.path, plan: steps },
-        text: renderPlan(steps),
+        text: renderPlan(steps, team.variables),
         exitCode: steps.every(({ step }) => step === "keep") ? exitCodes.done : exitCodes.refused,
       };
     },
@@ -137,33 +140,6 @@ interface TeamProgram {
 }
 
 export const teamCommands = (of: TeamProgram) => ({ up: up(of), down: down(of), status: status(of) });
-
-function renderPlan(steps: readonly TeamStep[]): string {
-  return steps.length === 0 ? "the file names nobody" : steps.map(describe).join("\n");
-}
-
-function describe(step: TeamStep): string {
-  switch (step.step) {
-    case "register":
-      return `+ ${step.person}: register the mailbox ${step.address}`;
-    case "worktree":
-      return `+ ${step.agent}: make its git worktree on branch svc/${step.agent}`;
-    case "launch":
-      return `+ ${step.agent}: launch`;
-    case "replace":
-      return `~ ${step.agent}: end and launch again; it differs in ${step.differs.join(", ")}`;
-    case "stop":
-      return `- ${step.agent}: stop`;
-    case "remind":
-      return `+ ${step.agent}: add the ${step.name}`;
-    case "forget":
-      return `- ${step.agent}: remove the ${step.name}`;
-    case "keep":
-      return `= ${step.agent}: as the file says`;
-    case "leave":
-      return `! ${step.agent}: left alone; ${step.why}`;
-  }
-}
 
 /** One team on this machine: its file, what `up` launched before, and the commands that change something. */
 async function openTeam(
@@ -181,6 +157,8 @@ async function openTeam(
   const store = createTeamStore(context.files, state, path);
   const worktrees = createWorktrees(context, { repository: folder, root: join(state, "worktrees") });
   const launches: Record<string, TeamLaunch> = {};
+  const details: Record<string, LaunchDetails> = {};
+  const variables: Record<string, Record<string, string>> = {};
   const words: Record<string, string[]> = {};
   for (const [name, agent] of Object.entries(team.agents)) {
     const env = await readEnvironment(context, folder, name, agent);
@@ -193,13 +171,17 @@ async function openTeam(
       role_sha256: role === null ? null : sha256(role.text),
       env_sha256: sha256(JSON.stringify(Object.entries(env).sort())),
     };
+    const isInside = agent.worktree || workdir === folder || context.files.isBelow(workdir, [folder]);
+    const outside = isInside ? null : (context.files.realPath(workdir) ?? workdir);
+    details[name] = toLaunchDetails(agent, { variables: env, workdir, outside });
+    variables[name] = env;
     words[name] = launchWords(name, agent, { workdir, env, roleFile: role?.path ?? null });
   }
 
   const reminders = Object.fromEntries(
     Object.entries(team.agents).map(([name, agent]) => [name, remindersOf(agent)]),
   );
-  const digestOf = (flags: readonly string[] | undefined) => sha256(JSON.stringify(flags));
+  const digestOf = (flags: readonly string[]) => sha256(JSON.stringify(flags));
 
   const roots = Object.keys(rootFlags).flatMap((flag) =>
     typeof inherited[flag] === "string" ? [`--${flag}=${resolve(io.cwd, inherited[flag])}`] : [],
@@ -244,8 +226,10 @@ async function openTeam(
       role: string | null;
     }[];
     return {
-      ...{ team, launches, state, running },
-      reminders: mapValues(reminders, (ofAgent) => mapValues(ofAgent, digestOf)),
+      ...{ team, launches, details, state, running },
+      reminders: mapValues(reminders, (ofAgent) =>
+        mapValues(ofAgent, ({ prompt, flags }) => ({ prompt, sha256: digestOf(flags) })),
+      ),
       liveReminders: await readReminders(state, running),
       worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(name))),
       addresses: new Set(
@@ -321,7 +305,7 @@ async function openTeam(
         return stopped.ok ? null : stopped.problem;
       }
       case "remind": {
-        const flags = reminders[step.agent]?.[step.name];
+        const flags = reminders[step.agent]?.[step.name]?.flags;
         const agentId = store.read()[step.agent]?.agent_id;
         if (!flags || agentId === undefined) return "its agent was not launched";
         const made = await runPatiently(remindersCommand(agentId, "create", ...flags));
@@ -378,7 +362,7 @@ async function openTeam(
     return removed;
   }
 
-  return { path, facts, perform, setNotifiers, removeWorktrees };
+  return { path, variables, facts, perform, setNotifiers, removeWorktrees };
 }
 
 function mapValues<T, U>(of: Record<string, T>, change: (value: T) => U): Record<string, U> {

@@ -1,4 +1,5 @@
 import type { TeamFile, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import type { LaunchDetails } from "./launch-details.ts";
 
 type TeamState = TeamRecord["agents"];
 
@@ -14,6 +15,8 @@ export interface RunningAgent {
 export interface TeamFacts {
   team: TeamFile;
   launches: Record<string, TeamLaunch>;
+  /** By agent, as `launches`. */
+  details: Record<string, LaunchDetails>;
   state: TeamState;
   running: readonly RunningAgent[];
   /** Worktrees that are there, by agent. */
@@ -22,8 +25,8 @@ export interface TeamFacts {
   addresses: ReadonlySet<string>;
   /** Ends and starts again an agent that works and differs. */
   restart: boolean;
-  /** Digests of the reminders and schedules of the file, by agent and name. */
-  reminders: Record<string, Record<string, string>>;
+  /** The reminders and schedules of the file, by agent and name; `sha256`: of all of one. */
+  reminders: Record<string, Record<string, { sha256: string; prompt: string }>>;
   /** Ids of the reminders that agents have, by agent; null where they cannot be read. */
   liveReminders: Record<string, ReadonlySet<string> | null>;
   /** Stops agents that `up` launched and the file has no more. */
@@ -33,10 +36,10 @@ export interface TeamFacts {
 export type TeamStep =
   | { step: "register"; person: string; address: string }
   | { step: "worktree"; agent: string }
-  | { step: "launch"; agent: string }
-  | { step: "replace"; agent: string; differs: string[] }
+  | { step: "launch"; agent: string; launch: LaunchDetails }
+  | { step: "replace"; agent: string; differs: string[]; launch: LaunchDetails }
   | { step: "stop"; agent: string; agentId: string }
-  | { step: "remind"; agent: string; name: string }
+  | { step: "remind"; agent: string; name: string; prompt: string }
   /** `reminderId`: of one that takes its place or is gone from the file. */
   | { step: "forget"; agent: string; name: string; reminderId: string }
   | { step: "keep"; agent: string }
@@ -61,16 +64,14 @@ export function planTeam(facts: TeamFacts): TeamStep[] {
 
 function planAgent(facts: TeamFacts, name: string): TeamStep[] {
   const { launches, state } = facts;
-  const wanted = launches[name];
-  if (!wanted) return [];
+  const [wanted, launch] = [launches[name], facts.details[name]];
+  if (!wanted || !launch) return [];
   const worktree: TeamStep[] =
     wanted.worktree && !facts.worktrees.has(name) ? [{ step: "worktree", agent: name }] : [];
   const running = runs(facts, name);
   const known = state[name];
-  const all = Object.keys(facts.reminders[name] ?? {}).map(
-    (one): TeamStep => ({ step: "remind", agent: name, name: one }),
-  );
-  if (!running) return [...worktree, { step: "launch", agent: name }, ...all];
+  const all = Object.keys(facts.reminders[name] ?? {}).map((one) => toRemind(facts, name, one));
+  if (!running) return [...worktree, { step: "launch", agent: name, launch }, ...all];
   if (known?.agent_id !== running.agent_id) {
     const why = `an agent of this name runs that \`up\` did not launch (${running.agent_id})`;
     return [{ step: "leave", agent: name, why }];
@@ -82,7 +83,7 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
     const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
     return [{ step: "leave", agent: name, why }, ...reminders];
   }
-  return [...worktree, { step: "replace", agent: name, differs }, ...all];
+  return [...worktree, { step: "replace", agent: name, differs, launch }, ...all];
 }
 
 /** Of an agent that runs. One that somebody removed is made again; one that `up` did not make is not touched. */
@@ -94,14 +95,18 @@ function planReminders(facts: TeamFacts, agent: string): TeamStep[] {
     return [{ step: "leave", agent, why: "its gateway does not answer, so its reminders are not known" }];
   }
   const isLive = (name: string) => live?.has(made[name]?.reminder_id ?? "") ?? false;
-  const isAsWanted = (name: string) => isLive(name) && made[name]?.sha256 === wanted[name];
+  const isAsWanted = (name: string) => isLive(name) && made[name]?.sha256 === wanted[name]?.sha256;
   const forgotten = Object.entries(made).flatMap(([name, { reminder_id: reminderId }]): TeamStep[] =>
     isLive(name) && !isAsWanted(name) ? [{ step: "forget", agent, name, reminderId }] : [],
   );
   const added = Object.keys(wanted).flatMap((name): TeamStep[] =>
-    isAsWanted(name) ? [] : [{ step: "remind", agent, name }],
+    isAsWanted(name) ? [] : [toRemind(facts, agent, name)],
   );
   return [...forgotten, ...added];
+}
+
+function toRemind({ reminders }: TeamFacts, agent: string, name: string): TeamStep {
+  return { step: "remind", agent, name, prompt: reminders[agent]?.[name]?.prompt ?? "" };
 }
 
 function planLeft(facts: TeamFacts, name: string): TeamStep[] {

@@ -83,22 +83,26 @@ export function memberNames({ groups = {}, people = {}, agents }: TeamFile): str
   return [groups, people, agents].flatMap(Object.keys);
 }
 
-/** What an agent is to be reminded of: the flags of `reminders create`, by a name that is unique in the agent. Pure. */
-export function remindersOf({ reminders = {}, schedules = {} }: TeamAgent): Record<string, string[]> {
-  const common = (name: string, prompt: string) => [
-    ...[`--title=${name}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes"],
-  ];
+/** What an agent is to be reminded of, by a name that is unique in the agent. `flags`: of `reminders create`. Pure. */
+export function remindersOf({
+  reminders = {},
+  schedules = {},
+}: TeamAgent): Record<string, { prompt: string; flags: string[] }> {
+  const of = (name: string, prompt: string, times: readonly string[]) => {
+    const common = [`--title=${name}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes"];
+    return { prompt, flags: [...common, ...times] };
+  };
   return {
     ...Object.fromEntries(
       Object.entries(reminders).map(([name, { prompt, every_seconds: seconds }]) => [
         `reminder ${name}`,
-        [...common(name, prompt), `--start-after-seconds=${seconds}`, `--interval-seconds=${seconds}`],
+        of(name, prompt, [`--start-after-seconds=${seconds}`, `--interval-seconds=${seconds}`]),
       ]),
     ),
     ...Object.fromEntries(
       Object.entries(schedules).map(([name, { prompt, cron, time_zone = "UTC" }]) => [
         `schedule ${name}`,
-        [...common(name, prompt), `--cron=${cron}`, `--time-zone=${time_zone}`],
+        of(name, prompt, [`--cron=${cron}`, `--time-zone=${time_zone}`]),
       ]),
     ),
   };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TeamLaunch } from "../../../src/protocol/team-file.ts";
+import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
 import { planDown, planTeam, type RunningAgent, type TeamFacts } from "../../../src/services/team/plan.ts";
 
 const launch: TeamLaunch = {
@@ -14,6 +15,7 @@ const launch: TeamLaunch = {
   role_sha256: null,
   env_sha256: "none",
 };
+const details = toLaunchDetails({ tool: "demo" }, { variables: {}, workdir: launch.workdir, outside: null });
 const idle: RunningAgent = {
   agent_name: "a",
   agent_id: "id-a",
@@ -25,6 +27,7 @@ const idle: RunningAgent = {
 const facts: TeamFacts = {
   team: { version: 1, agents: { a: { tool: "demo" } } },
   launches: { a: launch },
+  details: { a: details },
   state: { a: { agent_id: "id-a", launch } },
   running: [idle],
   worktrees: new Set(),
@@ -121,8 +124,8 @@ describe("the plan for an agent that", () => {
 describe("the plan for reminders of an agent that", () => {
   const made = { "schedule one": { reminder_id: "r1", sha256: "d1" } };
   const state = { a: { agent_id: "id-a", launch, reminders: made } };
-  const wanted = { a: { "schedule one": "d1" } };
-  const add = { step: "remind", agent: "a", name: "schedule one" };
+  const wanted = { a: { "schedule one": { sha256: "d1", prompt: "look" } } };
+  const add = { step: "remind", agent: "a", name: "schedule one", prompt: "look" };
   const forget = { step: "forget", agent: "a", name: "schedule one", reminderId: "r1" };
   const live = (...ids: string[]) => ({ a: new Set(ids) });
 
@@ -149,7 +152,11 @@ describe("the plan for reminders of an agent that", () => {
     },
     {
       id: "has another definition",
-      change: { state, reminders: { a: { "schedule one": "d2" } }, liveReminders: live("r1") },
+      change: {
+        state,
+        reminders: { a: { "schedule one": { sha256: "d2", prompt: "look" } } },
+        liveReminders: live("r1"),
+      },
       want: [forget, add],
     },
     {

@@ -1,0 +1,84 @@
+import type { LaunchDetails } from "../services/team/launch-details.ts";
+import type { TeamStep } from "../services/team/plan.ts";
+import { shellWord } from "../services/terminal/shell-word.ts";
+import { wrapText } from "../system/text-columns.ts";
+import { visibleLine } from "../system/visible.ts";
+
+const columns = 80;
+/** A longer value ends with how much is left out: nothing is hidden without a word. */
+const maxCharacters = { value: 600, prompt: 200 };
+
+/** The variables of each agent by its name, with values. */
+type Variables = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/**
+ * The plan as a person confirms it: a line for each step, and below a launch and a reminder what the file decides about
+ * them. Texts of the file are on one line, escaped and cut. Pure. Source: spec/security.md, rules 3 and 7.
+ */
+export function renderPlan(steps: readonly TeamStep[], variables: Variables): string {
+  if (steps.length === 0) return "the file names nobody";
+  return steps.flatMap((step) => [describeStep(step), ...detailsOf(step, variables)]).join("\n");
+}
+
+/** The line of one step. Pure. */
+export function describeStep(step: TeamStep): string {
+  switch (step.step) {
+    case "register":
+      return `+ ${step.person}: register the mailbox ${step.address}`;
+    case "worktree":
+      return `+ ${step.agent}: make its git worktree on branch svc/${step.agent}`;
+    case "launch":
+      return `+ ${step.agent}: launch ${step.launch.tool}`;
+    case "replace":
+      return `~ ${step.agent}: end and launch again; it differs in ${step.differs.join(", ")}`;
+    case "stop":
+      return `- ${step.agent}: stop`;
+    case "remind":
+      return `+ ${step.agent}: add the ${step.name}`;
+    case "forget":
+      return `- ${step.agent}: remove the ${step.name}`;
+    case "keep":
+      return `= ${step.agent}: as the file says`;
+    case "leave":
+      return `! ${step.agent}: left alone; ${step.why}`;
+  }
+}
+
+function detailsOf(step: TeamStep, variables: Variables): string[] {
+  if (step.step === "remind") return detail("prompt", step.prompt, maxCharacters.prompt);
+  if (step.step !== "launch" && step.step !== "replace") return [];
+  return launchLines(step.launch, variables[step.agent] ?? {});
+}
+
+function launchLines(launch: LaunchDetails, values: Readonly<Record<string, string>>): string[] {
+  const variable = (what: string) => (name: string) =>
+    detail(`! chooses ${what}`, `${name}=${withoutLogin(values[name] ?? "")}`);
+  const outside = launch.workdir_outside;
+  return [
+    ...(launch.unattended ? detail("! unattended", "the tool's permissions and sandboxes are skipped") : []),
+    ...(outside === null ? detail("workdir", launch.workdir) : []),
+    ...detail("! works outside of the project", outside),
+    ...detail("args", launch.args.length === 0 ? null : launch.args.map(shellWord).join(" ")),
+    ...detail("role_file", launch.role_file),
+    ...detail("env_file", launch.env_file),
+    ...detail("env", launch.env.length === 0 ? null : launch.env.join(" ")),
+    ...launch.code_env.flatMap(variable("which code runs")),
+    ...launch.server_env.flatMap(variable("its server")),
+    ...detail("text in wake-ups", launch.notifier_text, maxCharacters.prompt),
+  ];
+}
+
+/** Without the login that an address of a proxy may have. */
+function withoutLogin(value: string): string {
+  return value.replace(/\/\/[^/@\s]*@/g, "//…@");
+}
+
+function detail(name: string, value: string | null, most: number = maxCharacters.value): string[] {
+  if (value === null) return [];
+  const line = visibleLine(value);
+  const left = line.length - most;
+  const shown = left > 0 ? `${line.slice(0, most)}… (${left} more characters, see the file)` : line;
+  const indent = name.startsWith("!") ? "  " : "    ";
+  const [first = "", ...rest] = wrapText(`${name}: ${shown}`, columns - 8);
+  return [`${indent}${first}`, ...rest.map((row) => `        ${row}`)];
+}

@@ -155,7 +155,11 @@ async function openTeam(
   const at: CliIo = { ...io, cwd: folder };
   const state = teamFolder(join(stateRootOf(io.env, io.home), "teams"), path);
   const store = createTeamStore(context.files, state, path);
-  const worktrees = createWorktrees(context, { repository: folder, root: join(state, "worktrees") });
+  const worktrees = createWorktrees(context, {
+    repository: folder,
+    root: join(state, "worktrees"),
+    env: io.env,
+  });
   const launches: Record<string, TeamLaunch> = {};
   const details: Record<string, LaunchDetails> = {};
   const variables: Record<string, Record<string, string>> = {};

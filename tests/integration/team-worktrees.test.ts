@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createWorktrees } from "../../src/services/team/worktrees.ts";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { createScratch } from "../support/scratch.ts";
+
+/** A repository with `attributes` for a.txt and b.bin, whose own configuration nobody checked, and a user's home. */
+function createRepository(attributes: string) {
+  const at = createScratch();
+  const [repository, home, root] = [at.path("repository"), at.path("home"), at.path("worktrees")];
+  for (const folder of [repository, home, root]) mkdirSync(folder);
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, GIT_CONFIG_NOSYSTEM: "1", LANG: "C.UTF-8" };
+  const git = (...words: string[]) => {
+    const ran = Bun.spawnSync(["git", "-C", repository, ...words], { env });
+    expect([words, ran.exitCode, ran.stderr.toString()]).toEqual([words, 0, ""]);
+    return ran.stdout.toString().trim();
+  };
+  git("init", "-q", "-b", "main");
+  for (const [key, value] of Object.entries({ "user.name": "t", "user.email": "t@t.test" })) {
+    git("config", "--global", key, value);
+  }
+  writeFileSync(join(repository, "a.txt"), "one\n");
+  writeFileSync(join(repository, ".gitattributes"), attributes);
+  git("add", "-A");
+  git("commit", "-qm", "one");
+  const processes = createProcesses({ steps: quietSteps });
+  const worktrees = createWorktrees({ files: at.files, processes }, { repository, root, env });
+  const ran = at.path("ran");
+  return {
+    ...{ git, worktrees, repository, ran, home },
+    /** A program of the repository that leaves a trace. */
+    program: `touch '${ran}'; cat #`,
+    read: (agent: string, name: string) => readFileSync(join(root, agent, name), "utf8"),
+    write: (agent: string, name: string, text: string) => writeFileSync(join(root, agent, name), text),
+    [Symbol.dispose]: () => at[Symbol.dispose](),
+  };
+}
+
+type Repository = ReturnType<typeof createRepository>;
+
+describe("making and removing a worktree runs no program of the repository's configuration", () => {
+  test.each<{ id: string; attributes?: string; plan: (at: Repository) => void }>([
+    { id: "as a smudge filter", plan: ({ git, program }) => git("config", "filter.x.smudge", program) },
+    { id: "as a clean filter", plan: ({ git, program }) => git("config", "filter.x.clean", program) },
+    { id: "as a filter process", plan: ({ git, program }) => git("config", "filter.x.process", program) },
+    {
+      id: "as a required filter",
+      plan({ git, program }) {
+        git("config", "filter.x.smudge", program);
+        git("config", "filter.x.clean", program);
+        git("config", "filter.x.required", "true");
+      },
+    },
+    {
+      id: "in a filter whose name has a =",
+      attributes: "*.txt filter=a=b\n",
+      plan: ({ git, program }) => git("config", "filter.a=b.smudge", program),
+    },
+    {
+      id: "in a file that the configuration includes",
+      plan({ git, program, repository }) {
+        git("config", "-f", join(repository, "more"), "filter.x.smudge", program);
+        git("config", "include.path", "../more");
+      },
+    },
+    {
+      id: "in a file that is included on the agent's branch only",
+      plan({ git, program, repository }) {
+        git("config", "-f", join(repository, "more"), "filter.x.smudge", program);
+        git("config", "-f", join(repository, "more"), "filter.x.clean", program);
+        git("config", "includeIf.onbranch:svc/**.path", "../more");
+      },
+    },
+    {
+      id: "in a file that is included in linked worktrees only",
+      plan({ git, program, repository }) {
+        git("config", "-f", join(repository, "more"), "filter.x.smudge", program);
+        git("config", "-f", join(repository, "more"), "filter.x.clean", program);
+        git("config", `includeIf.gitdir:**/worktrees/**.path`, join(repository, "more"));
+      },
+    },
+    {
+      id: "in the configuration of a worktree",
+      plan({ git, program }) {
+        git("config", "extensions.worktreeConfig", "true");
+        git("config", "--worktree", "filter.x.smudge", program);
+        git("config", "--worktree", "filter.x.clean", program);
+      },
+    },
+    {
+      id: "as a watcher of files",
+      plan: ({ git, program }) => git("config", "core.fsmonitor", program),
+    },
+    {
+      id: "as a hook",
+      plan({ git, program, repository }) {
+        mkdirSync(join(repository, "hooks"));
+        for (const name of ["post-checkout", "post-index-change", "reference-transaction"]) {
+          writeFileSync(join(repository, "hooks", name), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+        }
+        git("config", "core.hooksPath", join(repository, "hooks"));
+      },
+    },
+  ])("$id", async ({ attributes = "*.txt filter=x\n", plan }) => {
+    using at = createRepository(attributes);
+    plan(at);
+    expect(await at.worktrees.make("w")).toBeNull();
+    expect([at.read("w", "a.txt"), at.git("branch", "--list", "svc/*")]).toEqual(["one\n", "+ svc/w"]);
+    // A file with another time and the same content is compared by its content, through the clean filter.
+    at.write("w", "a.txt", "one\n");
+    expect(await at.worktrees.remove("w")).toBeNull();
+    expect([at.worktrees.exists("w"), existsSync(at.ran)]).toEqual([false, false]);
+  });
+
+  test("to fetch an object that is missing", async () => {
+    using at = createRepository("");
+    const { git, repository, program } = at;
+    const object = git("rev-parse", "HEAD:a.txt");
+    git("config", "remote.origin.url", repository);
+    git("config", "remote.origin.promisor", "true");
+    git("config", "remote.origin.uploadpack", program);
+    git("config", "core.repositoryFormatVersion", "1");
+    git("config", "extensions.partialClone", "origin");
+    git("config", "protocol.file.allow", "always");
+    at.git("gc", "-q");
+    Bun.spawnSync(["sh", "-c", `rm -rf .git/objects/${object.slice(0, 2)} .git/objects/pack/*`], {
+      cwd: repository,
+    });
+    expect(await at.worktrees.make("w")).not.toBeNull();
+    expect([at.worktrees.exists("w"), existsSync(at.ran)]).toEqual([false, false]);
+  });
+});
+
+describe("filters of the user's own configuration run", () => {
+  const upper = { smudge: "tr a-z A-Z", clean: "tr A-Z a-z" };
+
+  test.each<{ id: string; plan: (at: Repository) => void }>([
+    { id: "when the repository has none", plan: () => {} },
+    {
+      id: "when the repository has another program for them",
+      plan({ git, program }) {
+        git("config", "filter.x.smudge", program);
+        git("config", "filter.x.clean", program);
+      },
+    },
+  ])("$id", async ({ plan }) => {
+    using at = createRepository("*.txt filter=x\n");
+    for (const [name, program] of Object.entries(upper))
+      at.git("config", "--global", `filter.x.${name}`, program);
+    at.git("config", "--global", "filter.x.required", "true");
+    plan(at);
+    expect(await at.worktrees.make("w")).toBeNull();
+    expect(at.read("w", "a.txt")).toBe("ONE\n");
+    at.write("w", "a.txt", "TWO\n");
+    expect(await at.worktrees.remove("w")).toContain("modified or untracked files");
+    at.write("w", "a.txt", "ONE\n");
+    expect(await at.worktrees.remove("w")).toBeNull();
+    expect(existsSync(at.ran)).toBe(false);
+  });
+});
+
+test("a worktree that cannot be filled is taken away again, and is made on its branch the next time", async () => {
+  using at = createRepository("*.txt filter=x\n");
+  at.git("config", "--global", "filter.x.smudge", "false");
+  at.git("config", "--global", "filter.x.required", "true");
+  expect(await at.worktrees.make("w")).toContain("smudge filter");
+  expect(at.worktrees.exists("w")).toBe(false);
+  at.git("config", "--global", "filter.x.smudge", "cat");
+  expect(await at.worktrees.make("w")).toBeNull();
+  expect(at.read("w", "a.txt")).toBe("one\n");
+});
+
+test("a git that starts svc for another repository changes nothing: its variables do not count", async () => {
+  using at = createRepository("");
+  using other = createRepository("");
+  const env = { PATH: process.env["PATH"], HOME: at.home, GIT_DIR: join(other.repository, ".git") };
+  const processes = createProcesses({ steps: quietSteps });
+  const scratch = createScratch();
+  using _ = scratch;
+  const worktrees = createWorktrees(
+    { files: scratch.files, processes },
+    { repository: at.repository, root: scratch.folder, env },
+  );
+  expect(await worktrees.make("w")).toBeNull();
+  expect([at.git("branch", "--list", "svc/*"), other.git("branch", "--list", "svc/*")]).toEqual([
+    "+ svc/w",
+    "",
+  ]);
+});

@@ -1,3 +1,4 @@
+import { visibleLine } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 
@@ -7,13 +8,14 @@ import { CommandFailure, exitCodes } from "./dispatch.ts";
  */
 export async function confirmed(io: CliIo, question: string, yes: boolean): Promise<void> {
   if (yes) return;
+  const asked = visibleLine(question);
   if (!io.stdinIsTty || !io.stderrIsTty) {
-    throw new CommandFailure(exitCodes.refused, `${question} Say so with --yes.`, {
+    throw new CommandFailure(exitCodes.refused, `${asked} Say so with --yes.`, {
       error: "confirmation_required",
-      detail: `${question} Say so with --yes.`,
+      detail: `${asked} Say so with --yes.`,
     });
   }
-  await io.writeError(`${question} [y/N] `);
+  await io.writeError(`${asked} [y/N] `);
   const answer = (await io.readLine()) ?? "";
   if (/^y(es)?$/i.test(answer.trim())) return;
   throw new CommandFailure(exitCodes.refused, "nothing was done");

@@ -19,7 +19,7 @@ export async function findMembers(invocation: Invocation, name: string) {
   if (members) return members;
   const near = suggest(name, memberNames(team));
   const advice = near === null ? "" : `; did you mean "${near}"?`;
-  throw new UsageError(`${path} has no group, person or agent "${name}"${advice}`);
+  throw new UsageError(`${visibleLine(path)} has no group, person or agent "${name}"${advice}`);
 }
 
 export function findTeamFile({ files }: CliContext, io: CliIo, given: string | undefined): string {

@@ -5,6 +5,7 @@ import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
 import { createTmuxMutex, type TmuxMutex } from "../services/terminal/tmux-mutex.ts";
 import type { Files } from "../system/files.ts";
 import type { System } from "../system/system.ts";
+import { visibleLine } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 
 /**
@@ -54,15 +55,16 @@ export function openTmux(
   // tmux itself looks after the folder of a plain name.
   const refusal = () => {
     const exposure = isPath ? files.exposure(socket?.startsWith("/") ? socket : path) : null;
-    if (exposure !== null) return `the tmux socket ${path} is not used: ${explainExposure(exposure)}`;
+    if (exposure !== null)
+      return `the tmux socket ${visibleLine(path)} is not used: ${explainExposure(exposure)}`;
     return !isPath || files.socketAt(path) !== "other"
       ? null
-      : `${path} is no tmux socket of this user: no server is started in its place`;
+      : `${visibleLine(path)} is no tmux socket of this user: no server is started in its place`;
   };
   const startRefusal = () => {
     if (isChosen || files.socketAt(path) !== "absent") return null;
     const advice = `If you want one there, run the command again with SVC_TMUX_SOCKET=${shellWord(path)}`;
-    return `no tmux server is started at ${path}, which only the agent's manifest names. ${advice}`;
+    return `no tmux server is started at ${visibleLine(path)}, which only the agent's manifest names. ${advice}`;
   };
   const mayLock = () => refusal() === null && (isChosen || files.socketAt(path) === "own");
   const mutex = createTmuxMutex({ locks, clock }, path, mayLock);

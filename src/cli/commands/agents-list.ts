@@ -3,6 +3,7 @@ import type { PersonMail } from "../../services/attention/people-mail.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/record.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
 import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
@@ -54,7 +55,7 @@ export const listCommand = (commandPrefix: string) =>
       for (const orphan of orphans) {
         await warn(io, `${orphan.tmuxSession} has no record: ${orphanRemedy(context.tmux, orphan)}`);
       }
-      for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
+      for (const { path, problem } of ignored) await warn(io, visibleLine(`ignored ${path}: ${problem}`));
       return {
         json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
         text: toText(snapshots, mail, {

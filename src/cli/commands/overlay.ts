@@ -4,6 +4,7 @@ import { findOverlay, overlayName } from "../../services/sessions/roots.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { trustingSystem } from "../cli-context.ts";
 import { type CliIo, command, type Flags, group } from "../command.ts";
 import { renderPairs, renderTable } from "../format.ts";
@@ -28,7 +29,7 @@ const adopt = command({
     const adoption = overlays.adopt(chosenOverlay(io, args.path), "command");
     return {
       json: { schema_version: 1, overlay: adoption },
-      text: `adopted ${adoption.path}\nWho can write there decides what agents run: take it back with: svc-mgr overlay forget`,
+      text: `adopted ${visibleLine(adoption.path)}\nWho can write there decides what agents run: take it back with: svc-mgr overlay forget`,
     };
   },
 });
@@ -48,7 +49,7 @@ const status = command({
     return {
       json: { schema_version: 1, path, used: problem === null, problem, adoption },
       text: renderPairs([
-        ["overlay", path],
+        ["overlay", visibleLine(path)],
         ["used", problem === null ? "yes" : "no"],
         ["trouble", problem],
         ["adopted", adoption?.adopted_at],
@@ -90,9 +91,15 @@ const forget = command({
     const { overlays } = openOverlays(io);
     const path = chosenOverlay(io, args.path);
     if (!overlays.forget(path)) {
-      throw new ServiceError("not_found", `${path} was not adopted; svc-mgr overlay list shows all`);
+      throw new ServiceError(
+        "not_found",
+        `${visibleLine(path)} was not adopted; svc-mgr overlay list shows all`,
+      );
     }
-    return { json: { schema_version: 1, path, forgotten: true }, text: `${path} is not used any more` };
+    return {
+      json: { schema_version: 1, path, forgotten: true },
+      text: `${visibleLine(path)} is not used any more`,
+    };
   },
 });
 
@@ -124,6 +131,6 @@ function chosenOverlay(io: CliIo, path: string | undefined): string {
   if (found !== null) return found;
   throw new ServiceError(
     "not_found",
-    `there is no project overlay in ${io.cwd} or above it; svc-mgr mailbox init makes one`,
+    `there is no project overlay in ${visibleLine(io.cwd)} or above it; svc-mgr mailbox init makes one`,
   );
 }

@@ -9,6 +9,7 @@ import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts"
 import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { parseAddress } from "../mail/address.ts";
 import { isLoopback } from "../mail/jmap/session.ts";
 import { refuseUnusableHours } from "../notifier/config.ts";
@@ -126,7 +127,7 @@ export function readRules(files: Files, path: string): RulesReading | null {
   if ([path, files.realPath(path) ?? path].some((one) => one.split(sep).includes(overlayName))) {
     throw new ServiceError(
       "precondition_failed",
-      `${what} is refused: it is in a ${overlayName} folder, which a repository may bring; move it to your configuration folder`,
+      `${visibleLine(what)} is refused: it is in a ${overlayName} folder, which a repository may bring; move it to your configuration folder`,
     );
   }
   refuseExposed(files, path, what);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { judgeOverlay, type Overlays, type ProjectOverlay, prepareOverlay } from "../sessions/overlays.ts";
 import { type Environment, overlayName, planRoots } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
@@ -53,17 +54,22 @@ function plan(files: Files, { overlays, flag, env, home, workdir }: MailboxRootF
     return {
       mailboxRoot: join(folder, "mailbox"),
       source: "new_overlay",
-      detail: `no root was named and no project overlay found: the new overlay ${folder}`,
+      detail: `no root was named and no project overlay found: the new overlay ${visibleLine(folder)}`,
       overlay: { path: folder, named: false },
     };
   }
   if (overlay.refusal !== null) {
     throw new ServiceError(
       "precondition_failed",
-      `the mailbox root ${mailboxRoot} is refused: ${overlay.refusal}. Or name another root with --mailbox-root`,
+      `the mailbox root ${visibleLine(mailboxRoot)} is refused: ${overlay.refusal}. Or name another root with --mailbox-root`,
     );
   }
-  return { mailboxRoot, source: "overlay", detail: `in the project overlay ${overlay.path}`, overlay };
+  return {
+    mailboxRoot,
+    source: "overlay",
+    detail: `in the project overlay ${visibleLine(overlay.path)}`,
+    overlay,
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Exposure } from "../../system/ownership.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { type Environment, findOverlay, overlayName } from "./roots.ts";
 import { explainExposure, refuseExposed } from "./trust.ts";
 
@@ -95,11 +96,14 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
 
   function adopt(overlay: string, by: AdoptedBy): Adoption {
     if (files.isLink(overlay)) {
-      throw new ServiceError("precondition_failed", `${overlay} is a symbolic link; name the folder itself`);
+      throw new ServiceError(
+        "precondition_failed",
+        `${visibleLine(overlay)} is a symbolic link; name the folder itself`,
+      );
     }
     refuseExposed(files, overlay, "the project overlay");
     const facts = files.stat(overlay);
-    if (!facts?.directory) throw new ServiceError("not_found", `there is no folder ${overlay}`);
+    if (!facts?.directory) throw new ServiceError("not_found", `there is no folder ${visibleLine(overlay)}`);
     keepOutOfGit(files, overlay);
     const known = adoptionOf(overlay);
     if (known) return known;
@@ -123,7 +127,7 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
       if (files.exists(overlay) || files.isLink(overlay)) {
         const known = adoptionOf(overlay);
         if (known) return known;
-        throw new ServiceError("conflict", `${overlay} exists and was not adopted`);
+        throw new ServiceError("conflict", `${visibleLine(overlay)} exists and was not adopted`);
       }
       refuseExposed(files, overlay, "a project overlay there");
       files.ensureDirectory("file:overlay", overlay);

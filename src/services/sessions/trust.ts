@@ -2,12 +2,13 @@ import { dirname } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Exposure } from "../../system/ownership.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 import { overlayName } from "./roots.ts";
 
-/** The exposure as one clause, with the command that mends it. Pure. */
+/** The exposure as one clause on one line, whatever the folder is called, with the command that mends it. Pure. */
 export function explainExposure({ path, reason, command }: Exposure): string {
-  return `${path} ${reason}${command === null ? "" : `; run: ${command.map(shellWord).join(" ")}`}`;
+  return `${visibleLine(path)} ${reason}${command === null ? "" : `; run: ${command.map(shellWord).join(" ")}`}`;
 }
 
 /**
@@ -17,7 +18,10 @@ export function explainExposure({ path, reason, command }: Exposure): string {
 export function refuseExposed(files: Pick<Files, "exposure">, path: string, what: string): void {
   const exposure = files.exposure(path);
   if (exposure === null) return;
-  throw new ServiceError("precondition_failed", `${what} is refused: ${explainExposure(exposure)}`);
+  throw new ServiceError(
+    "precondition_failed",
+    `${visibleLine(what)} is refused: ${explainExposure(exposure)}`,
+  );
 }
 
 /**

@@ -2,6 +2,7 @@ import { type Catalog, openCatalog, type RegistrationRow } from "../../../db/mai
 import type { RepairResult } from "../../../protocol/mailbox-admin.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import { operator, shown } from "../address.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
 import { restoreHistories } from "./history.ts";
@@ -45,7 +46,7 @@ export function repairMailRoot(
   if (!isRoot) {
     throw new ServiceError(
       "precondition_failed",
-      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+      `there is no mailbox root at ${visibleLine(root)}; svc-mgr mailbox init makes one`,
     );
   }
   if (status.protocol_version !== null && !status.supported) {

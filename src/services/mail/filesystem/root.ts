@@ -5,6 +5,7 @@ import { timestampNow } from "../../../system/clock.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import type { Mailbox } from "../mailbox.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
@@ -59,7 +60,10 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
       .list(root)
       .find((name) => !ours.has(name.replace(/-(wal|shm|journal)$/, "")) && !name.startsWith("."));
     if (foreign !== undefined) {
-      throw new ServiceError("precondition_failed", `${root} holds other things, such as ${foreign}`);
+      throw new ServiceError(
+        "precondition_failed",
+        visibleLine(`${root} holds other things, such as ${foreign}`),
+      );
     }
   } else if (version !== String(mailProtocolVersion)) {
     throw unsupported(root, version);
@@ -147,7 +151,7 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
   if (version === null && !files.exists(rootPaths(root).index)) {
     throw new ServiceError(
       "precondition_failed",
-      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+      `there is no mailbox root at ${visibleLine(root)}; svc-mgr mailbox init makes one`,
     );
   }
   if (version !== null && version !== String(mailProtocolVersion)) throw unsupported(root, version);
@@ -246,7 +250,7 @@ function unsupported(root: string, version: string): ServiceError {
   const ours = mailProtocolVersion;
   return new ServiceError(
     "precondition_failed",
-    `${root} has the protocol version ${version}, this svc knows ${ours}`,
+    visibleLine(`${root} has the protocol version ${version}, this svc knows ${ours}`),
   );
 }
 

@@ -97,7 +97,10 @@ export interface CliIo {
   readInput(options: InputOptions): Promise<InputRead>;
   /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */
   readLine(): Promise<string | null>;
-  /** Aborts on SIGINT and SIGTERM, so that a command can undo what it began. */
+  /**
+   * Aborts on SIGINT and SIGTERM, so that a command can undo what it began. Always the same signal. Once it was asked for,
+   * the first Ctrl-C ends nothing by itself: all that takes time must listen. The second one ends the process.
+   */
   interrupted(): AbortSignal;
   /** The same, and when nobody reads stdout any more: for a command that does nothing but show. */
   unheard(): AbortSignal;

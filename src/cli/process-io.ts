@@ -12,6 +12,12 @@ export function createProcessIo(): CliIo {
   const out = writerTo(Bun.stdout);
   const error = writerTo(Bun.stderr);
   const atTerminal = createTerminalText();
+  let interruption: AbortSignal | null = null;
+  // One for the process: a command that begins after the signal, and one that runs within another, learn of it too.
+  const interrupted = () => {
+    interruption ??= onInterruption();
+    return interruption;
+  };
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -51,7 +57,7 @@ export function createTerminalText(): (text: string | Uint8Array) => string {
   return (text) => visible(typeof text === "string" ? text : decoder.decode(text, { stream: true }));
 }
 
-function interrupted(): AbortSignal {
+function onInterruption(): AbortSignal {
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
   return abort.signal;

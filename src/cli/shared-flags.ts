@@ -141,3 +141,12 @@ function toVariable(text: string): [string, string | null] {
   if (match) return [match[1] ?? "", match[2] ?? null];
   throw new UsageError(`--launch-env wants NAME or NAME=VALUE, not "${text.split("=")[0]}"`);
 }
+
+export const teamFileFlag = {
+  file: {
+    type: "string",
+    alias: "f",
+    valueHint: "FILE",
+    description: "the team's file; default: svc.yaml here or in a folder above",
+  },
+} as const satisfies Flags;

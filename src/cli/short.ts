@@ -2,6 +2,7 @@ import { ServiceError } from "../system/errors.ts";
 import { type Command, command, group, type Invocation, lazyLeaves, UsageError } from "./command.ts";
 import { firstWordAsked } from "./completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
+import { unlessInterrupted } from "./interruption.ts";
 import { createProcessIo } from "./process-io.ts";
 import { findQuestions, renderQuestions } from "./questions.ts";
 import { rootFlags } from "./shared-flags.ts";
@@ -64,7 +65,12 @@ const launchAndWait: Command = {
     // An agent without a terminal takes a prompt at once.
     if (launched !== exitCodes.done || !waits) return launched;
     const wait = ["gateway", "tui", "wait", "--for=ready", "--timeout=120"];
-    return manage({ ...invocation, rest: [] }, single(String(invocation.args["name"]), ...wait));
+    const name = String(invocation.args["name"]);
+    const state = `the agent runs; wait for it again with: svc ${single(name, ...wait).join(" ")}. End it with: svc stop ${name}`;
+    // The launch has taken the signals of this process.
+    return unlessInterrupted(invocation.io.interrupted(), state, () =>
+      manage({ ...invocation, rest: [] }, single(name, ...wait)),
+    );
   },
 };
 

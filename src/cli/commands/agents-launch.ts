@@ -9,6 +9,7 @@ import {
   type HeadlessWish,
   type LaunchRequest,
   launchAgent,
+  type NewSession,
 } from "../../services/sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
@@ -30,6 +31,7 @@ import {
   toOtlpEndpoint,
   warnOfTraces,
 } from "../gateway-flags.ts";
+import { unlessInterrupted } from "../interruption.ts";
 import {
   type LaunchedVersion,
   launchWarnings,
@@ -162,57 +164,69 @@ export default command({
     if (!args["no-gateway"]) await refuseTakenPort(context, port ?? 0);
     await prepareSessionPlace(context, io);
     await evictDead(context, args["agent-name"]);
+    if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, "interrupted; nothing was launched");
     const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
+    const finish = async (session: NewSession): Promise<Answer> => {
+      await warnWithoutSignals(io, session);
+      if (args.unattended) {
+        const flags = tool.acp
+          ? "every request that no rule denies is allowed"
+          : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
+        await warn(io, `unattended, ${flags}`);
+      }
+      const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);
+      const launched: LaunchedVersion = {
+        tool,
+        version: await asked,
+        proved: profile?.proved_versions ?? [],
+        unattended: args.unattended === true,
+        headless: headless !== null && headless !== undefined,
+        args: rest,
+      };
+      for (const line of launchWarnings(launched)) await warn(io, line);
+      const wanted = args.mailbox || args["mailbox-root"] !== undefined;
+      const mailbox = wanted ? await giveMailboxAtLaunch(context, io, session, args["mailbox-root"]) : null;
+      const complete = (answer: Answer) =>
+        withNotifier(
+          withMailbox(withVersion(answer, launched), mailbox),
+          args["agent-name"],
+          session.notifier,
+        );
+      if (args["no-gateway"]) {
+        // For the gateway that is attached later.
+        saveWish(context.files, session.sessionRoot, {
+          port,
+          attachmentRoots,
+          otlpEndpoint,
+          executionMode: args["gateway-background"] ? "detached_process" : undefined,
+        });
+        return complete(toLaunchAnswer(context, session, null, null));
+      }
+      try {
+        await narrate(io, "starting its gateway");
+        const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
+        const attached = await attachGateway(context, session, {
+          port,
+          executionMode,
+          allowOrigins,
+          attachmentRoots,
+          otlpEndpoint,
+        });
+        await warnOfTraces(io, context.files, session.sessionRoot);
+        return complete(toLaunchAnswer(context, session, attached, null));
+      } catch (error) {
+        return complete(toLaunchAnswer(context, session, null, messageOf(error)));
+      }
+    };
     const session = await launchAgent(context, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });
-    await warnWithoutSignals(io, session);
-    if (args.unattended) {
-      const flags = tool.acp
-        ? "every request that no rule denies is allowed"
-        : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
-      await warn(io, `unattended, ${flags}`);
-    }
-    const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);
-    const launched: LaunchedVersion = {
-      tool,
-      version: await asked,
-      proved: profile?.proved_versions ?? [],
-      unattended: args.unattended === true,
-      headless: headless !== null && headless !== undefined,
-      args: rest,
-    };
-    for (const line of launchWarnings(launched)) await warn(io, line);
-    const wanted = args.mailbox || args["mailbox-root"] !== undefined;
-    const mailbox = wanted ? await giveMailboxAtLaunch(context, io, session, args["mailbox-root"]) : null;
-    const complete = (answer: Answer) =>
-      withNotifier(withMailbox(withVersion(answer, launched), mailbox), args["agent-name"], session.notifier);
-    if (args["no-gateway"]) {
-      // For the gateway that is attached later.
-      saveWish(context.files, session.sessionRoot, {
-        port,
-        attachmentRoots,
-        otlpEndpoint,
-        executionMode: args["gateway-background"] ? "detached_process" : undefined,
-      });
-      return complete(toLaunchAnswer(context, session, null, null));
-    }
-    try {
-      await narrate(io, "starting its gateway");
-      const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      const attached = await attachGateway(context, session, {
-        port,
-        executionMode,
-        allowOrigins,
-        attachmentRoots,
-        otlpEndpoint,
-      });
-      await warnOfTraces(io, context.files, session.sessionRoot);
-      return complete(toLaunchAnswer(context, session, attached, null));
-    } catch (error) {
-      return complete(toLaunchAnswer(context, session, null, messageOf(error)));
-    }
+    const { agent_id } = session.manifest;
+    const name = args["agent-name"];
+    const single = `svc-mgr agents single --agent-name ${name}`;
+    const state = `"${name}" runs, and not all of its launch was done. Serve it with: ${single} gateway attach. End it with: ${single} stop`;
+    return unlessInterrupted(signal, state, () => finish(session), { agent_name: name, agent_id });
   },
 });
 

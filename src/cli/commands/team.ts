@@ -15,23 +15,15 @@ import { createTeamStore, teamFolder } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
 import { sha256 } from "../../system/digest.ts";
 import { openCliContext } from "../cli-context.ts";
-import { type CliIo, type Command, command, type Flags, type Invocation } from "../command.ts";
+import { type CliIo, type Command, command, type Invocation } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
 import { narrate } from "../narrate.ts";
-import { rootFlags } from "../shared-flags.ts";
+import { rootFlags, teamFileFlag } from "../shared-flags.ts";
 import { findTeamFile, readEnvironment, readRole, readTeam } from "../team-files.ts";
 import { describeStep, renderPlan } from "../team-plan-text.ts";
+import { interruptedSteps, performSteps, type TeamFailure } from "../team-steps.ts";
 import { programVersion } from "../version.ts";
-
-const fileFlag = {
-  file: {
-    type: "string",
-    alias: "f",
-    valueHint: "FILE",
-    description: "the team's file; default: svc.yaml here or in a folder above",
-  },
-} as const satisfies Flags;
 
 const up = ({ program, commands }: TeamProgram) =>
   command({
@@ -39,7 +31,7 @@ const up = ({ program, commands }: TeamProgram) =>
     description: "make the agents and mailboxes be as svc.yaml says: shows a plan, changes only what differs",
     examples: [`${program} up`, `${program} up --plan`, `${program} up --yes --json`],
     args: {
-      ...fileFlag,
+      ...teamFileFlag,
       plan: { type: "boolean", description: "show what would be done and change nothing" },
       restart: { type: "boolean", description: "end the turn of an agent that differs and start it again" },
       prune: { type: "boolean", description: "stop agents of an earlier `up` that the file has no more" },
@@ -57,12 +49,13 @@ const up = ({ program, commands }: TeamProgram) =>
         await io.writeError(`${text}\n`);
         await confirmed(io, "Do this?", false);
       }
-      const failures: { step: TeamStep; detail: string }[] = [];
-      for (const step of changes) {
-        const problem = await team.perform(step);
-        if (problem !== null) failures.push({ step, detail: problem });
+      const signal = io.interrupted();
+      const performed = await performSteps(changes, team.perform, signal);
+      const { failures } = performed;
+      failures.push(...(await team.setNotifiers(signal)));
+      if (signal.aborted) {
+        throw interruptedSteps(performed, describeStep, `${program} up`, { file: team.path, plan: steps });
       }
-      failures.push(...(await team.setNotifiers()));
       const failed = failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`);
       return {
         json: { file: team.path, plan: steps, failures },
@@ -78,7 +71,7 @@ const down = ({ program, commands }: TeamProgram) =>
     description: "stop the agents that `up` launched; mail, prompts and worktrees stay",
     examples: [`${program} down`, `${program} down --worktrees --yes`],
     args: {
-      ...fileFlag,
+      ...teamFileFlag,
       worktrees: {
         type: "boolean",
         description: "remove their git worktrees too, but for those with work that is not committed",
@@ -90,16 +83,21 @@ const down = ({ program, commands }: TeamProgram) =>
       const team = await openTeam(invocation, args.file, commands);
       const facts = await team.facts();
       const steps = planDown(facts);
-      const failures: { step: TeamStep; detail: string }[] = [];
       if (steps.length > 0 && !args.yes) {
         await io.writeError(`${renderPlan(steps, team.variables)}\n`);
         await confirmed(io, "Do this?", false);
       }
-      for (const step of steps) {
-        const problem = await team.perform(step);
-        if (problem !== null) failures.push({ step, detail: problem });
+      const signal = io.interrupted();
+      const performed = await performSteps(steps, team.perform, signal);
+      const { failures } = performed;
+      const worktrees = args.worktrees ? await team.removeWorktrees(failures, signal) : [];
+      if (signal.aborted) {
+        throw interruptedSteps(performed, describeStep, `${program} down`, {
+          file: team.path,
+          plan: steps,
+          worktrees,
+        });
       }
-      const worktrees = args.worktrees ? await team.removeWorktrees(failures.length > 0 ? failures : []) : [];
       const lines = [
         steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps, team.variables),
         ...failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`),
@@ -120,7 +118,7 @@ const status = ({ program, commands }: TeamProgram) =>
     name: "status",
     description: "how the machine differs from svc.yaml; exits 1 when it does",
     examples: [`${program} status`, `${program} status --json`],
-    args: fileFlag,
+    args: teamFileFlag,
     async run(invocation) {
       const team = await openTeam(invocation, invocation.args.file, commands);
       const steps = planTeam({ ...(await team.facts()), restart: false, prune: false });
@@ -334,9 +332,10 @@ async function openTeam(
   }
 
   /** Sends the settings of the file; an omitted one keeps its value. */
-  async function setNotifiers() {
-    const failures: { step: TeamStep; detail: string }[] = [];
+  async function setNotifiers(signal: AbortSignal) {
+    const failures: TeamFailure[] = [];
     for (const [name, { notifier }] of Object.entries(team.agents)) {
+      if (signal.aborted) break;
       const known = store.read()[name];
       if (!notifier || !known) continue;
       const command = ["agents", "single", `--agent-id=${known.agent_id}`, "gateway", "mail-notifier"];
@@ -352,11 +351,12 @@ async function openTeam(
   }
 
   /** Of agents that do not run any more. `kept`: why a worktree stays. */
-  async function removeWorktrees(failures: readonly { step: TeamStep }[]) {
+  async function removeWorktrees(failures: readonly TeamFailure[], signal: AbortSignal) {
     const running = new Set(failures.flatMap(({ step }) => ("agent" in step ? [step.agent] : [])));
     const names = Object.entries(store.read()).filter(([, { launch }]) => launch.worktree);
     const removed: { agent: string; kept: string | null }[] = [];
     for (const [name] of names) {
+      if (signal.aborted) break;
       if (!worktrees.exists(name)) continue;
       removed.push({
         agent: name,

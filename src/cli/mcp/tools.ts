@@ -23,6 +23,7 @@ import type { Command, Invocation } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
 import { bodyOf, openLiveTarget } from "../target.ts";
+import { badEndOf, readLimit } from "../turn-end.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 export interface ToolSession {
@@ -256,9 +257,12 @@ async function lookAtTask(
     const done = { done: true, state };
     if (record.state !== "completed")
       return { isOver: true, result: { ...done, error: record.error_detail } };
+    const limit = await readLimit(client);
     const { turn, why } = await findAnswer(clock, client, record.request_id);
     const answer = turn === null ? { answer: null, detail: why } : toAnswerPart(turn, 0);
-    return { isOver: true, result: { ...done, ...answer } };
+    const badEnd = badEndOf(record, turn, limit);
+    const end = badEnd === null ? {} : { state: badEnd.result, error: badEnd.detail };
+    return { isOver: true, result: { ...done, ...answer, ...end } };
   }
   const asks = await openQuestions(session, name);
   const result = { done: false, state, detail: stillWaitsFor(record) };

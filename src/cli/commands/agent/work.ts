@@ -24,6 +24,7 @@ import { narrate, warn } from "../../narrate.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
 import { acceptanceOf, openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
+import { badEndOf, readLimit } from "../../turn-end.ts";
 
 const state = command({
   name: "state",
@@ -132,13 +133,17 @@ const prompt = command({
       return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
     // Of a turn that was interrupted some tools write no end.
     const patience = stateForPeople(record) === "interrupted" ? {} : { maxWritingMs };
+    const limit = await readLimit(link.client);
     const { turn, why } = await findAnswer(context.clock, link.client, record.request_id, patience);
+    const badEnd = badEndOf(record, turn, limit);
     if (args.verbose) await io.writeError(`${renderRequest(record)}\n`);
     if (!turn) await warn(io, `the answer is not known: ${why}. See: ${commandPrefix} screen`);
-    const document = { ...json, answer: turn?.answer ?? null, turn };
+    const ended = badEnd === null ? json : { ...json, success: false, detail: badEnd.detail };
+    const document = { ...ended, answer: turn?.answer ?? null, turn };
     // A part of an answer, or a sentence of ours, is not printed as if the agent had said it.
     if (turn?.status === "running") {
-      const detail = `the turn has ended, and the record of its tool has no end of the answer yet. See: ${commandPrefix} log --turn 1`;
+      const end = badEnd === null ? "has ended" : `has ended (${badEnd.detail})`;
+      const detail = `the turn ${end}, and the record of its tool has no end of the answer yet. See: ${commandPrefix} log --turn 1`;
       throw new CommandFailure(exitCodes.refused, detail, {
         ...document,
         error: "answer_not_written",
@@ -147,7 +152,13 @@ const prompt = command({
     }
     const note = turn && sourceNote(turn);
     if (note !== null) await narrate(io, note);
-    return { json: document, text: turn ? renderAnswer(turn) : renderRequest(record) };
+    // A shell goes on behind exit 0 alone: an answer that was cut off is none.
+    if (badEnd !== null) await warn(io, `the turn did not succeed: ${badEnd.detail}`);
+    return {
+      json: document,
+      text: turn ? renderAnswer(turn) : renderRequest(record),
+      exitCode: badEnd === null ? exitCodes.done : exitCodes.refused,
+    };
   },
 });
 

@@ -19,12 +19,14 @@ export function renderMailList(
     row(flagsOf(message), shortTime(message.created_at_utc), senders[at] ?? "", visibleLine(message.subject)),
     `     ${visibleLine(message.message_ref)}${beside(attestationOf(message))}`,
   ]);
-  const count = messages.length === 1 ? "1 message" : `${messages.length} messages`;
+  const shown = messages.length === 1 ? "1 message" : `${messages.length} messages`;
+  // Both counts are of this page.
+  const count = list.next_cursor ? `${shown} shown` : shown;
   const more = list.next_cursor ? `\nmore with: --cursor ${visibleLine(list.next_cursor)}` : "";
   return [
     row("", "TIME (UTC)", "FROM", "SUBJECT"),
     ...rows,
-    `${count} in ${visibleLine(list.box)}, ${list.unread_count} unread (* unread, r answered, a archived, @ attachments)${more}`,
+    `${count} in ${visibleLine(list.box)}, ${list.unread_count} ${list.next_cursor ? "of them unread" : "unread"} (* unread, r answered, a archived, @ attachments)${more}`,
   ].join("\n");
 }
 

@@ -28,6 +28,13 @@ describe("a list of mail for people", () => {
     expect(renderMailList(page, 80)).toContain("--cursor abc");
   });
 
+  test("counts what it shows, and calls a page of a longer list no whole", () => {
+    const messages = [mailSample(), mailSample()];
+    expect(list(messages)).toContain("\n2 messages in inbox, 2 unread (");
+    const page = { messages, box: "inbox", unread_count: 1, next_cursor: "abc" };
+    expect(renderMailList(page, 80)).toContain("\n2 messages shown in inbox, 1 of them unread (");
+  });
+
   test("says beside each reference whether the sender signed it, and of a broken one why", () => {
     const why = "its text is not the one that was signed";
     const broken = mailSample({ attestation: "broken", attestation_detail: why });

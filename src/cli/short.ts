@@ -1,4 +1,3 @@
-import { ServiceError } from "../system/errors.ts";
 import { type Command, command, group, type Invocation, lazyLeaves, UsageError } from "./command.ts";
 import { firstWordAsked } from "./completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
@@ -6,6 +5,7 @@ import { unlessInterrupted } from "./interruption.ts";
 import { createProcessIo } from "./process-io.ts";
 import { findQuestions, renderQuestions } from "./questions.ts";
 import { rootFlags } from "./shared-flags.ts";
+import { mail } from "./short-mail.ts";
 import {
   agentName,
   flagged,
@@ -15,11 +15,9 @@ import {
   nameOnly,
   shorthand,
   single,
+  textOf,
 } from "./shorthand.ts";
 import { programVersion } from "./version.ts";
-
-const textOf = (description: string) =>
-  ({ type: "positional", many: true, required: false, description }) as const;
 
 const ls = shorthand({
   name: "ls",
@@ -120,60 +118,6 @@ const ofOne = (
     words: (args) => single(args.name, ...words),
   });
 
-const mail = command({
-  name: "mail",
-  description:
-    "send mail to the agent, or to a group or person of svc.yaml: from the agent in whose session this runs, else from a person's mailbox",
-  examples: [
-    'svc mail worker "the build is red" please look at it',
-    'svc mail worker "the log" < build.log',
-    'svc mail @reviewers "please review" the last commit',
-  ],
-  args: {
-    ...nameOnly,
-    subject: { type: "positional", description: "one line" },
-    text: textOf("the text, as Markdown; without it standard input is read"),
-    from: {
-      type: "string",
-      valueHint: "ADDRESS",
-      offers: "addresses",
-      description: "whose mailbox it is sent from; default: SVC_MAIL_FROM, else USER@svc.localhost",
-    },
-  },
-  async run(invocation) {
-    const { args, io, inherited } = invocation;
-    const { openCliContext } = await import("./cli-context.ts");
-    const { findRecord, findSelf } = await import("../services/sessions/find.ts");
-    const context = openCliContext(io, inherited);
-    const addressOf = (agentName: string) => {
-      const found = findRecord(context, { agentName }).mailbox?.address;
-      if (found !== undefined) return found;
-      const advice = `svc-mgr agents single --agent-name ${agentName} mailbox register`;
-      throw new ServiceError("precondition_failed", `"${agentName}" has no mailbox. Give it one: ${advice}`);
-    };
-    const ofTeam = async (name: string) => {
-      const { findMembers } = await import("./team-files.ts");
-      const { addresses, withoutMailbox } = await findMembers(invocation as unknown as Invocation, name);
-      if (addresses.length === 0) throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
-      const { warn } = await import("./narrate.ts");
-      for (const agent of withoutMailbox) await warn(io, `"${agent}" has no mailbox and gets nothing`);
-      return addresses;
-    };
-    const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : [addressOf(args.name)];
-    const self = async () => {
-      const { files, registry, paneTmux: tmux, clock } = context;
-      return findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() }).catch(() => null);
-    };
-    const from = args.from ?? io.env["SVC_MAIL_FROM"];
-    const sender =
-      from === undefined && (await self()) !== null
-        ? ["agents", "self", "mail", "send"]
-        : ["mail", "send", `--address=${from ?? `${io.env["USER"] || "operator"}@svc.localhost`}`];
-    const words = [...sender, ...to.map((address) => `--to=${address}`), `--subject=${args.subject}`];
-    return manage(invocation as unknown as Invocation, [...words, ...flagged("body-content", args.text)]);
-  },
-});
-
 const ok = command({
   name: "ok",
   description: "answer what an agent asks a person; without an answer, show the question",
@@ -190,6 +134,7 @@ const ok = command({
         invocation as unknown as Invocation,
         single(who, "gateway", "tui", "decide", `--option=${option}`, ...flagged("question", question)),
       );
+    if (args.answer?.trim() === "") throw new UsageError("the answer is empty", invocation.path);
     if (name !== undefined && args.answer !== undefined) return decide(name, args.answer);
     const asking = await findQuestions(invocation as unknown as Invocation, name);
     const [only] = asking;

@@ -25,6 +25,10 @@ export const momentFlag = {
   valueHint: "TIME",
 } as const;
 
+/** All words that are left. */
+export const textOf = (description: string) =>
+  ({ type: "positional", many: true, required: false, description }) as const;
+
 /** A short command is a command line of `svc-mgr`, with the same answers, JSON and exit codes. */
 export function shorthand<const A extends Flags>({
   words,

@@ -13,7 +13,8 @@ import { readFileFlag } from "./flag-values.ts";
 /** The agents and addresses that `@NAME` means in the team's file here or above. Throws UsageError for an unknown one. */
 export async function findMembers(invocation: Invocation, name: string) {
   const context = openCliContext(invocation.io, invocation.inherited);
-  const path = findTeamFile(context, invocation.io, undefined);
+  const noFile = `; @${name} is a name of such a file: call this below its folder`;
+  const path = findTeamFile(context, invocation.io, undefined, noFile);
   const team = await readTeam(context, invocation.io, path);
   const members = membersOf(team, name);
   if (members) return members;
@@ -22,14 +23,19 @@ export async function findMembers(invocation: Invocation, name: string) {
   throw new UsageError(`${visibleLine(path)} has no group, person or agent "${name}"${advice}`);
 }
 
-export function findTeamFile({ files }: CliContext, io: CliIo, given: string | undefined): string {
+export function findTeamFile(
+  { files }: CliContext,
+  io: CliIo,
+  given: string | undefined,
+  noFile = "; name one with --file FILE",
+): string {
   if (given !== undefined) return resolve(io.cwd, given);
   for (let folder = io.cwd; ; folder = dirname(folder)) {
     const path = join(folder, "svc.yaml");
     if (files.exists(path)) return path;
     if (folder === dirname(folder)) break;
   }
-  throw new UsageError("there is no svc.yaml here or in a folder above; name one with --file FILE");
+  throw new UsageError(`there is no svc.yaml here or in a folder above${noFile}`);
 }
 
 /** It names programs and their arguments: the file must be for this user alone to change. */

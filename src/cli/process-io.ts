@@ -9,8 +9,8 @@ import type { CliIo } from "./command.ts";
  * streams do not report: the first of them takes 10 ms to make, a quarter of a gateway's start.
  */
 export function createProcessIo(): CliIo {
-  const out = writerTo(Bun.stdout);
-  const error = writerTo(Bun.stderr);
+  const out = writerTo(Bun.stdout, "standard output");
+  const error = writerTo(Bun.stderr, "standard error");
   const atTerminal = createTerminalText();
   let interruption: AbortSignal | null = null;
   // One for the process: a command that begins after the signal, and one that runs within another, learn of it too.
@@ -64,12 +64,17 @@ function onInterruption(): AbortSignal {
 }
 
 /** Rejects when the text cannot be written whole, with `EPIPE` for a reader that has gone. */
-function writerTo(stream: Bun.BunFile): (text: string | Uint8Array) => Promise<void> {
+function writerTo(stream: Bun.BunFile, name: string): (text: string | Uint8Array) => Promise<void> {
   let sink: Bun.FileSink | null = null;
   return async (text) => {
     sink ??= stream.writer();
-    // Either may be the one that fails.
-    await Promise.all([sink.write(text), sink.flush()]);
+    try {
+      // Either may be the one that fails.
+      await Promise.all([sink.write(text), sink.flush()]);
+    } catch (error) {
+      // The report of the fault names it: no file of ours is full.
+      throw Object.assign(error as Error, { path: name });
+    }
   };
 }
 

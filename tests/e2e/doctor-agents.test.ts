@@ -6,6 +6,8 @@ import { until } from "../support/until.ts";
 const one = "agents single --agent-name worker";
 
 interface Diagnosis {
+  healthy: boolean;
+  agents_without_work: string[];
   checks: { name: string; verdict: string; detail: string; remedy: string | null }[];
 }
 
@@ -17,7 +19,12 @@ test("doctor names an agent whose gateway died, and does not send those who have
   const pid = at.gatewayPid();
   at.fixture.kill(pid);
   await until("the gateway's end", () => !at.fixture.alive(pid));
-  const { checks } = (await at.type("doctor --json")).json() as unknown as Diagnosis;
+  const ill = await at.type("doctor");
+  expect(ill.exitCode).toBe(0);
+  expect(ill.stdout).not.toContain("Nothing needed is missing");
+  expect(ill.stdout).toContain("\nThis machine lacks nothing, but 1 agent takes no work: worker. ");
+  const { checks, ...found } = (await at.type("doctor --json")).json() as unknown as Diagnosis;
+  expect(found).toEqual({ healthy: true, agents_without_work: ["worker"] });
   expect(checks.filter(({ name }) => name === "agent worker")).toEqual([
     {
       name: "agent worker",
@@ -26,6 +33,13 @@ test("doctor names an agent whose gateway died, and does not send those who have
       remedy: `svc-mgr ${one} gateway attach`,
     },
   ]);
+}, 120_000);
+
+test("doctor names an agent whose tmux server ended", async () => {
+  await using at = await launched();
+  await at.tmux("kill-server");
+  const { stdout } = await at.type("doctor");
+  expect(stdout).toContain("\nThis machine lacks nothing, but 1 agent takes no work: worker. ");
 }, 120_000);
 
 test("a port that is taken is refused before anything is launched", async () => {

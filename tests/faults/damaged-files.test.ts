@@ -272,7 +272,7 @@ faultTest(
     area: "files",
     fault: "Any file of a session is deleted, emptied, cut off, overwritten or replaced by a folder",
     outcome: "the gateway says `open` exactly while it takes requests; what can be derived is written again",
-    seen: "`admission_block` in the status, `problem` in `agents list`, and `doctor` with exit 1 where an agent cannot work",
+    seen: "`admission_block` in the status, `problem` in `agents list`, and `doctor` with exit 1 where the damage keeps an agent from working; an agent that only lacks its gateway or its session gets `look`, exit 0, and is named in the last line",
     recovery: "a copy of the file in its place, or the step that `doctor` names",
   },
   () => {

@@ -15,8 +15,8 @@ import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
-/** Agents that run and cannot work, and files of their sessions that are not as we write them. */
-export async function checkAgents(context: CliContext): Promise<Check[]> {
+/** Agents that run and cannot work, by name in `idle` too, and files of their sessions that are not as we write them. */
+export async function checkAgents(context: CliContext): Promise<{ checks: Check[]; idle: string[] }> {
   const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const mended: string[] = [];
   const openers = mailboxOpeners(context, (what) => void mended.push(what));
@@ -24,9 +24,13 @@ export async function checkAgents(context: CliContext): Promise<Check[]> {
     const snapshots = await snapshotAgents({ ...context, openers }, running);
     const found = await Promise.all(snapshots.map((snapshot) => judgeAgent(context, openers, snapshot)));
     const checks = [...found.flat(), ...mended.map((what) => warning("mailbox", what, null))];
-    return checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)];
+    const idle = snapshots.filter((one) => one.problem !== null || isUnserved(one));
+    return {
+      checks: checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)],
+      idle: idle.map(({ record }) => record.agent_name),
+    };
   } catch (error) {
-    return [warning("agents", messageOf(error), null)];
+    return { checks: [warning("agents", messageOf(error), null)], idle: [] };
   } finally {
     for (const opener of Object.values(openers)) opener.close();
   }
@@ -74,8 +78,11 @@ async function judgeAgent(context: CliContext, openers: Openers, snapshot: Agent
 }
 
 /** It runs, and nothing takes work for it. */
-function unserved({ record, state, gatewayBaseUrl }: AgentSnapshot): Check[] {
-  if (state === null || gatewayBaseUrl !== null) return [];
+const isUnserved = ({ state, gatewayBaseUrl }: AgentSnapshot) => state !== null && gatewayBaseUrl === null;
+
+function unserved(snapshot: AgentSnapshot): Check[] {
+  const { record } = snapshot;
+  if (!isUnserved(snapshot)) return [];
   const attach = `svc-mgr agents single --agent-name ${record.agent_name} gateway attach`;
   return [warning(`agent ${record.agent_name}`, "no gateway serves it: it takes no work", attach)];
 }

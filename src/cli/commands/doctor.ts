@@ -39,7 +39,7 @@ export default command({
     const proved = new Map(profiles.map((profile) => [profile.tool, profile.proved_versions]));
     const terminals = context.tools.filter(({ acp }) => acp === undefined);
     const tools = terminals.map((tool) => checkTool(context, tool, proved.get(tool.tool) ?? []));
-    const checks = [
+    const places = [
       await checkTmux(context),
       ok("bun", Bun.version),
       checkPath(context, programFolder()),
@@ -47,7 +47,12 @@ export default command({
       checkTrust(context),
       await checkRecords(context, args.fix),
       await checkOrphans(context, args.fix),
-      ...(await checkAgents(context)),
+    ];
+    // After the records were cleaned up.
+    const agents = await checkAgents(context);
+    const checks = [
+      ...places,
+      ...agents.checks,
       checkSignals(context),
       checkGatewayPorts(context),
       await checkCoordinatorPort(context, defaultCoordinatorPort),
@@ -59,8 +64,12 @@ export default command({
     ];
     const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");
     return {
-      json: { healthy, checks },
-      text: toText(checks, healthy, context.registry.list().records.length > 0),
+      json: { healthy, agents_without_work: agents.idle, checks },
+      text: toText(checks, {
+        healthy,
+        idle: agents.idle,
+        hasAgents: context.registry.list().records.length > 0,
+      }),
       colour: colourMarks,
       exitCode: healthy ? 0 : 1,
     };
@@ -78,7 +87,10 @@ function colourMarks(text: string, paint: Paint): string {
   return text.replace(/^(?:ok|DAMAGED|MISSING|look)\b/gm, (mark) => paint(colours[mark] ?? "bold", mark));
 }
 
-function toText(checks: readonly Check[], healthy: boolean, hasAgents: boolean): string {
+function toText(
+  checks: readonly Check[],
+  facts: { healthy: boolean; idle: readonly string[]; hasAgents: boolean },
+): string {
   const rows = checks.map((check) => [marks[check.verdict], check.name, check.detail]);
   const remedies = checks.flatMap((check) =>
     check.remedy === null ? [] : [`  ${check.name}: ${check.remedy}`],
@@ -87,10 +99,28 @@ function toText(checks: readonly Check[], healthy: boolean, hasAgents: boolean):
     renderTable(["", "CHECK", "FOUND"], rows),
     ...(remedies.length > 0 ? ["", "What to do:", ...remedies] : []),
     "",
-    healthy
-      ? `Nothing needed is missing. ${hasAgents ? "See your agents with: svc-mgr agents list" : "Begin with: svc-mgr agents launch --tool demo --agent-name first"}`
-      : "Something needed is missing or damaged.",
+    conclude(facts),
   ].join("\n");
+}
+
+function conclude({
+  healthy,
+  idle,
+  hasAgents,
+}: {
+  healthy: boolean;
+  idle: readonly string[];
+  hasAgents: boolean;
+}): string {
+  if (!healthy) return "Something needed is missing or damaged.";
+  if (idle.length > 0) {
+    const agents = idle.length === 1 ? "1 agent takes" : `${idle.length} agents take`;
+    return `This machine lacks nothing, but ${agents} no work: ${idle.join(", ")}. The lines above say what to do.`;
+  }
+  const next = hasAgents
+    ? "See your agents with: svc-mgr agents list"
+    : "Begin with: svc-mgr agents launch --tool demo --agent-name first";
+  return `Nothing needed is missing. ${next}`;
 }
 
 const name = "deliveries";

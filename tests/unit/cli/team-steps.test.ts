@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { interruptedSteps, performSteps } from "../../../src/cli/team-steps.ts";
 import type { TeamStep } from "../../../src/services/team/plan.ts";
 
-const launch = (agent: string): TeamStep => ({ step: "launch", agent });
+const launch = (agent: string): TeamStep => ({ step: "worktree", agent });
 const steps = ["a", "b", "c", "d"].map(launch);
 const nameOf = (step: TeamStep) => ("agent" in step ? step.agent : step.person);
 

@@ -69,7 +69,12 @@ export default command({
     "agent-id": { type: "string", description: "its id; default: derived from the name", valueHint: "ID" },
     workdir: { type: "string", description: "where it works; default: here", valueHint: "DIR" },
     home: { type: "string", description: "another home of the tool", valueHint: "DIR" },
-    env: { type: "string", multiple: true, description: "a variable for the agent, kept until it is stopped", valueHint: "NAME=VALUE" },
+    env: {
+      type: "string",
+      multiple: true,
+      description: "a variable for the agent, kept until it is stopped",
+      valueHint: "NAME=VALUE",
+    },
     "session-name": {
       type: "string",
       description: "name of its tmux session; default: SVC-NAME-TIME",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createCliFixture } from "../support/cli-fixture.ts";
 
@@ -41,7 +41,17 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   const home = join(fixture.folder, "another");
   mkdirSync(home);
   fixture.env["HOME"] = home;
-  const restored = (await must("backup", "restore", archive, "--json")).json();
+  // Nobody can be asked here.
+  const unasked = await fixture.mgr("backup", "restore", archive);
+  expect([unasked.exitCode, readdirSync(home)]).toEqual([1, []]);
+  for (const part of [
+    "2 agents, whose programs a relaunch starts: anna, bert",
+    `mail outside of your home folder: ${join(fixture.workdir, ".svc/mailbox")}`,
+    `a project overlay that is adopted: ${join(fixture.workdir, ".svc")}`,
+    "Say so with --yes",
+  ])
+    expect(unasked.stderr).toContain(part);
+  const restored = (await must("backup", "restore", archive, "--yes", "--json")).json();
   expect(restored["agents"]).toMatchObject([
     {
       agent_name: "anna",

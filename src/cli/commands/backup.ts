@@ -3,12 +3,15 @@ import type { BackupManifest } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { createBackup } from "../../services/backup/create.ts";
 import { type BackupRoots, findPlaces } from "../../services/backup/places.ts";
+import { planRestore, type RestorePlan } from "../../services/backup/plan-restore.ts";
 import { restoreBackup } from "../../services/backup/restore.ts";
-import { planRoots, stateRootOf } from "../../services/sessions/roots.ts";
+import { configRootOf, planRoots, stateRootOf } from "../../services/sessions/roots.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { idStamp } from "../../system/ids.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
+import { confirmed } from "../confirm.ts";
 import { renderTable } from "../format.ts";
 import { knownMailboxRoots } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
@@ -79,18 +82,29 @@ const create = command({
 
 const restore = command({
   name: "restore",
-  description: "restore an archive; an agent, session or mailbox that exists is refused, never overwritten",
-  examples: ["svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
+  description:
+    "restore an archive: shows what it brings and asks; an agent, session or mailbox that exists is refused, never overwritten",
+  examples: [
+    "svc-mgr backup restore svc-backup-20261123-220000Z.tar",
+    "svc-mgr backup restore svc-backup-20261123-220000Z.tar --yes --json",
+  ],
   args: {
     archive: { type: "positional", description: "an archive of backup create", valueHint: "FILE" },
+    yes: { type: "boolean", alias: "y", description: "do not ask at the terminal" },
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
     const path = resolve(io.cwd, args.archive);
-    const deps = { ...context, roots: rootsOf(context, io), home: io.home };
+    const roots = rootsOf(context, io);
+    const deps = { ...context, roots, configRoot: configRootOf(io.env, io.home), home: io.home };
+    const plan = planRestore(deps, path);
+    if (!args.yes) {
+      await io.writeError(`${renderPlan(plan)}\n`);
+      await confirmed(io, "Restore this?", false);
+    }
     const done = await withProgress(io, "move away what was written before you restore again", (run) =>
-      restoreBackup(deps, {
-        ...{ path, signal: run.signal },
+      restoreBackup(deps, plan, {
+        signal: run.signal,
         onProgress: (at, total) => run.onProgress({ step: "restoring", done: at, total }),
       }),
     );
@@ -99,7 +113,6 @@ const restore = command({
       record.lifecycle.state === "stopped" && record.lifecycle.relaunchable
         ? `svc-mgr agents single --agent-name ${record.agent_name} relaunch`
         : null;
-    const outside = done.places.filter(({ kind, to }) => isMail(kind) && !to.startsWith(`${io.home}/`));
     const moved = done.manifest.home !== io.home && done.places.some(({ kind }) => kind === "mailbox");
     return {
       json: {
@@ -114,7 +127,7 @@ const restore = command({
       text: [
         `restored ${done.agents.length} agents, ${done.files} files, as of ${done.manifest.created_at_utc}`,
         ...(done.kept.length > 0 ? [`kept what was here: ${done.kept.join(", ")}`] : []),
-        ...outside.map(({ to }) => `mail outside of your home folder: ${to}`),
+        ...plan.mail.map(renderMail),
         ...(moved
           ? ["the home folder is another one: svc-mgr mailbox repair mends what names the former"]
           : []),
@@ -129,7 +142,22 @@ const restore = command({
   },
 });
 
-const isMail = (kind: string): boolean => kind === "mailbox" || kind === "linked_mailbox";
+const renderMail = ({ path, outsideHome }: RestorePlan["mail"][number]): string =>
+  visibleLine(outsideHome ? `mail outside of your home folder: ${path}` : `mail: ${path}`);
+
+/** Names are those of the archive, whose author may be another one. */
+function renderPlan({ archive, agents, mail, overlays, trust }: RestorePlan): string {
+  const { created_at_utc, home } = archive.manifest;
+  const names = agents.length > 0 ? `: ${agents.join(", ")}` : "";
+  const items = [
+    `${agents.length} agents, whose programs a relaunch starts${names}`,
+    ...mail.map(renderMail),
+    ...overlays.map((path) => `a project overlay that is adopted: ${path}`),
+    ...trust,
+  ];
+  const title = `An archive of ${created_at_utc} from ${home}. Nothing proves who made it. It brings:`;
+  return [visibleLine(title), ...items.map((item) => `  ${visibleLine(item)}`)].join("\n");
+}
 
 const toAgent = (record: RegistryRecord) => ({
   agent_name: record.agent_name,

@@ -10,7 +10,7 @@ import type { Ids } from "../../system/ids.ts";
 import type { Appender } from "../../system/own-file.ts";
 import { shown } from "../mail/address.ts";
 import { findLinkedMailboxes } from "./linked-mailboxes.ts";
-import { isLeftFolder, judgeFile } from "./places.ts";
+import { isLeftFolder, isOwnName, judgeFile } from "./places.ts";
 import { endOfArchive, maxContentBytes, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
 export const manifestName = "svc-backup.json";
@@ -135,12 +135,20 @@ function listFiles(files: Files, manifest: BackupManifest, outputFolder: string)
       }
       const path = at === "" ? name : `${at}/${name}`;
       const real = pathIn(place, path);
+      const isFolder = !files.isLink(real) && files.stat(real)?.directory === true;
+      const reportForeign = () =>
+        problems.push(`${real}: svc did not make it, so that a restore would refuse it; copy it by hand`);
       if (files.isLink(real)) {
-        found.push({ place, path, kind: "link", target: files.linkTarget(real) ?? "" });
-      } else if (files.stat(real)?.directory) {
+        if (!isOwnName(place, path, "link")) reportForeign();
+        else found.push({ place, path, kind: "link", target: files.linkTarget(real) ?? "" });
+      } else if (isFolder) {
         const inner = childPath(folder, name);
         const isWork = folder === output && workFolder.test(name);
         if (isWork || roots.has(inner) || isLeftFolder(place, path)) continue;
+        if (!isOwnName(place, path, "folder")) {
+          reportForeign();
+          continue;
+        }
         found.push({ place, path, kind: "folder", target: "" });
         walk(place, path, inner);
       } else {
@@ -150,6 +158,7 @@ function listFiles(files: Files, manifest: BackupManifest, outputFolder: string)
         }
         const verdict = judgeFile(place, path);
         if (verdict === "secret" && !manifest.with_secrets) secrets += 1;
+        else if (!isOwnName(place, path, "file")) reportForeign();
         else if (verdict !== "leave")
           found.push({ place, path, kind: verdict === "database" ? "database" : "file", target: "" });
       }

@@ -108,7 +108,8 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
     ofProcess: [
       "deliveries/[^/]+/deliveries\\.lock",
       "hosts/[^/]+/[^/]+/lock",
-      "nats/[^/]+/(lock|users\\.json\\.lock)",
+      // A server writes its configuration from the users again when it starts.
+      "nats/[^/]+/(lock|users\\.json\\.lock|server\\.json|nats\\.conf)",
       `(.+/)?${temporary}`,
     ],
     secrets: [],
@@ -146,6 +147,58 @@ export function judgeFile(
   return secret.test(path) ? "secret" : "take";
 }
 
+/** What svc itself makes in a place: the folders at its top, and its files. */
+const ownNames: Record<BackupPlace["kind"], { folders: string; files: readonly string[] }> = {
+  registry: { folders: "live_agents|locks", files: ["live_agents/.+"] },
+  runtime: {
+    folders: "sessions|coordinators|mailbox-credentials|demo-agent|system-skills|ssh",
+    files: [
+      "(sessions|coordinators|mailbox-credentials|demo-agent|system-skills)/.+",
+      "coordinator-start\\.log",
+    ],
+  },
+  state: {
+    folders: "teams|deliveries|hosts|nats|demo-agent",
+    files: [
+      "(teams|demo-agent)/.+",
+      "hosts/[^/]+/[^/]+/(epoch|roots)\\.json",
+      "nats/[^/]+/(users\\.json|operator\\.nk|server\\.(crt|key)|hosts/[^/]+\\.nk|store/.+)",
+    ],
+  },
+  session: { folders: ".+", files: [".+"] },
+  mailbox: {
+    folders: "messages|attachments|mailboxes|locks|staging|rules",
+    files: [
+      "protocol-version\\.txt",
+      "index\\.sqlite[^/]*",
+      "(messages|attachments|mailboxes|staging|rules)/.+",
+    ],
+  },
+  // A box has any name that its user gives it, and holds only links to messages.
+  linked_mailbox: {
+    folders: "[^./][^/]*",
+    files: ["mailbox\\.sqlite[^/]*", "attestation\\.key", "\\.svc-registration", "[^./][^/]*/[^/]+\\.md"],
+  },
+};
+
+const ownPatterns = Object.fromEntries(
+  Object.entries(ownNames).map(([kind, { folders, files }]) => [
+    kind,
+    { folder: anyOf([folders], kind === "linked_mailbox" ? "" : "(/.*)?"), file: anyOf(files) },
+  ]),
+) as Record<BackupPlace["kind"], Record<"folder" | "file", RegExp>>;
+
+/** Whether svc makes an entry of this name and kind. A backup takes only such, and a restore writes only such. Pure. */
+export function isOwnName(
+  place: Pick<BackupPlace, "kind">,
+  path: string,
+  kind: "file" | "folder" | "link",
+): boolean {
+  const { folder, file } = ownPatterns[place.kind];
+  if (kind === "folder") return folder.test(path);
+  return file.test(path) || ["leave", "database"].includes(judgeFile(place, path));
+}
+
 /** Whether a folder is no part of the place. `path`: relative to the place. Pure. */
 export const isLeftFolder = ({ kind }: Pick<BackupPlace, "kind">, path: string): boolean =>
   kind === "state" && notOfState.has(path);
@@ -165,3 +218,9 @@ export const sessionNames = (sessionRoot: string): [backend: string, id: string]
   basename(dirname(sessionRoot)),
   basename(sessionRoot),
 ];
+
+/** Whether an entry is the manifest of a session, which names its paths. Pure. */
+export function isSessionManifest({ kind }: Pick<BackupPlace, "kind">, names: readonly string[]): boolean {
+  if (names.at(-1) !== "manifest.json") return false;
+  return kind === "session" ? names.length === 1 : kind === "runtime" && names.length === 4;
+}

@@ -1,29 +1,26 @@
 import { dirname, normalize } from "node:path";
-import { Value } from "@sinclair/typebox/value";
 import { moveLinkedMailbox } from "../../db/mailbox/linked.ts";
-import { BackupManifest, type BackupPlace } from "../../protocol/backup.ts";
+import type { BackupManifest, BackupPlace } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { childPath } from "../../system/contained-path.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { type Overlays, prepareOverlay } from "../sessions/overlays.ts";
+import { prepareOverlay } from "../sessions/overlays.ts";
 import { parseRecord } from "../sessions/record.ts";
-import type { Registry } from "../sessions/registry.ts";
-import { overlayName, sessionRootOf } from "../sessions/roots.ts";
-import { explainExposure, refuseExposed } from "../sessions/trust.ts";
-import { breathe, manifestName } from "./create.ts";
-import { agentOf, type BackupRoots, sessionNames } from "./places.ts";
-import { type FoundEntry, NotAnArchive, readEntries } from "./tar.ts";
-
-export interface RestoreDeps {
-  files: Files;
-  registry: Registry;
-  overlays: Overlays;
-  /** Of the user who restores; sessions go below this runtime root wherever they lay before. */
-  roots: BackupRoots;
-  home: string;
-}
+import { refuseExposed } from "../sessions/trust.ts";
+import { breathe } from "./create.ts";
+import { agentOf, isSessionManifest, judgeFile } from "./places.ts";
+import {
+  type Archive,
+  type Destination,
+  isMail,
+  locate,
+  overlayOf,
+  type RestoreDeps,
+  type RestorePlan,
+} from "./plan-restore.ts";
+import type { FoundEntry } from "./tar.ts";
 
 export interface RestoreDone {
   manifest: BackupManifest;
@@ -36,34 +33,22 @@ export interface RestoreDone {
   problems: string[];
 }
 
-interface Destination {
-  place: BackupPlace;
-  root: string;
-}
-
-const pieceBytes = 256 * 1024;
-
 /**
- * Puts back what an archive holds. A session goes below the user's runtime root, a mailbox where it was, with the former
- * home folder replaced by the present one; records and manifests name the new places. Each name of an entry becomes a path
- * only below its place. Nothing that is there is overwritten: an agent, a session or a mailbox that is, is `conflict`
- * before anything is written. `problems` names each record that cannot be used and each link that leads elsewhere than to
- * a restored entry; they are left out. Throws `invalid_request` for another file than an archive of ours, and
- * `precondition_failed` for a file or a folder that another user could change.
+ * Puts back what the archive of `plan` holds. A session goes below the user's runtime root, a mailbox where it was, with
+ * the former home folder replaced by the present one; records and manifests name the new places. Nothing that is there is
+ * overwritten. `problems` names each record that cannot be used and each link that leads elsewhere than to a restored
+ * entry; they are left out. Throws `precondition_failed` for a folder that another user could change.
  */
 export async function restoreBackup(
   deps: RestoreDeps,
-  options: { path: string; signal: AbortSignal; onProgress: (done: number, total: number) => void },
+  plan: RestorePlan,
+  options: { signal: AbortSignal; onProgress: (done: number, total: number) => void },
 ): Promise<RestoreDone> {
   const { files } = deps;
-  const { path, signal, onProgress } = options;
-  const archive = openArchive(files, path);
+  const { signal, onProgress } = options;
+  const { archive, destinations } = plan;
   const { manifest, entries } = archive;
-  const destinations = new Map(
-    manifest.places.map((place) => [place.name, { place, root: rootOf(deps, manifest, place) }]),
-  );
-  refuseExisting(deps, archive, destinations);
-  for (const { place, root } of destinations.values()) if (isMail(place)) prepareMailbox(deps, root);
+  for (const { path } of plan.mail) prepareMailbox(deps, path);
 
   const moved = movesOf(manifest, deps.home, [...destinations.values()]);
   const mailRoots = [...destinations.values()].filter(({ place }) => isMail(place)).map(({ root }) => root);
@@ -83,6 +68,8 @@ export async function restoreBackup(
       else problems.push(`the record of agent ${agentId}: ${parsed.problem}`);
       continue;
     }
+    // A file of a process that ran when the archive was made: an earlier version took more of them along.
+    if (entry.kind !== "folder" && judgeFile(destination.place, names.join("/")) === "leave") continue;
     const to = files.contained(destination.root, names);
     if (entry.kind !== "folder" && (files.isLink(to) || files.exists(to))) {
       kept.push(to);
@@ -120,116 +107,9 @@ export async function restoreBackup(
   };
 }
 
-type Archive = ReturnType<typeof openArchive>;
-
-function openArchive(files: Files, path: string) {
-  const facts = files.stat(path);
-  if (!facts || facts.directory)
-    throw new ServiceError("not_found", `there is no archive ${path}. Make one with: svc-mgr backup create`);
-  // It says which programs agents are started with.
-  refuseExposed(files, path, "the archive");
-  const read = (start: number, end: number) => files.readPart(path, start, end);
-  const text = (entry: FoundEntry) =>
-    new TextDecoder().decode(read(entry.contentAt, entry.contentAt + entry.size));
-  try {
-    const [first, ...entries] = [...readEntries(read, facts.size)];
-    if (first?.path !== manifestName) throw new NotAnArchive(`it does not begin with ${manifestName}`);
-    const manifest: unknown = JSON.parse(text(first));
-    if (!Value.Check(BackupManifest, manifest)) throw new NotAnArchive(`${manifestName} has another form`);
-    return {
-      manifest,
-      entries,
-      text,
-      async extract(entry: FoundEntry, to: string, signal: AbortSignal) {
-        const file = files.openAppend("file:restore-file", to);
-        try {
-          for (let at = 0; at < entry.size; at += pieceBytes) {
-            const end = Math.min(at + pieceBytes, entry.size);
-            file.write(read(entry.contentAt + at, entry.contentAt + end));
-            if (end < entry.size) await breathe(signal);
-          }
-        } finally {
-          file.close();
-        }
-      },
-    };
-  } catch (error) {
-    if (!(error instanceof NotAnArchive || error instanceof SyntaxError)) throw error;
-    throw new ServiceError(
-      "invalid_request",
-      `${path} is no archive of svc-mgr backup create: ${error.message}`,
-    );
-  }
-}
-
-function rootOf(deps: RestoreDeps, manifest: BackupManifest, place: BackupPlace): string {
-  const { files, roots, home } = deps;
-  switch (place.kind) {
-    case "registry":
-      return roots.registryRoot;
-    case "runtime":
-      return roots.runtimeRoot;
-    case "state":
-      return roots.stateRoot;
-    case "session":
-      return sessionRootOf(roots.runtimeRoot, ...sessionNames(place.path));
-    case "mailbox":
-    case "linked_mailbox": {
-      const inHome = relativeTo(manifest.home, place.path);
-      return inHome === null
-        ? files.contained("/", place.path.slice(1), "folder")
-        : files.contained(home, inHome, "folder");
-    }
-  }
-}
-
-const relativeTo = (root: string, path: string): string | null =>
-  path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null;
-
-/** Where an entry goes. Throws `invalid_request` for one of no place. */
-function locate(destinations: ReadonlyMap<string, Destination>, { path }: FoundEntry) {
-  const [name = "", ...names] = path.replace(/\/$/, "").split("/");
-  const destination = destinations.get(name);
-  if (!destination || names.length === 0) {
-    throw new ServiceError("invalid_request", "the archive has an entry that belongs to none of its places");
-  }
-  return { destination, names };
-}
-
-function refuseExisting(
-  { files, registry }: RestoreDeps,
-  archive: Archive,
-  destinations: ReadonlyMap<string, Destination>,
-): void {
-  const there = new Set<string>();
-  for (const { place, root } of destinations.values()) {
-    const own = place.kind === "session" || isMail(place);
-    if (own && files.list(root).length > 0) there.add(root);
-  }
-  for (const entry of archive.entries) {
-    const { destination, names } = locate(destinations, entry);
-    const [first, second = "", third = ""] = names;
-    const agentId = agentOf(destination.place, names);
-    const known = agentId === null ? null : registry.read(agentId);
-    if (known) there.add(`agent "${known.agent_name}"`);
-    if (destination.place.kind !== "runtime" || first !== "sessions" || third === "") continue;
-    const session = childPath(destination.root, "sessions", second, third);
-    if (files.exists(session)) there.add(session);
-  }
-  if (there.size === 0) return;
-  throw new ServiceError(
-    "conflict",
-    `nothing was restored, since these are here already: ${[...there].slice(0, 10).join(", ")}. Move them away, or end and clean up the agents with: svc-mgr agents single --agent-name NAME cleanup`,
-  );
-}
-
-/** The overlay of a mailbox that is made here was made by our own command; one that was there must be adopted. */
+/** The overlay of a mailbox that is made here was made by our own command; one that was there was adopted. */
 function prepareMailbox({ files, overlays }: RestoreDeps, root: string): void {
-  const parts = root.split("/");
-  const at = parts.lastIndexOf(overlayName);
-  const overlay = at > 0 ? parts.slice(0, at + 1).join("/") : null;
-  const exposure = overlay !== null && files.exists(overlay) ? overlays.exposure(overlay) : null;
-  if (exposure) throw new ServiceError("precondition_failed", `the mailbox: ${explainExposure(exposure)}`);
+  const overlay = overlayOf(root);
   if (overlay !== null) prepareOverlay(files, overlays, { path: overlay, named: false });
   files.ensureDirectory("file:restore-folder", root);
   refuseExposed(files, root, "the mailbox root");
@@ -279,8 +159,6 @@ function movedJson(text: string, moved: readonly Move[]): string | null {
   }
 }
 
-const isMail = ({ kind }: BackupPlace): boolean => kind === "mailbox" || kind === "linked_mailbox";
-
 /** The indexes name the folders of linked mailboxes. Returns what could not be changed. */
 function moveMailboxes(files: Files, destinations: readonly Destination[]): string[] {
   const linked = destinations.filter(
@@ -298,11 +176,6 @@ function moveMailboxes(files: Files, destinations: readonly Destination[]): stri
   });
 }
 
-function isSessionManifest({ kind }: BackupPlace, names: readonly string[]): boolean {
-  if (names.at(-1) !== "manifest.json") return false;
-  return kind === "session" ? names.length === 1 : kind === "runtime" && names.length === 4;
-}
-
 /**
  * What a link says now: it may lead to another entry of its place, and in a mailbox to one of the mailboxes that are
  * restored. Null for any other link. Pure.
@@ -312,6 +185,7 @@ function targetOf(
   names: readonly string[],
   { target, moved, mailRoots }: { target: string; moved: readonly Move[]; mailRoots: readonly string[] },
 ): string | null {
+  if (target === "") return null;
   if (!target.startsWith("/")) {
     const end = normalize([...names.slice(0, -1), target].join("/"));
     return end === ".." || end.startsWith("../") || end.startsWith("/") ? null : target;

@@ -24,6 +24,8 @@ const longTargetType = "K";
 const types = { file: "0", link: "2", folder: "5" } as const;
 /** Names of at most so many bytes fit into a header. */
 const shortBytes = 100;
+/** No path is longer on any system. */
+const maxLongBytes = 64 * 1024;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -104,6 +106,7 @@ export function* readEntries(
     at = contentAt + found.size + paddingOf(found.size);
     if (at > size) throw new NotAnArchive("it was cut off");
     if (type === longNameType || type === longTargetType) {
+      if (found.size > maxLongBytes) throw new NotAnArchive("a name is too long");
       const text = decoder.decode(read(contentAt, contentAt + found.size)).replace(/\0.*$/s, "");
       longs[type === longNameType ? "path" : "target"] = text;
       continue;

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBackup } from "../../../src/services/backup/create.ts";
+import { planRestore } from "../../../src/services/backup/plan-restore.ts";
 import { restoreBackup } from "../../../src/services/backup/restore.ts";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
@@ -40,10 +41,12 @@ async function restored(archive: string) {
   const stateRoot = join(home, "state");
   const roots = { registryRoot: fixture.root, runtimeRoot: join(stateRoot, "runtime"), stateRoot };
   const overlays = createOverlays({ ...fixture.system, stateRoot });
-  const done = await restoreBackup(
-    { ...fixture.system, registry: fixture.registry, overlays, roots, home },
-    { path: archive, signal: new AbortController().signal, onProgress: () => {} },
-  );
+  const configRoot = join(home, ".config/svc");
+  const deps = { ...fixture.system, registry: fixture.registry, overlays, roots, configRoot, home };
+  const done = await restoreBackup(deps, planRestore(deps, archive), {
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  });
   return { home, done, root: join(home, "mailbox"), [Symbol.dispose]: fixture[Symbol.dispose] };
 }
 

@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import type { BackupManifest } from "../../../src/protocol/backup.ts";
 import { manifestName } from "../../../src/services/backup/create.ts";
 import { isLeftFolder, judgeFile } from "../../../src/services/backup/places.ts";
+import { planRestore } from "../../../src/services/backup/plan-restore.ts";
 import { replaceIn, restoreBackup } from "../../../src/services/backup/restore.ts";
 import {
   endOfArchive,
@@ -65,6 +66,10 @@ describe("an archive", () => {
   ])("that is $id is none", ({ spoil }) => {
     const whole = archiveOf([{ path: "a", text: "x" }]);
     expect(() => entriesOf(spoil(whole))).toThrow(/cut off|damaged/);
+  });
+
+  test("with a name longer than any path is none", () => {
+    expect(() => entriesOf(archiveOf([{ path: "a".repeat(70_000) }]))).toThrow("a name is too long");
   });
 });
 
@@ -136,12 +141,12 @@ describe("restoring an archive that somebody else made", () => {
     const all = [{ path: manifestName, text: JSON.stringify(manifest) }, ...items];
     writeFileSync(path, archiveOf(all), { mode: 0o600 });
     const overlays = createOverlays({ ...system, stateRoot: roots.stateRoot });
-    const restore = (signal = new AbortController().signal) =>
-      restoreBackup(
-        { ...system, registry: fixture.registry, overlays, roots, home },
-        { path, signal, onProgress: () => {} },
-      );
-    return { ...fixture, home, roots, restore };
+    const configRoot = join(home, ".config/svc");
+    const deps = { ...system, registry: fixture.registry, overlays, roots, configRoot, home };
+    const plan = () => planRestore(deps, path);
+    const restore = async (signal = new AbortController().signal) =>
+      restoreBackup(deps, plan(), { signal, onProgress: () => {} });
+    return { ...fixture, home, roots, plan, restore };
   }
   const runtime = { name: "runtime", kind: "runtime", path: "/home/ann/state/runtime" } as const;
 
@@ -159,16 +164,16 @@ describe("restoring an archive that somebody else made", () => {
   test("a link that leads out of its place is not made, and none is followed", async () => {
     using at = machine(
       [
-        { path: "runtime/out", target: "../../.." },
-        { path: "runtime/up", target: "/tmp" },
-        { path: "runtime/in", target: "sub" },
-        { path: "runtime/in/file", text: "x" },
+        { path: "runtime/sessions/out", target: "../../.." },
+        { path: "runtime/sessions/up", target: "/tmp" },
+        { path: "runtime/sessions/in", target: "sub" },
+        { path: "runtime/sessions/in/file", text: "x" },
       ],
       [runtime],
     );
     await expect(at.restore()).rejects.toThrow("refused the path");
-    expect(existsSync(join(at.roots.runtimeRoot, "out"))).toBe(false);
-    expect(existsSync(join(at.roots.runtimeRoot, "sub"))).toBe(false);
+    expect(existsSync(join(at.roots.runtimeRoot, "sessions"))).toBe(false);
+    expect(existsSync(join(at.roots.runtimeRoot, "sessions/sub"))).toBe(false);
   });
 
   test("a link of a mailbox leads to a mailbox that is restored, or is left out and reported", async () => {
@@ -180,7 +185,7 @@ describe("restoring an archive that somebody else made", () => {
         { path: "linked-1/inbox/a.md", target: "/home/ann/mail/messages/a.md" },
         { path: "linked-1/inbox/b.md", target: "/home/ann/mail/../.ssh/id" },
         { path: "linked-1/inbox/c.md", target: "/etc/passwd" },
-        { path: "runtime/d", target: "/home/ann/mail" },
+        { path: "runtime/sessions/d", target: "/home/ann/mail" },
       ],
       [root, linked, runtime],
     );
@@ -191,7 +196,7 @@ describe("restoring an archive that somebody else made", () => {
     expect(problems.map((one) => one.split(": ")[0])).toEqual([
       join(at.home, "out/inbox/b.md"),
       join(at.home, "out/inbox/c.md"),
-      join(at.roots.runtimeRoot, "d"),
+      join(at.roots.runtimeRoot, "sessions/d"),
     ]);
   });
 
@@ -213,7 +218,7 @@ describe("restoring an archive that somebody else made", () => {
 
   test("a Ctrl-C ends it while files are written", async () => {
     using at = machine(
-      ["a", "b", "c", "d"].map((name) => ({ path: `runtime/${name}`, text: "x" })),
+      ["a", "b", "c", "d"].map((name) => ({ path: `runtime/sessions/${name}`, text: "x" })),
       [runtime],
     );
     const stop = new AbortController();
@@ -222,8 +227,8 @@ describe("restoring an archive that somebody else made", () => {
   });
 
   test("a dangling link that is there stays", async () => {
-    using at = machine([{ path: "runtime/kept", text: "new" }], [runtime]);
-    const path = join(at.roots.runtimeRoot, "kept");
+    using at = machine([{ path: "runtime/sessions/kept", text: "new" }], [runtime]);
+    const path = join(at.roots.runtimeRoot, "sessions/kept");
     mkdirSync(dirname(path), { recursive: true });
     symlinkSync("nothing", path);
     expect((await at.restore()).kept).toEqual([path]);
@@ -232,7 +237,7 @@ describe("restoring an archive that somebody else made", () => {
 
   test("a mailbox in an overlay that was not adopted is refused", async () => {
     const place = { name: "mailbox-1", kind: "mailbox", path: "/home/ann/project/.svc/mailbox" } as const;
-    using at = machine([{ path: "mailbox-1/a.md", text: "x" }], [place]);
+    using at = machine([{ path: "mailbox-1/messages/a.md", text: "x" }], [place]);
     const overlay = join(at.home, "project/.svc");
     mkdirSync(overlay, { recursive: true });
     await expect(at.restore()).rejects.toThrow("not adopted");
@@ -240,11 +245,151 @@ describe("restoring an archive that somebody else made", () => {
   });
 
   test("a file that is there stays as it is", async () => {
-    using at = machine([{ path: "runtime/kept", text: "new" }], [runtime]);
-    const path = join(at.roots.runtimeRoot, "kept");
+    using at = machine([{ path: "runtime/sessions/kept", text: "new" }], [runtime]);
+    const path = join(at.roots.runtimeRoot, "sessions/kept");
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, "old");
     expect((await at.restore()).kept).toEqual([path]);
     expect(readFileSync(path, "utf8")).toBe("old");
+  });
+
+  test.each([
+    { id: "svc's configuration", path: "/home/ann/.config/svc", entry: "rules/a.md" },
+    { id: "the configuration of another program", path: "/home/ann/.config/git", entry: "rules/a.md" },
+    { id: "the keys of ssh", path: "/home/ann/.ssh", entry: "rules/authorized_keys" },
+    { id: "the programs of the user", path: "/home/ann/.local/bin", entry: "rules/ls" },
+    { id: "the adoptions", path: "/home/ann/state/overlays", entry: "rules/a" },
+    { id: "the state folder", path: "/home/ann/state", entry: "rules/a" },
+    { id: "the home folder", path: "/home/ann/../ann", entry: "rules/a" },
+    { id: "a hidden folder outside of the home", path: "/tmp/svc-none/.ssh", entry: "rules/a" },
+    { id: "a folder above the home", path: "/", entry: "rules/a" },
+  ])("a mailbox in $id is refused", async ({ path, entry }) => {
+    for (const kind of ["mailbox", "linked_mailbox"] as const) {
+      using at = machine([{ path: `place-1/${entry}`, text: "x" }], [{ name: "place-1", kind, path }]);
+      await expect(at.restore()).rejects.toThrow(/nothing was restored|refused the path/);
+      expect(readdirSync(at.home)).toEqual([]);
+    }
+  });
+
+  test("a link in the home does not hide where a mailbox goes", async () => {
+    const path = "/home/ann/settings/svc/mail";
+    using at = machine(
+      [{ path: "mailbox-1/rules/a", text: "x" }],
+      [{ name: "mailbox-1", kind: "mailbox", path }],
+    );
+    mkdirSync(join(at.home, "settings"));
+    symlinkSync("settings", join(at.home, ".config"));
+    await expect(at.restore()).rejects.toThrow("svc's own files");
+  });
+
+  const kinds = ["registry", "runtime", "state", "mailbox", "linked_mailbox"] as const;
+  test.each([
+    { kind: "mailbox", path: "deliveries.yaml" },
+    { kind: "mailbox", path: "authorized_keys" },
+    { kind: "mailbox", path: ".git/config" },
+    { kind: "linked_mailbox", path: ".profile" },
+    { kind: "linked_mailbox", path: "inbox/run.sh" },
+    { kind: "linked_mailbox", path: ".git/a.md" },
+    { kind: "state", path: "adopted.json" },
+    { kind: "state", path: "overlays/0a.json" },
+    { kind: "state", path: "nats/evil" },
+    { kind: "state", path: "hosts/fleet/a/other.json" },
+    { kind: "registry", path: "other/record.json" },
+    { kind: "runtime", path: "other/file" },
+  ] as const)("$path is refused in a $kind, before anything is written", async ({ kind, path }) => {
+    const places = kinds.map((one) => ({
+      name: one.replace("_", ""),
+      kind: one,
+      path: `/home/ann/${one}`,
+    }));
+    using at = machine(
+      [
+        { path: "state/teams/first", text: "x" },
+        { path: "mailbox/rules/first", text: "x" },
+        { path: `${kind.replace("_", "")}/${path}`, text: "x" },
+      ],
+      places,
+    );
+    await expect(at.restore()).rejects.toThrow(`is no part of a ${kind}`);
+    expect(readdirSync(at.home)).toEqual([]);
+  });
+
+  test.each([
+    { id: "a name that is refused", items: [{ path: "state/../../.bashrc2", text: "x" }] },
+    { id: "an entry of no place", items: [{ path: "other/a", text: "x" }] },
+    {
+      id: "a file below a link",
+      items: [
+        { path: "mailbox-1/mailboxes/a", target: ".." },
+        { path: "mailbox-1/mailboxes/a/b", text: "x" },
+      ],
+    },
+    {
+      id: "a mailbox below a link of another one",
+      items: [{ path: "mailbox-1/mailboxes/a", target: ".." }],
+      more: [{ name: "mailbox-2", kind: "mailbox", path: "/home/ann/mail/mailboxes/a/x" } as const],
+    },
+    {
+      id: "one name as a file and a link",
+      items: [
+        { path: "state/teams/b", text: "x" },
+        { path: "state/teams/b", target: "a" },
+      ],
+    },
+    {
+      id: "a record that is a link",
+      items: [{ path: "registry/live_agents/a/record.json", target: "b" }],
+      more: [{ name: "registry", kind: "registry", path: "/home/ann/registry" } as const],
+    },
+  ] as { id: string; items: Item[]; more?: BackupManifest["places"] }[])(
+    "$id is met before anything is written",
+    async ({ items, more = [] }) => {
+      const state = { name: "state", kind: "state", path: "/home/ann/state" } as const;
+      const mailbox = { name: "mailbox-1", kind: "mailbox", path: "/home/ann/mail" } as const;
+      const first = [
+        { path: "state/teams/a", text: "x" },
+        { path: "mailbox-1/rules/a", text: "x" },
+      ];
+      using at = machine([...first, ...items], [state, mailbox, ...more]);
+      await expect(at.restore()).rejects.toThrow(/refused the path|none of its places|as svc makes it/);
+      expect(readdirSync(at.home)).toEqual([]);
+    },
+  );
+
+  test("a plan names agents, folders of mail, overlays and what decides about trust, and writes nothing", () => {
+    using at = machine(
+      [
+        { path: "state/nats/fleet/users.json", text: "{}" },
+        { path: "state/nats/fleet/nats.conf", text: "x" },
+        { path: "mailbox-1/rules/a", text: "x" },
+      ],
+      [
+        { name: "state", kind: "state", path: "/home/ann/state" },
+        { name: "mailbox-1", kind: "mailbox", path: "/home/ann/project/.svc/mailbox" },
+        { name: "mailbox-2", kind: "mailbox", path: "/tmp/svc-none/mail" },
+      ],
+    );
+    const { agents, mail, overlays, trust } = at.plan();
+    expect({ agents, mail, overlays, trust }).toEqual({
+      agents: [],
+      mail: [
+        { path: join(at.home, "project/.svc/mailbox"), outsideHome: false },
+        { path: "/tmp/svc-none/mail", outsideHome: true },
+      ],
+      overlays: [join(at.home, "project/.svc")],
+      trust: ["keys and users of NATS servers"],
+    });
+    expect(readdirSync(at.home)).toEqual([]);
+  });
+
+  test("files of a process that ran are left out", async () => {
+    const place = { name: "state", kind: "state", path: "/home/ann/state" } as const;
+    const names = ["nats.conf", "server.json", "lock", "operator.nk"];
+    using at = machine(
+      names.map((name) => ({ path: `state/nats/fleet/${name}`, text: "x" })),
+      [place],
+    );
+    await at.restore();
+    expect(readdirSync(join(at.roots.stateRoot, "nats/fleet"))).toEqual(["operator.nk"]);
   });
 });

@@ -72,54 +72,54 @@ test("what lies in two places is in the archive once, under the inner one", asyn
 
 test("a name that a restore would refuse and a folder that cannot be read are reported, and the rest is taken", async () => {
   using at = machine();
-  for (const name of ["a", "b\nc", "shut/x"]) at.write(`state/${name}`);
+  for (const name of ["a", "b\nc", "shut/x"]) at.write(`state/teams/${name}`);
   const list = (path: string) => {
-    if (path === at.path("state/shut")) throw new Error("permission denied");
+    if (path === at.path("state/teams/shut")) throw new Error("permission denied");
     return at.files.list(path);
   };
   const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, list } });
   expect(problems).toEqual([
-    `${at.path("state")}: the name "b\\nc" holds a control character; rename it`,
-    `${at.path("state/shut")}: permission denied`,
+    `${at.path("state/teams")}: the name "b\\nc" holds a control character; rename it`,
+    `${at.path("state/teams/shut")}: permission denied`,
   ]);
-  expect(at.names()).toEqual(["state/a"]);
+  expect(at.names()).toEqual(["state/teams/a"]);
 });
 
 test("a name that is not UTF-8 is reported", async () => {
   using at = machine();
-  at.write("state/a");
-  writeFileSync(Buffer.concat([Buffer.from(at.path("state/b")), Buffer.from([0xff])]), "");
+  at.write("state/teams/a");
+  writeFileSync(Buffer.concat([Buffer.from(at.path("state/teams/b")), Buffer.from([0xff])]), "");
   const { problems } = await at.create([at.place("state", "state")]);
   expect(problems).toEqual([expect.stringContaining("is not UTF-8")]);
 });
 
 test("a file that becomes shorter while it is copied is reported, and the archive stays whole", async () => {
   using at = machine();
-  at.write("state/a", "x".repeat(5000));
-  at.write("state/b");
+  at.write("state/teams/a", "x".repeat(5000));
+  at.write("state/teams/b");
   const openRegular: Files["openRegular"] = (path, limits) => {
     const opened = at.files.openRegular(path, limits);
-    if (path === at.path("state/a")) truncateSync(path, 10);
+    if (path === at.path("state/teams/a")) truncateSync(path, 10);
     return opened;
   };
   const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, openRegular } });
   expect(problems).toEqual([expect.stringContaining("it became shorter while it was copied")]);
-  expect(at.names()).toEqual(["state/a", "state/b"]);
+  expect(at.names()).toEqual(["state/teams/a", "state/teams/b"]);
 });
 
 test("a file whose size no header can say is reported", async () => {
   using at = machine();
-  at.write("state/a", "");
-  truncateSync(at.path("state/a"), 8 ** 12);
-  at.write("state/b");
+  at.write("state/teams/a", "");
+  truncateSync(at.path("state/teams/a"), 8 ** 12);
+  at.write("state/teams/b");
   const { problems } = await at.create([at.place("state", "state")]);
-  expect(problems).toEqual([`${at.path("state/a")}: too_large`]);
-  expect(at.names()).toEqual(["state/b"]);
+  expect(problems).toEqual([`${at.path("state/teams/a")}: too_large`]);
+  expect(at.names()).toEqual(["state/teams/b"]);
 });
 
 test("the archive is on disk before it has its name", async () => {
   using at = machine();
-  at.write("state/a");
+  at.write("state/teams/a");
   await at.create([at.place("state", "state")]);
   expect(at.labels.filter((label) => label.startsWith("file:backup")).slice(-3)).toEqual([
     "file:backup-archive",
@@ -131,7 +131,7 @@ test("the archive is on disk before it has its name", async () => {
 
 test("a Ctrl-C that arrives while files are copied ends the backup, and leaves nothing", async () => {
   using at = machine();
-  for (const name of ["a", "b", "c", "d"]) at.write(`state/${name}`);
+  for (const name of ["a", "b", "c", "d"]) at.write(`state/teams/${name}`);
   const stop = new AbortController();
   afterThisTurn(() => stop.abort(new Error("interrupted")));
   await expect(at.create([at.place("state", "state")], { signal: stop.signal })).rejects.toThrow(
@@ -148,4 +148,18 @@ test("sockets of ssh and the sign-in page of the console are left out without a 
   at.write("runtime/sessions/b/i/transcript/screen-turns.jsonl");
   expect((await at.create([at.place("runtime", "runtime")])).problems).toEqual([]);
   expect(at.names()).toEqual([`runtime/${join("sessions/b/i/transcript", "screen-turns.jsonl")}`]);
+});
+
+test("what a restore would refuse is reported and left out", async () => {
+  using at = machine();
+  const names = ["mail/.git/config", "mail/notes.txt", "mail/rules/README.md", "state/teams/a"];
+  for (const name of [...names, "state/note"]) at.write(name);
+  symlinkSync("rules", at.path("mail/link"));
+  const { problems } = await at.create([at.place("mailbox", "mail"), at.place("state", "state")]);
+  expect(problems).toEqual(
+    ["mail/.git", "mail/link", "mail/notes.txt", "state/note"].map((name) =>
+      expect.stringContaining(`${at.path(name)}: svc did not make it`),
+    ),
+  );
+  expect(at.names()).toEqual(["mailbox/rules/README.md", "state/teams/a"]);
 });

@@ -187,6 +187,10 @@ function targetOf(
 ): string | null {
   if (target === "") return null;
   if (!target.startsWith("/")) {
+    const steps = target.split("/");
+    const first = steps.findIndex((step) => !["", ".", ".."].includes(step));
+    // After the name of another link, ".." leads to the folder above what that link leads to.
+    if (first >= 0 && steps.slice(first).includes("..")) return null;
     const end = normalize([...names.slice(0, -1), target].join("/"));
     return end === ".." || end.startsWith("../") || end.startsWith("/") ? null : target;
   }

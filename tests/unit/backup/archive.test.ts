@@ -356,6 +356,23 @@ describe("restoring an archive that somebody else made", () => {
     },
   );
 
+  test("a link that leads out through another link is not made", async () => {
+    using at = machine(
+      [
+        { path: "mailbox-1/mailboxes/d/f", text: "x" },
+        { path: "mailbox-1/mailboxes/d/l1", target: "../.." },
+        { path: "mailbox-1/mailboxes/d/l2", target: "l1/../../etc" },
+        { path: "mailbox-1/mailboxes/d/l3", target: "./f/./.." },
+        { path: "mailbox-1/mailboxes/d/l4", target: "../../../.." },
+        { path: "mailbox-1/mailboxes/d/l5", target: "../d/f" },
+      ],
+      [{ name: "mailbox-1", kind: "mailbox", path: "/home/ann/mail" }],
+    );
+    const { problems } = await at.restore();
+    expect(readdirSync(join(at.home, "mail/mailboxes/d")).sort()).toEqual(["f", "l1", "l5"]);
+    expect(problems.length).toBe(3);
+  });
+
   test("a plan names agents, folders of mail, overlays and what decides about trust, and writes nothing", () => {
     using at = machine(
       [

@@ -79,3 +79,15 @@ test("agents at work are copied with queue, turns and mail, and come back in an 
   await must(...one("bert", "relaunch"));
   expect((await fixture.mgr(...one("bert", "gateway", "status"))).stdout).toContain("API_TOKEN");
 }, 120_000);
+
+test("an output that ends with a slash is a folder, and gets an archive of the usual name", async () => {
+  await using fixture = createCliFixture();
+  mkdirSync(join(fixture.workdir, "there"));
+  for (const name of ["there", "new"]) {
+    const made = await fixture.mgr("backup", "create", "--output", `${name}/`, "--json");
+    const [only = "", ...others] = readdirSync(join(fixture.workdir, name));
+    expect([made.exitCode, others]).toEqual([0, []]);
+    expect(only).toMatch(/^svc-backup-.+\.tar$/);
+    expect(made.json()).toMatchObject({ path: join(fixture.workdir, name, only) });
+  }
+});

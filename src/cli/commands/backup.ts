@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { BackupManifest } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { createBackup } from "../../services/backup/create.ts";
@@ -26,7 +26,8 @@ const create = command({
   args: {
     output: {
       type: "string",
-      description: "the archive to write, 0600; default: svc-backup-<time>.tar here",
+      description:
+        "the archive to write, 0600, or a folder with a slash at its end; default: svc-backup-<time>.tar here",
       valueHint: "FILE",
     },
     "with-secrets": {
@@ -47,7 +48,10 @@ const create = command({
       with_secrets: args["with-secrets"],
       places: findPlaces(context.files, rootsOf(context, io), records, knownMailboxRoots(context)),
     };
-    const output = resolve(io.cwd, args.output ?? `svc-backup-${idStamp(nowMs)}.tar`);
+    const name = `svc-backup-${idStamp(nowMs)}.tar`;
+    const inFolder = args.output?.endsWith("/") === true;
+    const output = resolve(io.cwd, inFolder ? `${args.output}${name}` : (args.output ?? name));
+    if (inFolder) context.files.ensureDirectory("file:backup-output", dirname(output));
     const done = await withProgress(io, "no archive was written", ({ signal, onProgress }) =>
       createBackup(context, {
         ...{ output, manifest, signal },

@@ -10,7 +10,7 @@ import type { Ids } from "../../system/ids.ts";
 import type { Appender } from "../../system/own-file.ts";
 import { shown } from "../mail/address.ts";
 import { findLinkedMailboxes } from "./linked-mailboxes.ts";
-import { isLeftFolder, isOwnName, judgeFile } from "./places.ts";
+import { hiddenPart, isLeftFolder, isOwnName, judgeFile } from "./places.ts";
 import { endOfArchive, maxContentBytes, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
 export const manifestName = "svc-backup.json";
@@ -93,7 +93,7 @@ export async function createBackup(
       return {
         ...{ path: output, sizeBytes: files.stat(output)?.size ?? 0, files: writer.count() },
         ...{ places: manifest.places, secretsLeftOut: secrets },
-        problems: [...linked.problems, ...problems, ...writer.problems],
+        problems: [...linked.problems, ...hiddenMail(files, manifest), ...problems, ...writer.problems],
       };
     } finally {
       archive.close();
@@ -101,6 +101,18 @@ export async function createBackup(
   } finally {
     files.remove("file:backup-folder", files.contained(folder, [work]));
   }
+}
+
+/** Mailboxes that the archive holds and that no restore writes. */
+function hiddenMail(files: Files, { home, places }: BackupManifest): string[] {
+  const real = (path: string) => files.realPath(path) ?? path;
+  return places.flatMap(({ kind, path }) => {
+    const isMail = kind === "mailbox" || kind === "linked_mailbox";
+    const hidden = isMail ? hiddenPart(real(home), real(path)) : null;
+    return hidden === null
+      ? []
+      : [`${path}: a restore writes no mailbox into ${hidden}; to have it again, unpack it with tar`];
+  });
 }
 
 const pathIn = (place: BackupPlace, path: string) => childPath(place.path, ...path.split("/"));

@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import type { BackupPlace } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Files } from "../../system/files.ts";
+import { overlayName } from "../sessions/roots.ts";
 
 export interface BackupRoots {
   registryRoot: string;
@@ -112,7 +113,7 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
       "nats/[^/]+/(lock|users\\.json\\.lock|server\\.json|nats\\.conf)",
       `(.+/)?${temporary}`,
     ],
-    secrets: [],
+    secrets: ["nats/[^/]+/(operator\\.nk|server\\.key|hosts/[^/]+\\.nk)"],
   },
   session: { ...inSession, ofProcess: [...inSession.ofProcess, `(.+/)?${temporary}`] },
   mailbox: {
@@ -202,6 +203,17 @@ export function isOwnName(
 /** Whether a folder is no part of the place. `path`: relative to the place. Pure. */
 export const isLeftFolder = ({ kind }: Pick<BackupPlace, "kind">, path: string): boolean =>
   kind === "state" && notOfState.has(path);
+
+/**
+ * The part of a mailbox's way that keeps a restore from writing there, null when none does: what begins with a dot may hold
+ * keys or settings of other programs. `.local/bin` and `.local/lib` hold code. Both paths are without links. Pure.
+ */
+export function hiddenPart(home: string, root: string): string | null {
+  const names = (root.startsWith(`${home}/`) ? root.slice(home.length + 1) : root.slice(1)).split("/");
+  const isMailParent = (name: string, next: string | undefined) =>
+    name === overlayName || (name === ".local" && (next === "state" || next === "share"));
+  return names.find((name, at) => name.startsWith(".") && !isMailParent(name, names[at + 1])) ?? null;
+}
 
 /** The id of the agent whose record an entry is; null for another entry. Pure. */
 export function agentOf(

@@ -10,7 +10,14 @@ import type { Registry } from "../sessions/registry.ts";
 import { overlayName, sessionRootOf } from "../sessions/roots.ts";
 import { explainExposure, refuseExposed } from "../sessions/trust.ts";
 import { breathe, manifestName } from "./create.ts";
-import { agentOf, type BackupRoots, isOwnName, isSessionManifest, sessionNames } from "./places.ts";
+import {
+  agentOf,
+  type BackupRoots,
+  hiddenPart,
+  isOwnName,
+  isSessionManifest,
+  sessionNames,
+} from "./places.ts";
 import { type FoundEntry, NotAnArchive, readEntries } from "./tar.ts";
 
 export interface RestoreDeps {
@@ -178,14 +185,9 @@ function refuseMailFolder({ files, roots, configRoot, home }: RestoreDeps, root:
     throw refused("which is a folder of svc's own files");
   if ([...own, atHome].some((path) => contains(at, path)))
     throw refused("which holds your home folder or svc's own files");
-  const names = (relativeTo(atHome, at) ?? at.slice(1)).split("/");
-  const hidden = names.find((name, index) => name.startsWith(".") && !isMailParent(name, names[index + 1]));
-  if (hidden !== undefined) throw refused(`and ${hidden} may hold keys or settings of other programs`);
+  const hidden = hiddenPart(atHome, at);
+  if (hidden !== null) throw refused(`and ${hidden} may hold keys or settings of other programs`);
 }
-
-/** `.local/bin` and `.local/lib` hold code. */
-const isMailParent = (name: string, next: string | undefined): boolean =>
-  name === overlayName || (name === ".local" && (next === "state" || next === "share"));
 
 /** Names, kinds and sizes of all entries, before the first is written. */
 function checkEntries(files: Files, archive: Archive, destinations: ReadonlyMap<string, Destination>): void {

@@ -163,3 +163,22 @@ test("what a restore would refuse is reported and left out", async () => {
   );
   expect(at.names()).toEqual(["mailbox/rules/README.md", "state/teams/a"]);
 });
+
+test.each([
+  { folder: ".mail", hidden: ".mail" },
+  { folder: ".config/mail", hidden: ".config" },
+  { folder: ".local/bin/mail", hidden: ".local" },
+  { folder: ".local/share/mail", hidden: null },
+  { folder: "project/.svc/mailbox", hidden: null },
+])(
+  "a mailbox in $folder is taken, and it is reported where a restore refuses it",
+  async ({ folder, hidden }) => {
+    using at = machine();
+    at.write(`${folder}/protocol-version.txt`);
+    const { problems } = await at.create([at.place("mailbox", folder)]);
+    expect(at.names()).toEqual(["mailbox/protocol-version.txt"]);
+    expect(problems).toEqual(
+      hidden === null ? [] : [expect.stringContaining(`a restore writes no mailbox into ${hidden};`)],
+    );
+  },
+);

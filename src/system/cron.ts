@@ -62,12 +62,16 @@ export function cronProblem(
     const message = "must be an IANA name that is known here, such as Europe/Berlin";
     return { field: "time_zone", message };
   }
+  const wrong = {
+    field: "cron",
+    message: "must be minute, hour, day of month, month, day of week, such as 30 9 * * 1-5",
+  } as const;
+  if (cron.trim().split(/\s+/).length !== 5) return wrong;
   try {
     const isNever = nextRun(cron, timeZone, Date.UTC(2026, 0, 1)) === null;
     return isNever ? { field: "cron", message: "names no day that there is" } : null;
   } catch {
-    const message = "must be minute, hour, day of month, month, day of week, such as 30 9 * * 1-5";
-    return { field: "cron", message };
+    return wrong;
   }
 }
 

@@ -3,7 +3,7 @@ import type { BackupManifest } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { createBackup } from "../../services/backup/create.ts";
 import { type BackupRoots, findPlaces } from "../../services/backup/places.ts";
-import { planRestore, type RestorePlan } from "../../services/backup/plan-restore.ts";
+import { planRestore, type RestorePlan, whyNoMail } from "../../services/backup/plan-restore.ts";
 import { restoreBackup } from "../../services/backup/restore.ts";
 import { configRootOf, planRoots, stateRootOf } from "../../services/sessions/roots.ts";
 import { toTimestamp } from "../../system/clock.ts";
@@ -48,6 +48,10 @@ const create = command({
       with_secrets: args["with-secrets"],
       places: findPlaces(context.files, rootsOf(context, io), records, knownMailboxRoots(context)),
     };
+    const forRestore = {
+      ...{ files: context.files, roots: rootsOf(context, io), home: io.home },
+      configRoot: configRootOf(io.env, io.home),
+    };
     const name = `svc-backup-${idStamp(nowMs)}.tar`;
     const inFolder = args.output?.endsWith("/") === true;
     const output = resolve(io.cwd, inFolder ? `${args.output}${name}` : (args.output ?? name));
@@ -55,10 +59,12 @@ const create = command({
     const done = await withProgress(io, "no archive was written", ({ signal, onProgress }) =>
       createBackup(context, {
         ...{ output, manifest, signal },
+        whyNoMail: (root) => whyNoMail(forRestore, root),
         onProgress: (at, total) => onProgress({ step: "copying", done: at, total }),
       }),
     );
-    for (const problem of done.problems) await warn(io, `not in the archive, or not whole: ${problem}`);
+    for (const problem of done.problems)
+      await warn(io, `not in the archive, not whole, or not for a restore: ${problem}`);
     return {
       json: {
         schema_version: 1,
@@ -150,7 +156,7 @@ const renderMail = ({ path, outsideHome }: RestorePlan["mail"][number]): string 
   visibleLine(outsideHome ? `mail outside of your home folder: ${path}` : `mail: ${path}`);
 
 /** Names are those of the archive, whose author may be another one. */
-function renderPlan({ archive, agents, mail, overlays, trust }: RestorePlan): string {
+function renderPlan({ archive, agents, mail, overlays, trust, problems }: RestorePlan): string {
   const { created_at_utc, home } = archive.manifest;
   const names = agents.length > 0 ? `: ${agents.join(", ")}` : "";
   const items = [
@@ -158,6 +164,7 @@ function renderPlan({ archive, agents, mail, overlays, trust }: RestorePlan): st
     ...mail.map(renderMail),
     ...overlays.map((path) => `a project overlay that is adopted: ${path}`),
     ...trust,
+    ...problems.map((problem) => `left out: ${problem}`),
   ];
   const title = `An archive of ${created_at_utc} from ${home}. Nothing proves who made it. It brings:`;
   return [visibleLine(title), ...items.map((item) => `  ${visibleLine(item)}`)].join("\n");

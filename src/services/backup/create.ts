@@ -10,7 +10,7 @@ import type { Ids } from "../../system/ids.ts";
 import type { Appender } from "../../system/own-file.ts";
 import { shown } from "../mail/address.ts";
 import { findLinkedMailboxes } from "./linked-mailboxes.ts";
-import { hiddenPart, isLeftFolder, isOwnName, judgeFile } from "./places.ts";
+import { isLeftFolder, isMail, isOwnName, judgeFile } from "./places.ts";
 import { endOfArchive, maxContentBytes, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
 
 export const manifestName = "svc-backup.json";
@@ -50,6 +50,8 @@ export async function createBackup(
     output: string;
     manifest: BackupManifest;
     signal: AbortSignal;
+    /** Why no restore would put mail back into a folder, or null. */
+    whyNoMail: (root: string) => string | null;
     onProgress: (done: number, total: number) => void;
   },
 ): Promise<BackupDone> {
@@ -63,6 +65,10 @@ export async function createBackup(
     throw new ServiceError("invalid_request", `there is no folder ${folder}`);
   const linked = findLinkedMailboxes(files, options.manifest.places);
   const manifest = { ...options.manifest, places: [...options.manifest.places, ...linked.places] };
+  const notRestored = manifest.places.flatMap((place) => {
+    const why = isMail(place) ? options.whyNoMail(place.path) : null;
+    return why === null ? [] : [`${place.path} is in the archive, but ${why}; unpack that mailbox with tar`];
+  });
   const work = `.svc-backup-${deps.ids.hex(6)}`;
   files.ensureDirectory("file:backup-folder", childPath(folder, work));
   try {
@@ -93,7 +99,7 @@ export async function createBackup(
       return {
         ...{ path: output, sizeBytes: files.stat(output)?.size ?? 0, files: writer.count() },
         ...{ places: manifest.places, secretsLeftOut: secrets },
-        problems: [...linked.problems, ...hiddenMail(files, manifest), ...problems, ...writer.problems],
+        problems: [...linked.problems, ...notRestored, ...problems, ...writer.problems],
       };
     } finally {
       archive.close();
@@ -101,18 +107,6 @@ export async function createBackup(
   } finally {
     files.remove("file:backup-folder", files.contained(folder, [work]));
   }
-}
-
-/** Mailboxes that the archive holds and that no restore writes. */
-function hiddenMail(files: Files, { home, places }: BackupManifest): string[] {
-  const real = (path: string) => files.realPath(path) ?? path;
-  return places.flatMap(({ kind, path }) => {
-    const isMail = kind === "mailbox" || kind === "linked_mailbox";
-    const hidden = isMail ? hiddenPart(real(home), real(path)) : null;
-    return hidden === null
-      ? []
-      : [`${path}: a restore writes no mailbox into ${hidden}; to have it again, unpack it with tar`];
-  });
 }
 
 const pathIn = (place: BackupPlace, path: string) => childPath(place.path, ...path.split("/"));

@@ -236,3 +236,6 @@ export function isSessionManifest({ kind }: Pick<BackupPlace, "kind">, names: re
   if (names.at(-1) !== "manifest.json") return false;
   return kind === "session" ? names.length === 1 : kind === "runtime" && names.length === 4;
 }
+
+export const isMail = ({ kind }: Pick<BackupPlace, "kind">): boolean =>
+  kind === "mailbox" || kind === "linked_mailbox";

@@ -14,6 +14,7 @@ import {
   agentOf,
   type BackupRoots,
   hiddenPart,
+  isMail,
   isOwnName,
   isSessionManifest,
   sessionNames,
@@ -48,6 +49,8 @@ export interface RestorePlan {
   overlays: string[];
   /** What else decides about trust: one noun phrase each. */
   trust: string[];
+  /** Mailboxes of the archive that are not restored, each with why. */
+  problems: string[];
 }
 
 const pieceBytes = 256 * 1024;
@@ -57,19 +60,27 @@ const maxTextBytes = 32 * 1024 * 1024;
 /**
  * Checks the whole archive against what is here, and writes nothing. Throws `conflict` for an agent, a session or a
  * mailbox that exists, `invalid_request` for another file than an archive of ours and for what no backup holds, and
- * `precondition_failed` for a path that leaves its place or goes through a link, a folder where no mail belongs, and what
- * another user could change.
+ * `precondition_failed` for a path that leaves its place or goes through a link, and what another user could change. A mailbox
+ * in a folder where no mail belongs is left out.
  */
 export function planRestore(deps: RestoreDeps, path: string): RestorePlan {
   const { files } = deps;
-  const archive = openArchive(files, path);
-  const { manifest } = archive;
+  const opened = openArchive(files, path);
+  const { manifest } = opened;
+  const all = manifest.places.map((place) => ({ place, root: rootOf(deps, manifest, place) }));
+  if (new Set(all.map(({ place }) => place.name)).size < all.length)
+    throw foreign("two of its places have the same name");
+  const left = new Map<string, string>();
+  for (const { place, root } of all) {
+    const why = isMail(place) ? whyNoMail(deps, root) : null;
+    if (why !== null) left.set(place.name, `the mailbox ${root}: ${why}; unpack it with tar if it is yours`);
+  }
   const destinations = new Map(
-    manifest.places.map((place) => [place.name, { place, root: rootOf(deps, manifest, place) }]),
+    all.filter(({ place }) => !left.has(place.name)).map((one) => [one.place.name, one]),
   );
-  if (destinations.size < manifest.places.length) throw foreign("two of its places have the same name");
+  const isLeft = ({ path: name }: FoundEntry) => left.has(name.split("/", 1)[0] ?? "");
+  const archive = { ...opened, entries: opened.entries.filter((entry) => !isLeft(entry)) };
   const mail = [...destinations.values()].filter(({ place }) => isMail(place)).map(({ root }) => root);
-  for (const root of mail) refuseMailFolder(deps, root);
   checkEntries(files, archive, destinations);
   refuseExisting(deps, archive, destinations);
   const overlays = mail.flatMap((root) => checkOverlay(deps, root) ?? []);
@@ -78,6 +89,7 @@ export function planRestore(deps: RestoreDeps, path: string): RestorePlan {
     ...{ archive, destinations, overlays: [...new Set(overlays)] },
     mail: mail.map((root) => ({ path: root, outsideHome: !contains(home, resolved(files, root)) })),
     ...surveyTrust(archive, destinations),
+    problems: [...left.values()],
   };
 }
 
@@ -111,6 +123,10 @@ function openArchive(files: Files, path: string) {
             file.write(read(entry.contentAt + at, entry.contentAt + end));
             if (end < entry.size) await breathe(signal);
           }
+        } catch (error) {
+          // A part of a file would be taken for one that was here before, by the next restore too.
+          files.removeFile("file:restore-file", to);
+          throw error;
         } finally {
           file.close();
         }
@@ -166,15 +182,14 @@ function resolved(files: Files, path: string): string {
 }
 
 /**
- * The manifest names the folder of a mailbox, and an archive may be anybody's: no mail goes where a program looks for its
- * configuration, its keys or its code. Throws `precondition_failed`. Source: spec/security.md, rules 1 and 3.
+ * Why a restore writes no mailbox into a folder, null where it does. The manifest of an archive names the folder, and an
+ * archive may be anybody's: no mail goes where a program looks for its configuration, its keys or its code. Source:
+ * spec/security.md, rules 1 and 3.
  */
-function refuseMailFolder({ files, roots, configRoot, home }: RestoreDeps, root: string): void {
-  const refused = (why: string) =>
-    new ServiceError(
-      "precondition_failed",
-      `nothing was restored: the archive puts a mailbox into ${root}, ${why}. If it is yours, unpack that mailbox with tar`,
-    );
+export function whyNoMail(
+  { files, roots, configRoot, home }: Pick<RestoreDeps, "files" | "roots" | "configRoot" | "home">,
+  root: string,
+): string | null {
   const at = resolved(files, root);
   const atHome = resolved(files, home);
   const mailInState = resolved(files, childPath(roots.stateRoot, "mailbox"));
@@ -182,11 +197,13 @@ function refuseMailFolder({ files, roots, configRoot, home }: RestoreDeps, root:
     resolved(files, path),
   );
   if (own.some((path) => contains(path, at)) && !contains(mailInState, at))
-    throw refused("which is a folder of svc's own files");
+    return "a restore writes no mail into a folder of svc's own files";
   if ([...own, atHome].some((path) => contains(at, path)))
-    throw refused("which holds your home folder or svc's own files");
+    return "it holds your home folder or svc's own files";
   const hidden = hiddenPart(atHome, at);
-  if (hidden !== null) throw refused(`and ${hidden} may hold keys or settings of other programs`);
+  return hidden === null
+    ? null
+    : `a restore writes no mail into ${hidden}, which may hold settings of programs`;
 }
 
 /** Names, kinds and sizes of all entries, before the first is written. */
@@ -276,6 +293,10 @@ const trusted = [
   { place: "state", path: /^nats\//, what: "keys and users of NATS servers" },
   { place: "state", path: /^hosts\//, what: "mailbox roots that this host shares with a fleet" },
   { place: "state", path: /^deliveries\//, what: "deliveries that wait to be sent" },
+  {
+    ...{ place: "state", path: /^teams\/[^/]+\/worktrees\// },
+    what: "working folders of the agents of teams, with the code in them",
+  },
   { place: "state", path: /^teams\//, what: "records and budgets of teams" },
   { place: "runtime", path: /^coordinators\//, what: "settings of coordination servers" },
 ] as const;
@@ -296,6 +317,3 @@ function surveyTrust(archive: Archive, destinations: ReadonlyMap<string, Destina
   if (archive.manifest.with_secrets) found.add("tokens, logins and keys");
   return { agents: agents.sort(), trust: [...found] };
 }
-
-export const isMail = ({ kind }: Pick<BackupPlace, "kind">): boolean =>
-  kind === "mailbox" || kind === "linked_mailbox";

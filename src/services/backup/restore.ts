@@ -10,11 +10,10 @@ import { prepareOverlay } from "../sessions/overlays.ts";
 import { parseRecord } from "../sessions/record.ts";
 import { refuseExposed } from "../sessions/trust.ts";
 import { breathe } from "./create.ts";
-import { agentOf, isSessionManifest, judgeFile } from "./places.ts";
+import { agentOf, isMail, isSessionManifest, judgeFile } from "./places.ts";
 import {
   type Archive,
   type Destination,
-  isMail,
   locate,
   overlayOf,
   type RestoreDeps,
@@ -52,7 +51,7 @@ export async function restoreBackup(
 
   const moved = movesOf(manifest, deps.home, [...destinations.values()]);
   const mailRoots = [...destinations.values()].filter(({ place }) => isMail(place)).map(({ root }) => root);
-  const problems: string[] = [];
+  const problems = [...plan.problems];
   const records: RegistryRecord[] = [];
   const kept: string[] = [];
   let count = 0;
@@ -92,7 +91,14 @@ export async function restoreBackup(
   }
   problems.push(...moveMailboxes(files, [...destinations.values()]));
   const agents: RegistryRecord[] = [];
-  for (const record of records) agents.push(await deps.registry.publish(record));
+  for (const record of records) {
+    try {
+      agents.push(await deps.registry.publish(record));
+    } catch (error) {
+      // Its session and its mail are here by now: the others are not lost for it.
+      problems.push(`the record of agent "${record.agent_name}": ${messageOf(error)}`);
+    }
+  }
   await deps.registry.cleanUp();
   return {
     ...{ manifest, kept, problems, files: count },

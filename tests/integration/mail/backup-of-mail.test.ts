@@ -29,6 +29,7 @@ function backUp(
       places: [{ name: "mailbox", kind: "mailbox", path: fixture.path }],
     },
     signal: new AbortController().signal,
+    whyNoMail: () => null,
     onProgress,
   });
 }

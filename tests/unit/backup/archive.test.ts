@@ -220,6 +220,19 @@ describe("restoring an archive that somebody else made", () => {
     expect(readFileSync(join(at.roots.runtimeRoot, "sessions/b/i/manifest.json"), "utf8")).toBe("{");
   });
 
+  test("a Ctrl-C within a file leaves no part of it", async () => {
+    using at = machine(
+      [{ path: "state/teams/t/agents.json", text: "x".repeat(1 << 20) }],
+      [{ name: "state", kind: "state", path: "/home/ann/state" }],
+    );
+    const stop = new AbortController();
+    const path = join(at.roots.stateRoot, "teams/t/agents.json");
+    const watch = () => (existsSync(path) ? stop.abort(new Error("interrupted")) : afterThisTurn(watch));
+    watch();
+    await expect(at.restore(stop.signal)).rejects.toThrow("interrupted");
+    expect(existsSync(path)).toBe(false);
+  });
+
   test("a Ctrl-C ends it while files are written", async () => {
     using at = machine(
       ["a", "b", "c", "d"].map((name) => ({ path: `runtime/sessions/${name}`, text: "x" })),
@@ -267,11 +280,26 @@ describe("restoring an archive that somebody else made", () => {
     { id: "the home folder", path: "/home/ann/../ann", entry: "rules/a" },
     { id: "a hidden folder outside of the home", path: "/tmp/svc-none/.ssh", entry: "rules/a" },
     { id: "a folder above the home", path: "/", entry: "rules/a" },
-  ])("a mailbox in $id is refused", async ({ path, entry }) => {
+  ])("a mailbox in $id is left out, and the rest is restored", async ({ path, entry }) => {
     for (const kind of ["mailbox", "linked_mailbox"] as const) {
-      using at = machine([{ path: `place-1/${entry}`, text: "x" }], [{ name: "place-1", kind, path }]);
-      await expect(at.restore()).rejects.toThrow(/nothing was restored|refused the path/);
-      expect(readdirSync(at.home)).toEqual([]);
+      using at = machine(
+        [
+          { path: `place-1/${entry}`, text: "x" },
+          { path: "mailbox-2/rules/a", text: "x" },
+        ],
+        [
+          { name: "place-1", kind, path },
+          { name: "mailbox-2", kind: "mailbox", path: "/home/ann/mail" },
+        ],
+      );
+      const done = await at.restore().catch((error: Error) => error.message);
+      if (typeof done === "string") {
+        expect(done).toContain("refused the path");
+        expect(readdirSync(at.home)).toEqual([]);
+        continue;
+      }
+      expect(done.problems).toEqual([expect.stringMatching(/^the mailbox .* unpack it with tar/)]);
+      expect([readdirSync(at.home), done.places.length]).toEqual([["mail"], 1]);
     }
   });
 
@@ -283,7 +311,9 @@ describe("restoring an archive that somebody else made", () => {
     );
     mkdirSync(join(at.home, "settings"));
     symlinkSync("settings", join(at.home, ".config"));
-    await expect(at.restore()).rejects.toThrow("svc's own files");
+    const { problems } = await at.restore();
+    expect(problems).toEqual([expect.stringContaining("svc's own files")]);
+    expect(readdirSync(join(at.home, "settings"))).toEqual([]);
   });
 
   const kinds = ["registry", "runtime", "state", "mailbox", "linked_mailbox"] as const;
@@ -382,6 +412,7 @@ describe("restoring an archive that somebody else made", () => {
       [
         { path: "state/nats/fleet/users.json", text: "{}" },
         { path: "state/nats/fleet/nats.conf", text: "x" },
+        { path: "state/teams/t-0a/worktrees/w/.claude/settings.json", text: "{}" },
         { path: "mailbox-1/rules/a", text: "x" },
       ],
       [
@@ -398,7 +429,11 @@ describe("restoring an archive that somebody else made", () => {
         { path: "/tmp/svc-none/mail", outsideHome: true },
       ],
       overlays: [join(at.home, "project/.svc")],
-      trust: ["keys and users of NATS servers"],
+      trust: [
+        "keys and users of NATS servers",
+        "working folders of the agents of teams, with the code in them",
+        "records and budgets of teams",
+      ],
     });
     expect(readdirSync(at.home)).toEqual([]);
   });

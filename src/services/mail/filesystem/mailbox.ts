@@ -5,7 +5,6 @@ import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../.
 import { attestationHeader, MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { visibleLine } from "../../../system/visible.ts";
 import { localAddress, nearestAddress, operator, parseAddress, splitHostAddress } from "../address.ts";
 import { judgeBody } from "../attestation.ts";
 import { originHeader, parseSubject, planRecipients, planReply, replyPolicyHeader } from "../draft.ts";
@@ -190,7 +189,7 @@ export function createFilesystemMailbox(
     const joined = remote ? "; mail to another host needs svc-coord join on both" : "";
     const hint = near === null ? joined : `; did you mean ${near}?`;
     const what = typed.includes("@")
-      ? `no mailbox has the address ${visibleLine(typed)}`
+      ? "no mailbox has the address"
       : "a recipient is a full mailbox address, LOCAL@DOMAIN";
     throw new ServiceError("invalid_request", `${what}${hint}`);
   }

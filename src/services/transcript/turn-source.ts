@@ -43,8 +43,9 @@ export interface TurnFold {
 }
 
 /**
- * The answer is what the model said after its last tool call. Words after a reported end reopen the turn: a hook of the
- * person may have kept the tool from stopping. `model`: which the source named before the prompt. Pure.
+ * The answer is what the model said after its last tool call. New words after a reported end reopen the turn, but for
+ * one that was interrupted: a hook of the person may have kept the tool from stopping, and a tool goes on after an error
+ * that it survived. `model`: which the source named before the prompt. Pure.
  */
 export function createTurnFold(model: string | null = null): TurnFold {
   type Said = { kind: "text"; text: string; key: string | null };
@@ -59,6 +60,8 @@ export function createTurnFold(model: string | null = null): TurnFold {
   function say(item: Extract<TurnItem, { kind: "text" }>): void {
     const said: Said = { kind: "text", text: item.text, key: item.key };
     const earlier = parts.find((part) => part.kind === "text" && part.key !== null && part.key === item.key);
+    // A text that is written again after its error is no sign that the turn survived it.
+    if (end?.status === "completed" || (end?.status === "failed" && !earlier)) end = null;
     if (earlier?.kind === "text") earlier.text = item.text;
     else parts.push(said);
   }
@@ -79,9 +82,8 @@ export function createTurnFold(model: string | null = null): TurnFold {
           startedMs ??= item.atMs;
           return;
         case "text":
-          if (item.text === "") return;
-          end = end?.status === "completed" ? null : end;
-          return say(item);
+          if (item.text !== "") say(item);
+          return;
         case "tool_call": {
           end = null;
           if (parts.some((part) => part.kind === "call" && item.id !== null && part.id === item.id)) return;
@@ -100,7 +102,7 @@ export function createTurnFold(model: string | null = null): TurnFold {
         case "model":
           return usage.useModel(item.model);
         case "end":
-          // The first that failed or was interrupted remains.
+          // The first that failed or was interrupted remains, unless the turn went on.
           end = end === null || end.status === "completed" || end.status === "unknown" ? item : end;
           return;
       }

@@ -174,6 +174,7 @@ describe("a turn", () => {
   });
   const call: TurnItem = { kind: "tool_call", id: "1", name: "Bash", input: { a: 1 }, atMs: 3 };
   const done: TurnItem = { kind: "end", status: "completed", error: null, atMs: 4 };
+  const failed: TurnItem = { kind: "end", status: "failed", error: "no model", atMs: 2 };
 
   test("has no answer while its tool works, and the words after it as one", () => {
     expect(fold([text("I look"), call])).toMatchObject({
@@ -199,6 +200,57 @@ describe("a turn", () => {
   test("goes on when it works after its end, and a message that is written again is one", () => {
     expect(fold([text("ok", "m"), done, text("ok", "m"), call]).status).toBe("running");
     expect(fold([text("o", "m"), text("ok", "m"), done]).answer).toBe("ok");
+  });
+
+  test.each<{ id: string; items: TurnItem[]; want: object }>([
+    {
+      id: "that goes on with new words after an error did not fail",
+      items: [failed, text("the whole answer", "m"), done],
+      want: { status: "completed", error: null, answer: "the whole answer" },
+    },
+    {
+      id: "failed when its second try fails too",
+      items: [failed, text("half"), { ...failed, error: "again" }],
+      want: { status: "failed", error: "again" },
+    },
+    {
+      id: "failed when only a message from before its error is written again",
+      items: [text("half", "m"), failed, text("half", "m"), done],
+      want: { status: "failed", error: "no model" },
+    },
+    {
+      id: "that was interrupted is not reopened by words",
+      items: [{ ...failed, status: "interrupted" }, text("half"), done],
+      want: { status: "interrupted" },
+    },
+  ])("$id", ({ items, want }) => expect(fold(items)).toMatchObject(want));
+
+  test.each<{ tool: string; lines: object[] }>([
+    {
+      tool: "gemini",
+      lines: [
+        { type: "error", content: "[API Error: busy]" },
+        { type: "gemini", id: "m", content: "the whole answer" },
+      ],
+    },
+    {
+      tool: "claude",
+      lines: [
+        {
+          type: "assistant",
+          isApiErrorMessage: true,
+          message: { content: [{ type: "text", text: "busy" }] },
+        },
+        {
+          type: "assistant",
+          message: { stop_reason: "end_turn", content: [{ type: "text", text: "the whole answer" }] },
+        },
+      ],
+    },
+  ])("of $tool that survived an error is complete", ({ tool, lines }) => {
+    const reader = lineReaders[tool] ?? (() => []);
+    const items = lines.flatMap((line) => parseRecordLine(reader, JSON.stringify(line)) ?? []);
+    expect(fold(items)).toMatchObject({ status: "completed", error: null, answer: "the whole answer" });
   });
 
   test("without an end is unknown once something follows it", () => {

@@ -47,6 +47,24 @@ test("Ctrl-C ends `up` and `down` between two agents: they say what was done, an
   expect(await fixture.sessions()).toEqual([]);
 }, 180_000);
 
+test("an agent whose launch was interrupted once it was there gets its gateway from the next `up`", async () => {
+  await using fixture = createCliFixture();
+  writeFileSync(
+    join(fixture.workdir, "svc.yaml"),
+    "version: 1\nagents:\n  a: { tool: demo, mailbox: true }\n",
+  );
+  const up = begin(fixture, {}, "up", "--yes");
+  const records = "ls $HOME/.local/state/svc/registry/live_agents/*/record.json";
+  await until("its record", async () => (await fixture.shell(records)).exitCode === 0);
+  up.child.kill("SIGINT");
+  expect((await up.ended()).exitCode).toBe(130);
+  expect((await fixture.run("svc", ["up", "--yes"])).exitCode).toBe(0);
+  expect((await fixture.run("svc", ["status"])).stdout).toBe("= a: as the file says\n");
+  const { agents } = (await fixture.mgr("agents", "list", "--json")).json();
+  expect(agents).toMatchObject([{ agent_name: "a", gateway_base_url: expect.stringContaining("http") }]);
+  expect((await fixture.run("svc", ["down", "--yes"])).exitCode).toBe(0);
+}, 120_000);
+
 test("the first Ctrl-C ends the wait of `new -w`, and the agent runs", async () => {
   await using fixture = createCliFixture();
   // A tool whose screen never takes a prompt.

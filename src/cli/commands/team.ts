@@ -9,6 +9,7 @@ import {
   type RunningAgent,
   type TeamFacts,
   type TeamStep,
+  unfinished,
 } from "../../services/team/plan.ts";
 import { launchWords, remindersOf } from "../../services/team/team-file.ts";
 import { createTeamStore, teamFolder } from "../../services/team/team-store.ts";
@@ -298,7 +299,7 @@ async function openTeam(
         const made = await run([...(words[name] ?? []), ...force], launch.args);
         const agentId = made.document["agent_id"];
         if (typeof agentId !== "string") return made.problem;
-        store.set(name, { agent_id: agentId, launch });
+        store.set(name, { agent_id: agentId, launch: made.ok ? launch : unfinished(launch) });
         return made.ok ? null : made.problem;
       }
       case "stop": {

@@ -9,7 +9,10 @@ export interface RunningAgent {
   lifecycle_state: string;
   session_gone: boolean;
   turn_phase: string;
+  /** Without a gateway, as its file says. */
   queue_depth: number | null;
+  /** Null without a gateway that answers. */
+  gateway_base_url: string | null;
 }
 
 export interface TeamFacts {
@@ -62,6 +65,11 @@ export function planTeam(facts: TeamFacts): TeamStep[] {
   return [...people, ...agents, ...left];
 }
 
+/** What is kept of an agent that runs, and whose mailbox or gateway its launch did not get to: `up` replaces it. Pure. */
+export function unfinished(launch: TeamLaunch): TeamLaunch {
+  return { ...launch, env_sha256: "" };
+}
+
 function planAgent(facts: TeamFacts, name: string): TeamStep[] {
   const { launches, state } = facts;
   const [wanted, launch] = [launches[name], facts.details[name]];
@@ -79,7 +87,9 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
   const differs = differences(known.launch, wanted);
   const reminders = planReminders(facts, name);
   if (differs.length === 0) return reminders.length > 0 ? reminders : [{ step: "keep", agent: name }];
-  if (isBusy(running) && !facts.restart) {
+  const isServed = running.gateway_base_url !== null || running.queue_depth !== 0;
+  const isHalf = isUnfinished(known.launch) && !isServed;
+  if (isBusy(running) && !isHalf && !facts.restart) {
     const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
     return [{ step: "leave", agent: name, why }, ...reminders];
   }
@@ -150,7 +160,10 @@ const fieldNames: Readonly<Record<keyof TeamLaunch, string>> = {
   env_sha256: "env",
 };
 
+const isUnfinished = ({ env_sha256 }: TeamLaunch): boolean => env_sha256 === "";
+
 function differences(before: TeamLaunch, wanted: TeamLaunch): string[] {
+  if (isUnfinished(before)) return ["how far its launch got"];
   const keys = Object.keys(fieldNames) as (keyof TeamLaunch)[];
   return keys
     .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(wanted[key]))

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { TeamLaunch } from "../../../src/protocol/team-file.ts";
 import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
-import { planDown, planTeam, type RunningAgent, type TeamFacts } from "../../../src/services/team/plan.ts";
+import {
+  planDown,
+  planTeam,
+  type RunningAgent,
+  type TeamFacts,
+  unfinished,
+} from "../../../src/services/team/plan.ts";
 
 const launch: TeamLaunch = {
   tool: "demo",
@@ -23,6 +29,7 @@ const idle: RunningAgent = {
   session_gone: false,
   turn_phase: "ready",
   queue_depth: 0,
+  gateway_base_url: "http://127.0.0.1:1",
 };
 const facts: TeamFacts = {
   team: { version: 1, agents: { a: { tool: "demo" } } },
@@ -38,6 +45,7 @@ const facts: TeamFacts = {
   prune: false,
 };
 const changed = { a: { ...launch, args: ["-x"], env_sha256: "other" } };
+const half = { a: { agent_id: "id-a", launch: unfinished(launch) } };
 const inWorktree = { a: { ...launch, worktree: true } };
 
 describe("the plan for an agent that", () => {
@@ -74,6 +82,24 @@ describe("the plan for an agent that", () => {
       id: "differs, and nobody knows whether it works",
       change: { launches: changed, running: [{ ...idle, turn_phase: "unknown", queue_depth: null }] },
       want: [{ step: "leave" }],
+    },
+    {
+      id: "has no gateway, because its launch was interrupted",
+      change: { state: half, running: [{ ...idle, turn_phase: "unknown", gateway_base_url: null }] },
+      want: [{ step: "replace", differs: ["how far its launch got"] }],
+    },
+    {
+      id: "did not answer, and its launch was interrupted",
+      change: {
+        state: half,
+        running: [{ ...idle, turn_phase: "unknown", queue_depth: null, gateway_base_url: null }],
+      },
+      want: [{ step: "leave" }],
+    },
+    {
+      id: "works, though its launch was interrupted",
+      change: { state: half, running: [{ ...idle, turn_phase: "active" }] },
+      want: [{ step: "leave", why: expect.stringContaining("--restart") }],
     },
     {
       id: "differs, works, and is to be restarted",

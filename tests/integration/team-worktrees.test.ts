@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createWorktrees } from "../../src/services/team/worktrees.ts";
 import { createProcesses } from "../../src/system/processes.ts";
@@ -168,6 +168,30 @@ test("a worktree that cannot be filled is taken away again, and is made on its b
   expect(await at.worktrees.make("w")).toContain("smudge filter");
   expect(at.worktrees.exists("w")).toBe(false);
   at.git("config", "--global", "filter.x.smudge", "cat");
+  expect(await at.worktrees.make("w")).toBeNull();
+  expect(at.read("w", "a.txt")).toBe("one\n");
+});
+
+test("a worktree that was added and never filled is none, and is filled the next time", async () => {
+  using at = createRepository("");
+  const path = at.worktrees.pathOf("w");
+  at.git("worktree", "add", "--quiet", "--no-checkout", "-b", "svc/w", path);
+  expect([at.worktrees.exists("w"), existsSync(join(path, "a.txt"))]).toEqual([false, false]);
+  expect(await at.worktrees.make("w")).toBeNull();
+  expect([at.worktrees.exists("w"), at.read("w", "a.txt")]).toEqual([true, "one\n"]);
+});
+
+test("a worktree that was filled in part keeps its files, and is made again once it is removed", async () => {
+  using at = createRepository("");
+  const path = at.worktrees.pathOf("w");
+  at.git("worktree", "add", "--quiet", "--no-checkout", "-b", "svc/w", path);
+  at.write("w", "a.txt", "mine\n");
+  const problem = `it was left half made; when no git works in it, remove it with: git worktree remove -f -f ${path}`;
+  expect([await at.worktrees.make("w"), at.read("w", "a.txt")]).toEqual([problem, "mine\n"]);
+  rmSync(join(path, "a.txt"));
+  writeFileSync(at.git("-C", path, "rev-parse", "--git-path", "index.lock"), "");
+  expect(await at.worktrees.make("w")).toBe(problem);
+  at.git("worktree", "remove", "-f", "-f", path);
   expect(await at.worktrees.make("w")).toBeNull();
   expect(at.read("w", "a.txt")).toBe("one\n");
 });

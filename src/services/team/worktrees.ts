@@ -1,15 +1,20 @@
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { Environment } from "../sessions/roots.ts";
+import { shellWord } from "../terminal/shell-word.ts";
 import { tookFromEnvironment, withoutForeignPrograms } from "./foreign-programs.ts";
 
 /** The git worktrees of a team's agents. They lie in the user's state folder: a working tree cannot bring its own. */
 export interface Worktrees {
   pathOf(agent: string): string;
+  /** Whether it is there and filled: git writes the index last. */
   exists(agent: string): boolean;
-  /** On branch `svc/AGENT`, made from HEAD unless it is there. Null when it was made, else why not. */
+  /**
+   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is filled. Null when it
+   * was made, else why not.
+   */
   make(agent: string): Promise<string | null>;
   /** Null when it was removed, else why it stays: git removes none with work that is not committed. */
   remove(agent: string): Promise<string | null>;
@@ -45,6 +50,9 @@ function withSettings(env: Readonly<Record<string, string>>, settings: readonly 
   return { ...env, ...Object.fromEntries(given), GIT_CONFIG_COUNT: String(before + settings.length) };
 }
 
+const halfMade = (path: string) =>
+  `it was left half made; when no git works in it, remove it with: git worktree remove -f -f ${shellWord(path)}`;
+
 type Ran = { ok: true; stdout: string } | { ok: false; problem: string };
 
 /**
@@ -53,7 +61,10 @@ type Ran = { ok: true; stdout: string } | { ok: false; problem: string };
  * the address of that server is the repository's too. Filters of the user's own configuration run.
  */
 export function createWorktrees(
-  { files, processes }: { files: Pick<Files, "exists" | "contained">; processes: Pick<Processes, "run"> },
+  {
+    files,
+    processes,
+  }: { files: Pick<Files, "exists" | "contained" | "list" | "read">; processes: Pick<Processes, "run"> },
   { repository, root, env }: { repository: string; root: string; env: Environment },
 ): Worktrees {
   const pathOf = (agent: string) => files.contained(root, agent);
@@ -88,17 +99,42 @@ export function createWorktrees(
     return done.ok ? null : done.problem;
   }
 
+  /** Where git keeps the index of the worktree at `path`; null where the worktree does not say it as a whole path. */
+  function gitFolder(path: string): string | null {
+    try {
+      const folder = /^gitdir: (.+)$/m.exec(files.read(join(path, ".git")) ?? "")?.[1];
+      return folder !== undefined && isAbsolute(folder) ? folder : null;
+    } catch {
+      return null;
+    }
+  }
+
+  const isAdded = (path: string) => files.exists(join(path, ".git"));
+
+  function isFilled(path: string): boolean {
+    const folder = gitFolder(path);
+    return folder === null || files.exists(join(folder, "index"));
+  }
+
+  const fill = (path: string) => git(path, "reset", "--hard", "--quiet", "--no-recurse-submodules");
+
   return {
     pathOf,
-    exists: (agent) => files.exists(join(pathOf(agent), ".git")),
+    exists: (agent) => isAdded(pathOf(agent)) && isFilled(pathOf(agent)),
     async make(agent) {
       const branch = `svc/${agent}`;
       const path = pathOf(agent);
+      if (isAdded(path) && !isFilled(path)) {
+        const isLocked = files.exists(join(gitFolder(path) ?? path, "index.lock"));
+        const isUntouched = files.list(path).length === 1 && !isLocked;
+        // Nobody knows whose files there are.
+        return isUntouched ? fill(path) : halfMade(path);
+      }
       const known = await git(repository, "show-ref", "--verify", "--quiet", `refs/heads/${branch}`);
       const on = known === null ? [path, branch] : [path, "-b", branch];
       const added = await git(repository, "worktree", "add", "--quiet", "--no-checkout", ...on);
       if (added !== null) return added;
-      const filled = await git(path, "reset", "--hard", "--quiet", "--no-recurse-submodules");
+      const filled = await fill(path);
       if (filled !== null) await git(repository, "worktree", "remove", "--force", path);
       return filled;
     },

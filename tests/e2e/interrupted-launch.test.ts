@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../../src/cli/dispatch.ts";
+import { managerCommands } from "../../src/cli/mgr.ts";
+import { launched } from "../support/cli-agent.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
+import { createFakeIo } from "../support/fake-io.ts";
 import { until } from "../support/until.ts";
 
 function begin(fixture: CliFixture, env: Record<string, string>, ...words: string[]) {
@@ -85,4 +89,24 @@ test("the first Ctrl-C ends the wait of `new -w`, and the agent runs", async () 
   ]);
   expect(await fixture.sessions()).toHaveLength(1);
   expect((await fixture.run("svc", ["stop", "worker"])).exitCode).toBe(0);
+}, 120_000);
+
+test("Ctrl-C in a launch with --force ends no agent, or says that it was ended", async () => {
+  await using at = await launched();
+  const { env, workdir: cwd } = at.fixture;
+  const force = async (signal: AbortSignal) => {
+    const io = createFakeIo({ env, cwd, home: env["HOME"] ?? "", interrupted: () => signal });
+    const version = async () => ({ version: "1", commit: null, built_at: null }) as never;
+    const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--force", "keep-stale"];
+    return [await runProgram(managerCommands, version, words, io), io.err];
+  };
+  expect(await force(AbortSignal.abort())).toEqual([130, "Error: interrupted; nothing was launched\n"]);
+  expect(await at.fixture.sessions()).toEqual([at.session]);
+
+  const abort = new AbortController();
+  const forced = force(abort.signal);
+  await until("the agent to be ended", async () => !(await at.fixture.sessions()).includes(at.session));
+  abort.abort();
+  expect(await forced).toEqual([130, expect.stringContaining('"worker" was ended; ')]);
+  expect(await at.fixture.sessions()).toEqual([]);
 }, 120_000);

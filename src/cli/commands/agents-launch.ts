@@ -160,16 +160,21 @@ export default command({
       tmuxSessionName: args["session-name"],
       signal,
     };
+    const interruption = (state: string) =>
+      new CommandFailure(exitCodes.interrupted, `interrupted; ${state}nothing was launched`);
+    let ended = "";
     if (args.force !== undefined) {
       // What cannot be launched must not cost anybody the agent that runs.
       const { agentName, agentId } = await checkLaunch(context, request);
       const replacement = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
-      await evictExisting(context, replacement, { clean: args.force === "clean" });
+      if (signal.aborted) throw interruption("");
+      const hasEnded = await evictExisting(context, replacement, { clean: args.force === "clean" });
+      if (hasEnded) ended = `"${agentName}" was ended; `;
     }
     if (!args["no-gateway"]) await refuseTakenPort(context, port ?? 0);
     await prepareSessionPlace(context, io);
     await evictDead(context, args["agent-name"]);
-    if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, "interrupted; nothing was launched");
+    if (signal.aborted) throw interruption(ended);
     const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
     const finish = async (session: NewSession): Promise<Answer> => {
       await warnWithoutSignals(io, session);
@@ -224,7 +229,7 @@ export default command({
       }
     };
     const session = await launchAgent(context, request).catch((error: unknown) => {
-      if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
+      if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, `${ended}${messageOf(error)}`);
       throw error;
     });
     const { agent_id } = session.manifest;

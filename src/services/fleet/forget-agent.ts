@@ -90,26 +90,29 @@ interface Replacement {
 /**
  * Ends whatever runs under this name, for a launch that is to take its place; with `clean` what it left is removed too.
  * Throws `conflict` when something of it lives on, and, with nothing ended, when another agent or a session that is none
- * of this agent's stands in the way of its replacement.
+ * of this agent's stands in the way of its replacement. True when something ran and was ended.
  */
 export async function evictExisting(
   deps: StopAgentDeps & ForgetDeps & { tmux: Tmux },
   replacement: Replacement,
   { clean }: { clean: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const { agentName } = replacement;
   const { records } = deps.registry.list();
   const former = records.filter((record) => record.agent_name === agentName);
   await refuseOthers(deps, replacement, former);
+  let hasEnded = false;
   for (const record of former) {
     const found = openRecordOrNull(deps.files, record);
     const stop = found && (await stopAgent(deps, found));
     if (stop && (stop.survivingPids.length > 0 || stop.gateway.outcome === "unproven")) {
       throw new ServiceError("conflict", `"${agentName}" could not be ended; nothing was launched`);
     }
+    if (stop) hasEnded ||= stop.recordStopped || stop.sessionEnded || stop.endedProcesses > 0;
     if (clean)
       await forgetAgent(deps, await planForgetting(deps, deps.registry.read(record.agent_id) ?? record));
   }
+  return hasEnded;
 }
 
 async function refuseOthers(

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../../src/cli/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
@@ -58,8 +58,9 @@ test("an agent whose launch was interrupted once it was there gets its gateway f
     "version: 1\nagents:\n  a: { tool: demo, mailbox: true }\n",
   );
   const up = begin(fixture, {}, "up", "--yes");
-  const records = "ls $HOME/.local/state/svc/registry/live_agents/*/record.json";
-  await until("its record", async () => (await fixture.shell(records)).exitCode === 0);
+  const folder = join(fixture.env["HOME"] ?? "", ".local/state/svc/registry/live_agents");
+  const records = () => (existsSync(folder) ? readdirSync(folder, { recursive: true }) : []);
+  await until("its record", () => records().some((path) => String(path).endsWith("/record.json")));
   up.child.kill("SIGINT");
   expect((await up.ended()).exitCode).toBe(130);
   expect((await fixture.run("svc", ["up", "--yes"])).exitCode).toBe(0);

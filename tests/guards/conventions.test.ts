@@ -1,13 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import {
   findEmptyNames,
-  findLongFiles,
   findNotesToSelf,
   findSilencedTests,
   findSleepingTests,
   findTinyModules,
-  lineHint,
-  lineLimit,
 } from "./conventions.ts";
 import { plantedTree, readTree } from "./tree.ts";
 
@@ -23,13 +20,6 @@ const tinyModules = {
 describe("the conventions", () => {
   test("names say what a file holds", () =>
     expect(findEmptyNames(everything.map(({ path }) => path))).toEqual([]));
-  test(`no file is longer than ${lineLimit} lines`, () => {
-    const hints = findLongFiles(everything, lineHint);
-    if (hints.length > 0)
-      console.log(`over ${lineHint} lines, has a second subject moved in?\n${hints.join("\n")}`);
-    expect(findLongFiles(everything, lineLimit)).toEqual([]);
-  });
-  test("no source file is longer than 400 lines", () => expect(findLongFiles(sources, 400)).toEqual([]));
   test("no module of less than 30 lines has one importer", () =>
     expect(findTinyModules(sources, 30, tinyModules)).toEqual([]));
   test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
@@ -48,10 +38,6 @@ describe("a planted violation is seen", () => {
   const good = ["src/cli/svc-mgr.ts", "tests/unit/coalesce.test.ts", "src/sql.d.ts"];
   test.each(good)("not the name %s", (path) => expect(findEmptyNames([path])).toEqual([]));
 
-  test("a file of 501 lines", () => {
-    const tree = plantedTree({ "src/a.ts": "x;\n".repeat(501), "src/b.ts": "x;\n".repeat(500) });
-    expect(findLongFiles(tree, lineLimit)).toEqual(["src/a.ts: 501 lines"]);
-  });
   test("a tiny module with one importer", () => {
     const tree = plantedTree({
       "src/db/a.ts": 'import "./b.ts";\nimport "./c.ts";\nimport "./d.ts";',

@@ -1,9 +1,6 @@
 import type { SourceFile, Violation } from "./tree.ts";
 import { matchesInCode } from "./tree.ts";
 
-export const lineLimit = 500;
-export const lineHint = 300;
-
 const emptyNames = /(^|[-.])(utils?|helpers?|managers?|misc|stuff)([-.]|$)/;
 const kebabCase = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
@@ -18,14 +15,6 @@ export function findEmptyNames(paths: string[]): Violation[] {
         return kebabCase.test(part) ? [] : [`${path}: "${part}" is not kebab-case`];
       }),
   );
-}
-
-/** Files that should have been split, with their number of lines. */
-export function findLongFiles(files: SourceFile[], limit: number): Violation[] {
-  return files
-    .map((file) => ({ path: file.path, lines: file.source.trimEnd().split("\n").length }))
-    .filter(({ lines }) => lines > limit)
-    .map(({ path, lines }) => `${path}: ${lines} lines`);
 }
 
 /** Modules of fewer than `limit` lines that one other module imports: they belong into it. */

@@ -126,6 +126,11 @@ export const Stability = Strict({
   stable: Type.Boolean(),
   stable_for_seconds: Type.Number(),
   stable_since_utc: Timestamp,
+  screen_since_utc: Type.Optional({
+    ...Timestamp,
+    description:
+      "since when neither the screen nor the pane title has changed; absent while it cannot be read",
+  }),
   witness: Type.Optional(
     StringEnum(["screen", "tool", "both"], {
       description:

@@ -206,7 +206,7 @@ function stuckAgent(facts: AttentionFacts): Finding | null {
   if (!stuck) return null;
   return {
     ...{ kind: "stuck_agent", key: [agent.generation, ...stuck.facts], sinceUtc: stuck.since },
-    reason: `"${agent.name}" is stuck: it looks idle and takes no prompt`,
+    reason: `"${agent.name}" is stuck: it takes no prompt and nothing moves`,
     evidence: stuck.facts,
     next: "See why",
     command: `${commandPrefix(facts)} gateway tui explain`,

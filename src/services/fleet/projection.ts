@@ -178,7 +178,7 @@ function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] 
 function stuckAgent(terminal: TerminalState | null): AgentDiagnostic[] {
   const stuck = terminal && stuckOn(terminal);
   if (!stuck) return [];
-  const message = `it looks idle, is not ready, and has not changed since ${stuck.since}: ${stuck.facts.join(", ")}`;
+  const message = `it takes no prompt and nothing has moved since ${stuck.since}: ${stuck.facts.join(", ")}`;
   return [{ kind: "stuck", message, details: {} }];
 }
 

@@ -1,4 +1,5 @@
 import type { Parked, TerminalState } from "../../protocol/terminal.ts";
+import { parseTimestamp } from "../../system/clock.ts";
 
 type Judged = Pick<
   TerminalState,
@@ -72,21 +73,43 @@ export function describeParked({ notice, until }: Parked): string {
   return `usage_limit=${until === null ? "no time shown" : `until ${until}`} (${notice})`;
 }
 
-/** A screen that was still for so long will not move by itself. */
+/** What was still for so long will not move by itself. */
 const stuckAfterSeconds = 300;
 
 /**
- * What holds an agent that looks idle, is not ready and has not changed for minutes; null for any other. A question, a
- * usage limit and a tool that cannot be read have separate reports. Pure.
+ * What holds an agent that is not ready and on whose screen nothing has moved for minutes, whatever rule says so; null for
+ * any other. A tool at work moves its screen or its title: one that says that it works and shows neither does not. A question,
+ * a usage limit and a tool that cannot be read have separate reports. Pure.
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
-  const { stability, awaiting_decision, parked, active_reasons, diagnostics } = state;
-  if (stability.stable_for_seconds < stuckAfterSeconds || diagnostics.process_state !== "tui_up") return null;
-  if (awaiting_decision || parked || (active_reasons ?? []).length > 0) return null;
+  const { awaiting_decision, parked, active_reasons = [], diagnostics } = state;
+  const still = active_reasons.length === 0 ? stillReading(state) : stillScreen(state);
+  if (still === null || still.seconds < stuckAfterSeconds || diagnostics.process_state !== "tui_up")
+    return null;
+  if (awaiting_decision || parked) return null;
   const { pending_input } = state.surface;
   const facts = [
-    ...failingFacts(state),
+    ...failingFacts(state).filter((fact) => !fact.startsWith("stability.")),
     ...(pending_input === "no" ? [] : [`pending_input=${pending_input}`]),
+    ...active_reasons.map((reason) => `active_reason=${reason}`),
   ];
-  return facts.length === 0 ? null : { facts, since: stability.stable_since_utc };
+  return facts.length === 0 ? null : { facts, since: still.since };
+}
+
+interface Still {
+  since: string;
+  seconds: number;
+}
+
+/** What was read of the screen has not changed: rows that no rule reads, such as a clock, do not count. */
+function stillReading({ stability }: TerminalState): Still {
+  return { since: stability.stable_since_utc, seconds: stability.stable_for_seconds };
+}
+
+/** The screen itself has not changed: the timer of a turn that runs is no reading. */
+function stillScreen({ stability }: TerminalState): Still | null {
+  const { screen_since_utc: since, stable_since_utc, stable_for_seconds } = stability;
+  const [screenMs, stableMs] = [parseTimestamp(since ?? ""), parseTimestamp(stable_since_utc)];
+  if (since === undefined || screenMs === null || stableMs === null) return null;
+  return { since, seconds: stable_for_seconds + (stableMs - screenMs) / 1000 };
 }

@@ -33,6 +33,9 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       stable: stability.stable,
       stable_for_seconds: Math.round(heldMs) / 1000,
       stable_since_utc: toTimestamp(stability.since.wallMs),
+      ...(state.screen.key === ""
+        ? {}
+        : { screen_since_utc: toTimestamp(state.at.wallMs - (state.at.monotonicMs - state.screen.sinceMs)) }),
       ...(stability.witness ? { witness: stability.witness } : {}),
     },
     ...(state.secondWitness ? { second_witness: state.secondWitness } : {}),

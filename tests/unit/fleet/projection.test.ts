@@ -132,7 +132,7 @@ test("a version that the tool's profile was not proved on is a diagnostic", () =
   ]);
 });
 
-describe("an agent that looks idle and is not ready", () => {
+describe("an agent that is not ready", () => {
   const still = (change: Partial<TerminalState>, seconds = 300): string[] => {
     const seen = terminal("available", "ready");
     const stability = { ...seen.stability, stable_for_seconds: seconds };
@@ -145,12 +145,32 @@ describe("an agent that looks idle and is not ready", () => {
 
   test("is stuck when nothing changed for minutes, with the fact that holds it", () => {
     expect(still(draft)).toEqual([
-      "it looks idle, is not ready, and has not changed since 2026-11-21T04:47:00.000+00:00: editing_input=yes",
+      "it takes no prompt and nothing has moved since 2026-11-21T04:47:00.000+00:00: editing_input=yes",
     ]);
     expect(still({ turn: { phase: "active" } })[0]).toEndWith(": turn.phase=active");
     expect(still({ surface: { ...surface, pending_input: "unknown" } })[0]).toEndWith(
       "pending_input=unknown",
     );
+  });
+
+  test("is stuck although a rule says that it works, when neither its screen nor its title moved", () => {
+    const works: Partial<TerminalState> = {
+      turn: { phase: "active" },
+      active_reasons: ["title_busy"],
+      surface: { ...surface, ready_posture: "no" },
+    };
+    const since = (screen_since_utc: string) => ({
+      ...terminal("available", "active").stability,
+      ...{ stable: false, stable_for_seconds: 2, screen_since_utc },
+    });
+    const stability = since("2026-11-21T04:42:00.000+00:00");
+    expect(still({ ...works, stability })).toEqual([
+      "it takes no prompt and nothing has moved since 2026-11-21T04:42:00.000+00:00: " +
+        "turn.phase=active, ready_posture=no, active_reason=title_busy",
+    ]);
+    // Its timer moved a moment ago; what was read of it did not.
+    const moved = { ...since("2026-11-21T05:01:59.000+00:00"), stable: true, stable_for_seconds: 900 };
+    expect(still({ ...works, stability: moved })).toEqual([]);
   });
 
   test.each([

@@ -108,6 +108,23 @@ describe("a panel beside the composer", () => {
     }
   });
 
+  // What a command of the tool prints, such as `/status` of codex, stays in the transcript.
+  test.each([
+    { tool: "codex", name: "finished-titled" },
+    { tool: "gemini", name: "finished-titled" },
+    { tool: "claude", name: "finished-titled" },
+  ])("columns of text in the transcript of $tool are none", ({ tool, name }) => {
+    const seen = observe(recorded(tool, name));
+    const top = (seen.cursor?.row ?? 0) - 3;
+    const printed = parseScreen(
+      Array.from({ length: 8 }, (_, nth) => `  Wort${nth}:      wort${nth}       (wort wort)`).join("\n"),
+    );
+    const rows = [...seen.rows.slice(printed.length, top), ...printed, ...seen.rows.slice(top)];
+    const printedOver = withRows(seen, () => rows);
+    expect(surface(seen, tool).ready_posture).toBe("yes");
+    expect(surface(printedOver, tool)).toMatchObject({ accepting_input: "yes", ready_posture: "yes" });
+  });
+
   test("rows of a footer are none", () => {
     expect(surface(under(["  eins", "  zwei · drei       vier"]), "codex").ready_posture).toBe("yes");
   });

@@ -23,6 +23,7 @@ export const stability = {
   stable: true,
   stable_for_seconds: 12.5,
   stable_since_utc: at("04:49:30"),
+  screen_since_utc: at("04:49:30"),
 };
 const observed = {
   diagnostics,

@@ -92,16 +92,8 @@ export const codexProfile: ToolProfile = {
   ],
   modes: [
     { id: "shell", pattern: "\\bShell mode\\b", where: "below" },
-    { id: "help", pattern: "^\\s*\\? / esc close\\b", where: "below" },
-    // The same panel in other words: three columns of keys above the composer.
-    {
-      id: "help_columns",
-      pattern: "^ {2}(?:[^\\s│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
-      where: "live_edge",
-      rows: 5,
-    },
-    // In a narrow pane one of keys, cut at its edge.
-    { id: "help_keys", pattern: "^ {2}[^\\s│]{1,9}(?: \\S{1,9})? {2,}\\S", where: "live_edge", rows: 6 },
+    // The footer of the keys above the composer. Columns of text alone prove nothing: `/status` prints two.
+    { id: "help", pattern: "^\\s*(?:\\? / \\S+|\\S{1,12} / esc) \\S", where: "below" },
   ],
   pending: [
     {

@@ -63,15 +63,7 @@ export const geminiProfile: ToolProfile = {
   // Its spinner is alone in that column: answers are indented by two blanks or marked.
   busy: [{ id: "status_row", pattern: "^ [\\u2801-\\u28ff] \\S", where: "live_edge" }],
   not_ready: [],
-  modes: [
-    { id: "help", pattern: "^ Shortcuts See /help for more", where: "live_edge" },
-    // The same panel in other words: answers are not indented by one blank.
-    {
-      id: "help_columns",
-      pattern: "^ (?! ?\\S {2})(?:[^\\s>│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
-      where: "live_edge",
-    },
-  ],
+  modes: [{ id: "help", pattern: "^ Shortcuts See /help for more", where: "live_edge" }],
   // Answers are indented like both rows; the status row by one blank only, and the queue is dim.
   pending: [
     { id: "queued_section", pattern: "^\\s*Queued \\(press ↑ to edit\\):", where: "live_edge", style: "dim" },

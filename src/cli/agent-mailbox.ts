@@ -147,3 +147,29 @@ function byAddress({ inherited, path, io }: Invocation<never> | Invocation): Mai
     },
   };
 }
+
+/** An agent's mailbox under the name that a caller said. */
+export interface NamedBinding {
+  name: string;
+  binding: MailboxBinding;
+}
+
+/**
+ * An address counts in one mailbox root: in the sender's it may be nobody's, or that of another agent of this name.
+ * `root`: the sender's; undefined for one of a mail server.
+ */
+export function refuseOtherRoot(
+  { files }: Pick<CliContext, "files">,
+  { name, binding }: NamedBinding,
+  { root, address, isAgent }: { root: string | undefined; address: string; isAgent: boolean },
+): void {
+  const own = binding.filesystem_root;
+  if (own === undefined || root === undefined || files.realPath(own) === files.realPath(root)) return;
+  const refused = (advice: string) =>
+    new ServiceError("precondition_failed", `the mailbox of "${name}" is in ${own}, and ${advice}`);
+  if (isAgent) throw refused(`yours is in ${root}: mail does not go from one to the other`);
+  const send = `svc-mgr mail send --mailbox-root ${own} --address ${address} --to ${binding.address} --subject SUBJECT`;
+  throw refused(
+    `mail from this folder goes through ${root}. Send it from a folder that uses ${own}, or with: ${send}`,
+  );
+}

@@ -12,14 +12,14 @@ interface Question {
 /** What agents that run ask a person; of the agent of this name alone where one is given, which must be there. */
 export async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
   const { openCliContext } = await import("./cli-context.ts");
-  const { findRecord } = await import("../services/sessions/find.ts");
+  const { findNamed } = await import("./team-scope.ts");
   const { snapshotAgents } = await import("../services/fleet/agent-snapshot.ts");
   const { createSessionsSeen } = await import("../services/sessions/record.ts");
   const { mailboxOpeners } = await import("./mailbox-openers.ts");
   const context = openCliContext(io, inherited);
   const active = () =>
     context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
-  const records = name === undefined ? active() : [findRecord(context, { agentName: name })];
+  const records = name === undefined ? active() : [await findNamed(context, io, name)];
   const openers = mailboxOpeners(context, () => {});
   try {
     const sessionAlive = createSessionsSeen(context.tmuxFor);

@@ -53,7 +53,7 @@ async function reopen(invocation: Invocation) {
     return await openLiveTarget(invocation);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.exitCode !== exitCodes.unreachable) throw error;
-    const { state } = openRecordTarget(invocation).record.lifecycle;
+    const { state } = (await openRecordTarget(invocation)).record.lifecycle;
     if (state !== "active" && state !== "relaunching") throw error;
     return { detail: error.message };
   }

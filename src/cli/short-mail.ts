@@ -1,5 +1,7 @@
 import type { MailboxBinding, RegistryRecord } from "../protocol/files.ts";
 import { ServiceError } from "../system/errors.ts";
+import { visibleLine } from "../system/visible.ts";
+import type { NamedBinding } from "./agent-mailbox.ts";
 import type { CliContext } from "./cli-context.ts";
 import { command, type Invocation, UsageError } from "./command.ts";
 import { flagged, manage, nameOnly, textOf } from "./shorthand.ts";
@@ -29,32 +31,52 @@ export const mail = command({
     const { openCliContext } = await import("./cli-context.ts");
     const { findSelf } = await import("../services/sessions/find.ts");
     const context = openCliContext(io, inherited);
-    const ofTeam = async (name: string) => {
-      const { findMembers } = await import("./team-files.ts");
-      const { addresses, withoutMailbox } = await findMembers(invocation as unknown as Invocation, name);
-      if (addresses.length === 0) throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
-      const { warn } = await import("./narrate.ts");
-      for (const agent of withoutMailbox) await warn(io, `"${agent}" has no mailbox and gets nothing`);
-      return addresses;
-    };
+    const { warn } = await import("./narrate.ts");
     const plain = invocation as unknown as Invocation;
-    const record = args.name.startsWith("@") ? null : await findRecipient(plain, context, args.name);
-    const binding = record && bindingOf(record);
-    const to = binding === null ? await ofTeam(args.name.slice(1)) : [binding.address];
+    const ofTeam = async (name: string): Promise<Recipients> => {
+      const { findMembers } = await import("./team-files.ts");
+      const { agents, people, path } = await findMembers(plain, name);
+      for (const { member, record } of agents) {
+        if (record === null)
+          await warn(io, `"${member}" gets nothing: ${visibleLine(path)} launched no such agent`);
+        else if (!record.mailbox) await warn(io, `"${member}" has no mailbox and gets nothing`);
+      }
+      const bound = agents.flatMap(({ member, record }) =>
+        record?.mailbox ? [{ name: member, binding: record.mailbox }] : [],
+      );
+      if (bound.length + people.length === 0)
+        throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
+      return { agents: bound, people };
+    };
+    const ofAgent = async (): Promise<Recipients> => {
+      const binding = bindingOf(await findRecipient(plain, context, args.name));
+      return { agents: [{ name: args.name, binding }], people: [] };
+    };
+    const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : await ofAgent();
     const self = async () => {
       const { files, registry, paneTmux: tmux, clock } = context;
       return findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() }).catch(() => null);
     };
     const from = args.from ?? io.env["SVC_MAIL_FROM"];
-    const isAgent = from === undefined && (await self()) !== null;
+    const sending = from === undefined ? await self() : null;
     const address = from ?? `${io.env["USER"] || "operator"}@svc.localhost`;
-    if (binding !== null && !isAgent)
-      await refuseOtherRoot(plain, context, { name: args.name, address, binding });
-    const sender = isAgent ? ["agents", "self", "mail", "send"] : ["mail", "send", `--address=${address}`];
-    const words = [...sender, ...to.map((address) => `--to=${address}`), `--subject=${args.subject}`];
+    const addresses = [...to.agents.map(({ binding }) => binding.address), ...to.people];
+    const rootOf = () => (sending ? sending.manifest.launch_plan.mailbox?.filesystem_root : rootHere(plain));
+    const root = to.agents.length > 0 ? await rootOf() : undefined;
+    const { refuseOtherRoot } = await import("./agent-mailbox.ts");
+    for (const one of to.agents) refuseOtherRoot(context, one, { root, address, isAgent: sending !== null });
+    const sender = sending ? ["agents", "self", "mail", "send"] : ["mail", "send", `--address=${address}`];
+    const words = [...sender, ...addresses.map((one) => `--to=${one}`), `--subject=${args.subject}`];
     return manage(plain, [...words, ...flagged("body-content", args.text)]);
   },
 });
+
+/** Whom a message goes to. */
+interface Recipients {
+  agents: NamedBinding[];
+  /** Addresses. */
+  people: string[];
+}
 
 /** The agent of the name. Where only svc.yaml has it, the refusal names the word that means a person or group. */
 async function findRecipient(
@@ -62,14 +84,14 @@ async function findRecipient(
   context: CliContext,
   agentName: string,
 ): Promise<RegistryRecord> {
-  const { findRecord } = await import("../services/sessions/find.ts");
+  const { findNamed } = await import("./team-scope.ts");
   try {
-    return findRecord(context, { agentName });
+    return await findNamed(context, invocation.io, agentName);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.reason !== "not_found") throw error;
     const { findMembers } = await import("./team-files.ts");
     const members = await findMembers(invocation, agentName).catch(() => null);
-    if (members === null || members.agents.includes(agentName)) throw error;
+    if (members === null || members.agents.some(({ member }) => member === agentName)) throw error;
     const detail = `there is no agent named "${agentName}"; for the person or group of svc.yaml write @${agentName}`;
     throw new ServiceError("not_found", detail, { cause: error });
   }
@@ -81,19 +103,8 @@ function bindingOf({ agent_name: name, mailbox }: RegistryRecord): MailboxBindin
   throw new ServiceError("precondition_failed", `"${name}" has no mailbox. Give it one: ${advice}`);
 }
 
-/** A person's mail goes through the mailbox root of the working directory, which may not be that of the agent. */
-async function refuseOtherRoot(
-  { io, inherited }: Invocation,
-  { files }: CliContext,
-  { name, address, binding }: { name: string; address: string; binding: MailboxBinding },
-): Promise<void> {
+/** The mailbox root through which a person's mail from the working directory goes. */
+async function rootHere({ io, inherited }: Invocation): Promise<string> {
   const { chooseRoot } = await import("./mailbox-root.ts");
-  const { root } = chooseRoot({ io, inherited }, { creates: false });
-  const own = binding.filesystem_root;
-  if (own === undefined || files.realPath(own) === files.realPath(root)) return;
-  const send = `svc-mgr mail send --mailbox-root ${own} --address ${address} --to ${binding.address} --subject SUBJECT`;
-  throw new ServiceError(
-    "precondition_failed",
-    `the mailbox of "${name}" is in ${own}, and mail from this folder goes through ${root}. Send it from a folder that uses ${own}, or with: ${send}`,
-  );
+  return chooseRoot({ io, inherited }, { creates: false }).root;
 }

@@ -1,3 +1,4 @@
+import { visibleLine } from "../system/visible.ts";
 import { type Command, command, group, type Invocation, lazyLeaves, UsageError } from "./command.ts";
 import { firstWordAsked } from "./completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
@@ -92,16 +93,29 @@ const tell = command({
   ],
   args: promptArgs,
   async run(invocation) {
+    const { io } = invocation;
     const { name, text } = invocation.args;
     const plain = invocation as unknown as Invocation;
-    const prompt = (agent: string) => manage(plain, single(agent, "prompt", ...flagged("prompt", text)));
-    if (!name.startsWith("@")) return prompt(name);
+    const words = ["prompt", ...flagged("prompt", text)];
+    if (!name.startsWith("@")) return manage(plain, single(name, ...words));
     if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
     const { findMembers } = await import("./team-files.ts");
-    const { agents } = await findMembers(plain, name.slice(1));
+    const { agents, path } = await findMembers(plain, name.slice(1));
     if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
     let worst: number = exitCodes.done;
-    for (const agent of agents) worst = Math.max(worst, await prompt(agent));
+    for (const { member, record } of agents) {
+      if (record === null || record.lifecycle.state !== "active") {
+        const { warn } = await import("./narrate.ts");
+        await warn(
+          io,
+          `"${member}" gets nothing: ${visibleLine(path)} launched no agent of this name that runs`,
+        );
+        worst = Math.max(worst, exitCodes.refused);
+      } else {
+        const line = ["agents", "single", `--agent-id=${record.agent_id}`, ...words];
+        worst = Math.max(worst, await manage(plain, line));
+      }
+    }
     return worst;
   },
 });

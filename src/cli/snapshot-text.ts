@@ -38,6 +38,7 @@ export function toSnapshotJson(snapshot: AgentSnapshot) {
     tmux_session_name: record.terminal.current_session_name ?? null,
     manifest_path: record.runtime.manifest_path,
     session_root: record.runtime.session_root ?? null,
+    team: record.team ?? null,
     problem,
   };
 }

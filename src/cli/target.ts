@@ -24,6 +24,7 @@ import {
 } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
+import { findNamed } from "./team-scope.ts";
 
 export interface Target {
   context: CliContext;
@@ -45,9 +46,7 @@ export async function openTarget(invocation: Invocation<never> | Invocation): Pr
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
     return { context, agent, commandPrefix: "svc-mgr agents self" };
   }
-  const selector = readSelector(invocation);
-  const record = findRecord(context, selector);
-  const commandPrefix = commandPrefixOf(selector);
+  const { record, commandPrefix } = await findSelected(context, invocation);
   try {
     return { context, agent: openRecord(context.files, record), commandPrefix };
   } catch (error) {
@@ -58,10 +57,18 @@ export async function openTarget(invocation: Invocation<never> | Invocation): Pr
 }
 
 /** The same for what needs no manifest, such as ending an agent whose manifest is damaged. */
-export function openRecordTarget(invocation: Invocation<never> | Invocation): RecordTarget {
+export async function openRecordTarget(invocation: Invocation<never> | Invocation): Promise<RecordTarget> {
   const context = openCliContext(invocation.io, invocation.inherited);
+  return { context, ...(await findSelected(context, invocation)) };
+}
+
+async function findSelected(context: CliContext, invocation: Invocation<never> | Invocation) {
   const selector = readSelector(invocation);
-  return { context, record: findRecord(context, selector), commandPrefix: commandPrefixOf(selector) };
+  const named = async ({ agentName }: { agentName: string }) => findNamed(context, invocation.io, agentName);
+  const record = "agentId" in selector ? findRecord(context, selector) : await named(selector);
+  const { agent_name: name } = record;
+  const which = "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${name}`;
+  return { record, commandPrefix: `svc-mgr agents single ${which}` };
 }
 
 function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
@@ -71,12 +78,6 @@ function readSelector({ inherited, path }: Invocation<never> | Invocation): Agen
     throw new UsageError("give exactly one of --agent-name and --agent-id", path);
   }
   return id === undefined ? { agentName: name ?? "" } : { agentId: id };
-}
-
-function commandPrefixOf(selector: AgentSelector): string {
-  const commandPrefix =
-    "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${selector.agentName}`;
-  return `svc-mgr agents single ${commandPrefix}`;
 }
 
 export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;

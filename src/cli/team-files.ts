@@ -1,4 +1,5 @@
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, relative, resolve } from "node:path";
+import type { RegistryRecord } from "../protocol/files.ts";
 import type { TeamAgent, TeamFile } from "../protocol/team-file.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 import { memberNames, membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
@@ -9,32 +10,56 @@ import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { readFileFlag } from "./flag-values.ts";
+import { nearestTeamFile, ownTeamFile } from "./team-scope.ts";
 
-/** The agents and addresses that `@NAME` means in the team's file here or above. Throws UsageError for an unknown one. */
-export async function findMembers(invocation: Invocation, name: string) {
-  const context = openCliContext(invocation.io, invocation.inherited);
+/** Whom `@NAME` means. */
+interface TeamMembers {
+  /** The team's file. */
+  path: string;
+  /** By their names in the file. `record`: of the agent that this file launched, whether it runs or not; null without one. */
+  agents: { member: string; record: RegistryRecord | null }[];
+  /** Addresses of people. */
+  people: string[];
+}
+
+/**
+ * Whom `@NAME` means in the team of the agent that calls this, else in the nearest team's file: agents that this file
+ * launched, never others of the same name. Throws UsageError for an unknown name. Source: ruling 40.
+ */
+export async function findMembers(invocation: Invocation, name: string): Promise<TeamMembers> {
+  const { io } = invocation;
+  const context = openCliContext(io, invocation.inherited);
   const noFile = `; @${name} is a name of such a file: call this below its folder`;
-  const path = findTeamFile(context, invocation.io, undefined, noFile);
-  const team = await readTeam(context, invocation.io, path);
+  const path = (await ownTeamFile(context, io)) ?? findTeamFile(context, io, undefined, noFile);
+  const team = await readTeam(context, io, path);
   const members = membersOf(team, name);
-  if (members) return members;
+  if (members) {
+    const own = context.registry.list().records.filter((record) => record.team?.file === path);
+    const recordOf = (member: string) => {
+      const named = own.filter((record) => record.team?.member === member);
+      return named.find(({ lifecycle }) => lifecycle.state === "active") ?? named[0] ?? null;
+    };
+    const agents = members.agents.map((member) => ({ member, record: recordOf(member) }));
+    return { path, agents, people: members.people };
+  }
   const near = suggest(name, memberNames(team));
   const advice = near === null ? "" : `; did you mean "${near}"?`;
   throw new UsageError(`${visibleLine(path)} has no group, person or agent "${name}"${advice}`);
 }
 
+/** The path of the team's file, without links on the way: two ways to one file are one team. */
 export function findTeamFile(
   { files }: CliContext,
   io: CliIo,
   given: string | undefined,
   noFile = "; name one with --file FILE",
 ): string {
-  if (given !== undefined) return resolve(io.cwd, given);
-  for (let folder = io.cwd; ; folder = dirname(folder)) {
-    const path = join(folder, "svc.yaml");
-    if (files.exists(path)) return path;
-    if (folder === dirname(folder)) break;
+  if (given !== undefined) {
+    const path = resolve(io.cwd, given);
+    return files.realPath(path) ?? path;
   }
+  const path = nearestTeamFile(files, io.cwd);
+  if (path !== null) return path;
   throw new UsageError(`there is no svc.yaml here or in a folder above${noFile}`);
 }
 

@@ -1,5 +1,6 @@
 import type { LaunchDetails } from "../services/team/launch-details.ts";
 import type { TeamStep } from "../services/team/plan.ts";
+import { prefixedName } from "../services/team/team-store.ts";
 import { shellWord } from "../services/terminal/shell-word.ts";
 import { wrapText } from "../system/text-columns.ts";
 import { visibleLine } from "../system/visible.ts";
@@ -8,20 +9,33 @@ const columns = 80;
 /** A longer value ends with how much is left out: nothing is hidden without a word. */
 const maxCharacters = { value: 600, prompt: 200 };
 
-/** The variables of each agent by its name, with values. */
-type Variables = Readonly<Record<string, Readonly<Record<string, string>>>>;
+/** What a plan is rendered with. */
+export interface PlanContext {
+  /** The variables of each agent by its name in the file, with values. */
+  variables: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Before the names of all agents. */
+  prefix: string;
+  /** The words in front of `up`. */
+  program: string;
+}
 
 /**
  * The plan as a person confirms it: a line for each step, and below a launch and a reminder what the file decides about
  * them. Texts of the file are on one line, escaped and cut. Pure. Source: spec/security.md, rules 3 and 7.
  */
-export function renderPlan(steps: readonly TeamStep[], variables: Variables): string {
+export function renderPlan(steps: readonly TeamStep[], context: PlanContext): string {
   if (steps.length === 0) return "the file names nobody";
-  return steps.flatMap((step) => [describeStep(step), ...detailsOf(step, variables)]).join("\n");
+  return steps.flatMap((step) => [describeStep(step, context), ...detailsOf(step, context)]).join("\n");
 }
 
 /** The line of one step. Pure. */
-export function describeStep(step: TeamStep): string {
+export function describeStep(step: TeamStep, context: Pick<PlanContext, "prefix" | "program">): string {
+  const { prefix } = context;
+  if (step.step !== "register") return lineOf({ ...step, agent: prefixedName(prefix, step.agent) }, context);
+  return lineOf(step, context);
+}
+
+function lineOf(step: TeamStep, { program }: Pick<PlanContext, "program">): string {
   switch (step.step) {
     case "register":
       return `+ ${step.person}: register the mailbox ${step.address}`;
@@ -41,10 +55,29 @@ export function describeStep(step: TeamStep): string {
       return `= ${step.agent}: as the file says`;
     case "leave":
       return `! ${step.agent}: left alone; ${step.why}`;
+    case "clash":
+      return `! ${step.agent}: ${describeClash(step, program)}`;
   }
 }
 
-function detailsOf(step: TeamStep, variables: Variables): string[] {
+function describeClash(
+  { agent, owner, folder }: Extract<TeamStep, { step: "clash" }>,
+  program: string,
+): string {
+  const [whose, end] =
+    owner === null
+      ? [
+          `an agent of this name runs that a person launched in ${shellWord(folder ?? "?")}`,
+          `svc stop ${agent}`,
+        ]
+      : [
+          `an agent of this name runs that belongs to ${shellWord(owner)}`,
+          `${program} down --file ${shellWord(owner)}`,
+        ];
+  return `${whose}. Give the agents of this folder a prefix: ${program} up --prefix NAME; or choose another name, or end that one: ${end}`;
+}
+
+function detailsOf(step: TeamStep, { variables }: Pick<PlanContext, "variables">): string[] {
   if (step.step === "remind") return detail("prompt", step.prompt, maxCharacters.prompt);
   if (step.step !== "launch" && step.step !== "replace") return [];
   return launchLines(step.launch, variables[step.agent] ?? {});

@@ -274,6 +274,16 @@ export const Manifest = Type.Object(
 );
 export type Manifest = Static<typeof Manifest>;
 
+/** The `svc.yaml` whose `up` launched an agent: it owns that agent, and no other file does. */
+export const TeamOwner = Type.Object(
+  {
+    file: Type.String({ description: "absolute path of the svc.yaml, without links on the way" }),
+    member: Type.String({ description: "the agent's name in that file, without the prefix of the project" }),
+  },
+  open,
+);
+export type TeamOwner = Static<typeof TeamOwner>;
+
 export const LifecycleState = StringEnum(["active", "stopped", "relaunching", "retired"]);
 export type LifecycleState = Static<typeof LifecycleState>;
 
@@ -329,6 +339,11 @@ export const RegistryRecord = Type.Object(
       ),
     ),
     mailbox: Type.Optional(Nullable(MailboxBinding)),
+    team: Type.Optional({
+      ...TeamOwner,
+      description:
+        "additional: the svc.yaml that owns the agent; without it a person launched the agent by hand",
+    }),
   },
   { ...open, description: "shared-registry record, version 3" },
 );

@@ -135,10 +135,11 @@ export const TeamLaunch = Strict({
 });
 export type TeamLaunch = Static<typeof TeamLaunch>;
 
-/** What `up` launched, kept in the user's state folder. `agents`: by name. */
+/** What `up` launched, kept in the user's state folder. `agents`: by their name in the file, which `prefix` precedes. */
 export const TeamRecord = Strict({
   schema_version: SchemaVersion1,
   team_file: Type.String(),
+  prefix: Type.Optional(Type.String()),
   agents: Type.Record(
     Type.String(),
     Strict({

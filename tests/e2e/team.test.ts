@@ -150,13 +150,15 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect(kept).toContain('"builder"');
   expect(kept).not.toContain("second");
 
-  // An agent that is not ours by this file stays.
+  // An agent that a person launched has the name: nothing is changed, and it stays.
   await fixture.run("svc", ["new", "stranger", "demo"], { cwd: fixture.workdir });
   team({ log: "a.log", second: "  stranger: { tool: demo }" });
+  const taken = await svc("up", "--yes", "--prune");
+  expect([taken.exitCode, taken.stdout]).toEqual([1, ""]);
+  expect(taken.stderr).toContain("! stranger: an agent of this name runs that a person launched in");
+  team({ log: "a.log", second: "" });
   const left = await svc("up", "--yes");
-  expect(left.stdout).toMatch(
-    /^= builder: .*\n! stranger: left alone; .*did not launch.*\n! writer: left alone; .*--prune/,
-  );
+  expect(left.stdout).toMatch(/^= builder: .*\n! writer: left alone; .*--prune/);
   const pruned = await svc("up", "--yes", "--prune");
   expect(pruned.stdout).toContain("- writer: stop\n".trim());
 

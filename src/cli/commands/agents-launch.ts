@@ -1,5 +1,6 @@
 import { parse, resolve } from "node:path";
 import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
+import type { TeamOwner } from "../../protocol/files.ts";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
 import { parsePolicy } from "../../services/sessions/acp-tools.ts";
@@ -128,6 +129,13 @@ export default command({
     "no-gateway": { type: "boolean", description: "start no gateway" },
     mailbox: { type: "boolean", description: "give it a mailbox, NAME@svc.localhost" },
     ...mailboxRootFlag,
+    "team-file": {
+      type: "string",
+      description: "the svc.yaml that owns it",
+      valueHint: "FILE",
+      hidden: true,
+    },
+    "team-member": { type: "string", description: "its name in that file", valueHint: "NAME", hidden: true },
   },
   async run({ args, rest, inherited, io }) {
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
@@ -142,6 +150,7 @@ export default command({
       throw new UsageError(`${tool.tool} takes its model from its own configuration, not from a flag`);
     }
     const policy = await readPolicy(context, io, tool, args["permission-policy"]);
+    const team = toOwner(args["team-file"], args["team-member"]);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
     const role = await readRole(context, io, args["role-file"]);
@@ -157,6 +166,7 @@ export default command({
       noSignals: args["no-signals"],
       headless: headless && { ...headless, policy },
       role,
+      team,
       tmuxSessionName: args["session-name"],
       signal,
     };
@@ -166,7 +176,7 @@ export default command({
     if (args.force !== undefined) {
       // What cannot be launched must not cost anybody the agent that runs.
       const { agentName, agentId } = await checkLaunch(context, request);
-      const replacement = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
+      const replacement = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null, team };
       if (signal.aborted) throw interruption("");
       const hasEnded = await evictExisting(context, replacement, { clean: args.force === "clean" });
       if (hasEnded) ended = `"${agentName}" was ended; `;
@@ -239,6 +249,12 @@ export default command({
     return unlessInterrupted(signal, state, () => finish(session), { agent_name: name, agent_id });
   },
 });
+
+function toOwner(file: string | undefined, member: string | undefined): TeamOwner | undefined {
+  if (file === undefined && member === undefined) return undefined;
+  if (file === undefined || member === undefined) throw new UsageError("give --team-file with --team-member");
+  return { file, member };
+}
 
 /** Before anything is launched: an agent whose gateway cannot start is only in the way. */
 async function refuseTakenPort(context: CliContext, port: number): Promise<void> {

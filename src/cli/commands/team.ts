@@ -1,9 +1,12 @@
 import { dirname, join, resolve } from "node:path";
 import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
 import { personRole } from "../../services/attention/people-mail.ts";
+import { openRecordOrNull } from "../../services/sessions/find.ts";
+import { nameProblem } from "../../services/sessions/names.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
 import {
+  ownAgents,
   planDown,
   planTeam,
   type RunningAgent,
@@ -12,17 +15,19 @@ import {
   unfinished,
 } from "../../services/team/plan.ts";
 import { launchWords, remindersOf } from "../../services/team/team-file.ts";
-import { createTeamStore, teamFolder } from "../../services/team/team-store.ts";
+import { createTeamStore, prefixedName, teamFolder } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
 import { sha256 } from "../../system/digest.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { openCliContext } from "../cli-context.ts";
-import { type CliIo, type Command, command, type Invocation } from "../command.ts";
+import { type CliIo, type Command, command, type Invocation, UsageError } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
 import { narrate } from "../narrate.ts";
 import { rootFlags, teamFileFlag } from "../shared-flags.ts";
 import { findTeamFile, readEnvironment, readRole, readTeam } from "../team-files.ts";
-import { describeStep, renderPlan } from "../team-plan-text.ts";
+import { describeStep, type PlanContext, renderPlan } from "../team-plan-text.ts";
 import { interruptedSteps, performSteps, type TeamFailure } from "../team-steps.ts";
 import { programVersion } from "../version.ts";
 
@@ -30,46 +35,75 @@ const up = ({ program, commands }: TeamProgram) =>
   command({
     name: "up",
     description: "make the agents and mailboxes be as svc.yaml says: shows a plan, changes only what differs",
-    examples: [`${program} up`, `${program} up --plan`, `${program} up --yes --json`],
+    examples: [
+      `${program} up`,
+      `${program} up --plan`,
+      `${program} up --yes --json`,
+      `${program} up --prefix second`,
+    ],
     args: {
       ...teamFileFlag,
       plan: { type: "boolean", description: "show what would be done and change nothing" },
       restart: { type: "boolean", description: "end the turn of an agent that differs and start it again" },
       prune: { type: "boolean", description: "stop agents of an earlier `up` that the file has no more" },
+      prefix: {
+        type: "string",
+        valueHint: "NAME",
+        description:
+          "call each agent NAME-AGENT, so that two projects can have agents of one name; kept for this file",
+      },
       yes: { type: "boolean", alias: "y", description: "do not ask at the terminal" },
     },
     async run(invocation) {
       const { args, io } = invocation;
-      const team = await openTeam(invocation, args.file, commands);
-      const steps = planTeam({ ...(await team.facts()), restart: args.restart, prune: args.prune });
-      const text = renderPlan(steps, team.variables);
+      const team = await openTeam(invocation, { file: args.file, prefix: args.prefix, program, commands });
+      const facts = await team.facts();
+      if (args.prefix !== undefined) refuseOtherPrefix(facts, program);
+      const steps = planTeam({ ...facts, restart: args.restart, prune: args.prune });
+      const text = renderPlan(steps, team.shown);
+      const json = { file: team.path, prefix: team.shown.prefix, plan: steps };
+      const clashes = steps.filter(({ step }) => step === "clash");
+      if (args.plan) return { json, text, exitCode: clashes.length > 0 ? exitCodes.refused : exitCodes.done };
+      if (clashes.length > 0) {
+        const lines = clashes.map((step) => describeStep(step, team.shown));
+        const detail = [`${visibleLine(team.path)} changes nothing: a name is taken`, ...lines].join("\n");
+        throw new CommandFailure(exitCodes.refused, detail, { error: "conflict", detail, ...json });
+      }
       const changes = steps.filter(({ step }) => step !== "keep" && step !== "leave");
-      if (args.plan) return { json: { file: team.path, plan: steps }, text };
       const isAsked = changes.length > 0 && !args.yes;
       if (isAsked) {
         await io.writeError(`${text}\n`);
         await confirmed(io, "Do this?", false);
       }
       const signal = io.interrupted();
+      if (args.prefix !== undefined) team.keepPrefix();
       const performed = await performSteps(changes, team.perform, signal);
       const { failures } = performed;
       failures.push(...(await team.setNotifiers(signal)));
-      if (signal.aborted) {
-        throw interruptedSteps(performed, describeStep, `${program} up`, { file: team.path, plan: steps });
-      }
-      const failed = failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`);
+      if (signal.aborted) throw interruptedSteps(performed, team.describe, `${program} up`, json);
+      const failed = failures.map(({ step, detail }) => `failed: ${team.describe(step)}: ${detail}`);
       return {
-        json: { file: team.path, plan: steps, failures },
-        text: [...(isAsked ? steps.map(describeStep) : [text]), ...failed].join("\n"),
+        json: { ...json, failures },
+        text: [...(isAsked ? steps.map(team.describe) : [text]), ...failed].join("\n"),
         exitCode: failures.length > 0 ? exitCodes.refused : exitCodes.done,
       };
     },
   });
 
+/** The names of agents that run do not change. */
+function refuseOtherPrefix(facts: Pick<TeamFacts, "file" | "running" | "prefix">, program: string): void {
+  const former = ownAgents(facts).find(({ name, member }) => name !== prefixedName(facts.prefix, member));
+  if (!former) return;
+  throw new ServiceError(
+    "conflict",
+    `"${former.name}" runs under its former name: end the agents of this file before they get another prefix, with ${program} down`,
+  );
+}
+
 const down = ({ program, commands }: TeamProgram) =>
   command({
     name: "down",
-    description: "stop the agents that `up` launched; mail, prompts and worktrees stay",
+    description: "stop the agents that `up` launched from this file; mail, prompts and worktrees stay",
     examples: [`${program} down`, `${program} down --worktrees --yes`],
     args: {
       ...teamFileFlag,
@@ -81,33 +115,30 @@ const down = ({ program, commands }: TeamProgram) =>
     },
     async run(invocation) {
       const { args, io } = invocation;
-      const team = await openTeam(invocation, args.file, commands);
+      const team = await openTeam(invocation, { file: args.file, program, commands });
       const facts = await team.facts();
       const steps = planDown(facts);
       if (steps.length > 0 && !args.yes) {
-        await io.writeError(`${renderPlan(steps, team.variables)}\n`);
+        await io.writeError(`${renderPlan(steps, team.shown)}\n`);
         await confirmed(io, "Do this?", false);
       }
       const signal = io.interrupted();
       const performed = await performSteps(steps, team.perform, signal);
       const { failures } = performed;
       const worktrees = args.worktrees ? await team.removeWorktrees(failures, signal) : [];
+      const json = { file: team.path, prefix: team.shown.prefix, plan: steps };
       if (signal.aborted) {
-        throw interruptedSteps(performed, describeStep, `${program} down`, {
-          file: team.path,
-          plan: steps,
-          worktrees,
-        });
+        throw interruptedSteps(performed, team.describe, `${program} down`, { ...json, worktrees });
       }
       const lines = [
-        steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps, team.variables),
-        ...failures.map(({ step, detail }) => `failed: ${describeStep(step)}: ${detail}`),
+        steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps, team.shown),
+        ...failures.map(({ step, detail }) => `failed: ${team.describe(step)}: ${detail}`),
         ...worktrees.map(({ agent, kept }) =>
           kept === null ? `removed the worktree of ${agent}` : `kept the worktree of ${agent}: ${kept}`,
         ),
       ];
       return {
-        json: { file: team.path, plan: steps, failures, worktrees },
+        json: { ...json, failures, worktrees },
         text: lines.join("\n"),
         exitCode: failures.length > 0 ? exitCodes.refused : exitCodes.done,
       };
@@ -121,11 +152,11 @@ const status = ({ program, commands }: TeamProgram) =>
     examples: [`${program} status`, `${program} status --json`],
     args: teamFileFlag,
     async run(invocation) {
-      const team = await openTeam(invocation, invocation.args.file, commands);
+      const team = await openTeam(invocation, { file: invocation.args.file, program, commands });
       const steps = planTeam({ ...(await team.facts()), restart: false, prune: false });
       return {
-        json: { file: team.path, plan: steps },
-        text: renderPlan(steps, team.variables),
+        json: { file: team.path, prefix: team.shown.prefix, plan: steps },
+        text: renderPlan(steps, team.shown),
         exitCode: steps.every(({ step }) => step === "keep") ? exitCodes.done : exitCodes.refused,
       };
     },
@@ -143,8 +174,12 @@ export const teamCommands = (of: TeamProgram) => ({ up: up(of), down: down(of), 
 /** One team on this machine: its file, what `up` launched before, and the commands that change something. */
 async function openTeam(
   invocation: Invocation<never> | Invocation,
-  given: string | undefined,
-  commands: TeamProgram["commands"],
+  {
+    file: given,
+    prefix: wantedPrefix,
+    program,
+    commands,
+  }: TeamProgram & { file?: string | undefined; prefix?: string | undefined },
 ) {
   const { io, inherited } = invocation;
   const context = openCliContext(io, inherited);
@@ -154,6 +189,12 @@ async function openTeam(
   const at: CliIo = { ...io, cwd: folder };
   const state = teamFolder(join(stateRootOf(io.env, io.home), "teams"), path);
   const store = createTeamStore(context.files, state, path);
+  const prefix = wantedPrefix ?? store.prefix();
+  const nameOf = (member: string) => prefixedName(prefix, member);
+  for (const member of Object.keys(team.agents)) {
+    const problem = nameProblem(nameOf(member));
+    if (problem !== null) throw new UsageError(problem, invocation.path);
+  }
   const worktrees = createWorktrees(context, {
     repository: folder,
     root: join(state, "worktrees"),
@@ -166,7 +207,7 @@ async function openTeam(
   for (const [name, agent] of Object.entries(team.agents)) {
     const env = await readEnvironment(context, folder, name, agent);
     const role = await readRole(context, folder, name, agent);
-    const workdir = agent.worktree ? worktrees.pathOf(name) : resolve(folder, agent.workdir ?? ".");
+    const workdir = agent.worktree ? worktrees.pathOf(nameOf(name)) : resolve(folder, agent.workdir ?? ".");
     launches[name] = {
       ...{ tool: agent.tool, workdir, worktree: agent.worktree === true, args: agent.args ?? [] },
       ...{ headless: agent.headless === true, unattended: agent.unattended === true },
@@ -178,7 +219,8 @@ async function openTeam(
     const outside = isInside ? null : (context.files.realPath(workdir) ?? workdir);
     details[name] = toLaunchDetails(agent, { variables: env, workdir, outside });
     variables[name] = env;
-    words[name] = launchWords(name, agent, { workdir, env, roleFile: role?.path ?? null });
+    const owner = { file: path, member: name };
+    words[name] = launchWords(nameOf(name), agent, { workdir, env, roleFile: role?.path ?? null, owner });
   }
 
   const reminders = Object.fromEntries(
@@ -189,6 +231,11 @@ async function openTeam(
   const roots = Object.keys(rootFlags).flatMap((flag) =>
     typeof inherited[flag] === "string" ? [`--${flag}=${resolve(io.cwd, inherited[flag])}`] : [],
   );
+
+  function workdirOf(agentId: string): string | null {
+    const record = context.registry.read(agentId);
+    return (record && openRecordOrNull(context.files, record)?.manifest.working_directory) ?? null;
+  }
 
   /** One command of `svc-mgr`, its document or why it failed. */
   async function run(argv: readonly string[], rest: readonly string[] = []) {
@@ -222,19 +269,22 @@ async function openTeam(
     ];
     if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.problem);
     const state = store.read();
-    const running = listed.document["agents"] as RunningAgent[];
+    const running = (listed.document["agents"] as Omit<RunningAgent, "folder">[]).map((one) => ({
+      ...one,
+      folder: workdirOf(one.agent_id),
+    }));
     const registered = (accounts?.document["accounts"] ?? []) as {
       address: string;
       status: string;
       role: string | null;
     }[];
     return {
-      ...{ team, launches, details, state, running },
+      ...{ team, file: path, prefix, launches, details, state, running },
       reminders: mapValues(reminders, (ofAgent) =>
         mapValues(ofAgent, ({ prompt, flags }) => ({ prompt, sha256: digestOf(flags) })),
       ),
       liveReminders: await readReminders(state, running),
-      worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(name))),
+      worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(nameOf(name)))),
       addresses: new Set(
         registered
           .filter((one) => one.status === "active" && one.role === personRole)
@@ -286,15 +336,15 @@ async function openTeam(
         return made.ok ? null : made.problem;
       }
       case "worktree":
-        await narrate(io, `making the worktree of ${step.agent}`);
-        return worktrees.make(step.agent);
+        await narrate(io, `making the worktree of ${nameOf(step.agent)}`);
+        return worktrees.make(nameOf(step.agent));
       case "launch":
       case "replace": {
         const { agent: name } = step;
         const launch = launches[name];
         if (!launch) return "it is not in the file";
-        if (launch.worktree && !worktrees.exists(name)) return "its worktree is not there";
-        await narrate(io, `launching ${name}`);
+        if (launch.worktree && !worktrees.exists(nameOf(name))) return "its worktree is not there";
+        await narrate(io, `launching ${nameOf(name)}`);
         const force = step.step === "replace" ? ["--force=keep-stale"] : [];
         const made = await run([...(words[name] ?? []), ...force], launch.args);
         const agentId = made.document["agent_id"];
@@ -303,7 +353,7 @@ async function openTeam(
         return made.ok ? null : made.problem;
       }
       case "stop": {
-        await narrate(io, `stopping ${step.agent}`);
+        await narrate(io, `stopping ${nameOf(step.agent)}`);
         const stopped = await run(["agents", "single", `--agent-id=${step.agentId}`, "stop"]);
         return stopped.ok ? null : stopped.problem;
       }
@@ -328,6 +378,7 @@ async function openTeam(
       }
       case "keep":
       case "leave":
+      case "clash":
         return null;
     }
   }
@@ -358,16 +409,24 @@ async function openTeam(
     const removed: { agent: string; kept: string | null }[] = [];
     for (const [name] of names) {
       if (signal.aborted) break;
-      if (!worktrees.exists(name)) continue;
-      removed.push({
-        agent: name,
-        kept: running.has(name) ? "the agent runs" : await worktrees.remove(name),
-      });
+      const agent = nameOf(name);
+      if (!worktrees.exists(agent)) continue;
+      removed.push({ agent, kept: running.has(name) ? "the agent runs" : await worktrees.remove(agent) });
     }
     return removed;
   }
 
-  return { path, variables, facts, perform, setNotifiers, removeWorktrees };
+  const shown: PlanContext = { variables, prefix, program };
+  return {
+    path,
+    shown,
+    describe: (step: TeamStep) => describeStep(step, shown),
+    keepPrefix: () => store.setPrefix(prefix),
+    facts,
+    perform,
+    setNotifiers,
+    removeWorktrees,
+  };
 }
 
 function mapValues<T, U>(of: Record<string, T>, change: (value: T) => U): Record<string, U> {

@@ -13,8 +13,8 @@ import {
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { NonBlank, Strict, visiblePattern } from "../../protocol/wire.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
-import { findRecord } from "../../services/sessions/find.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
+import { refuseOtherRoot } from "../agent-mailbox.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
 import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
 import { runCaptured } from "../captured-run.ts";
@@ -22,7 +22,8 @@ import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
-import { bodyOf, openLiveTarget } from "../target.ts";
+import { bodyOf, openLiveTarget, openTarget } from "../target.ts";
+import { findNamed } from "../team-scope.ts";
 import { badEndOf, readLimit } from "../turn-end.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
@@ -145,14 +146,10 @@ const mcpTools = {
       if (ref === undefined && to.length === 0)
         throw refusal("invalid_request", "to: name who gets it, or message_ref for a reply");
       const content = [`--body-content=${body}`];
+      const addresses = await Promise.all(to.map((one) => addressOf(session, one)));
       const line =
         ref === undefined
-          ? [
-              "send",
-              ...to.map((one) => `--to=${addressOf(session, one)}`),
-              `--subject=${subject ?? ""}`,
-              ...content,
-            ]
+          ? ["send", ...addresses.map((one) => `--to=${one}`), `--subject=${subject ?? ""}`, ...content]
           : ["reply", `--message-ref=${ref}`, ...content];
       const { message } = (await runCommand(session, ["agents", "self", "mail", ...line])) as {
         message: MailMessage;
@@ -264,7 +261,13 @@ async function lookAtTask(
     const end = badEnd === null ? {} : { state: badEnd.result, error: badEnd.detail };
     return { isOver: true, result: { ...done, ...answer, ...end } };
   }
-  const asks = await openQuestions(session, name);
+  const { invocation } = session;
+  const { agent_id: id } = await findNamed(
+    openCliContext(invocation.io, invocation.inherited),
+    invocation.io,
+    name,
+  );
+  const asks = await openQuestions(session, id);
   const result = { done: false, state, detail: stillWaitsFor(record) };
   const next = "answer the question if it is yours to answer";
   return asks.length > 0 ? { isOver: true, result: { ...result, asks, next } } : { isOver: false, result };
@@ -292,11 +295,20 @@ const invocationOf = ({ invocation }: ToolSession, name: string): Invocation => 
   inherited: { ...invocation.inherited, "agent-name": name },
 });
 
-function addressOf({ invocation: { io, inherited } }: ToolSession, who: string): string {
+async function addressOf({ invocation }: ToolSession, who: string): Promise<string> {
   if (who.includes("@")) return who;
-  const address = findRecord(openCliContext(io, inherited), { agentName: who }).mailbox?.address;
-  if (address === undefined) throw refusal("precondition_failed", `"${who}" has no mailbox`);
-  return address;
+  const { io, inherited } = invocation;
+  const context = openCliContext(io, inherited);
+  const binding = (await findNamed(context, io, who)).mailbox;
+  if (!binding) throw refusal("precondition_failed", `"${who}" has no mailbox`);
+  const { agent } = await openTarget({ ...invocation, path: ["svc-mgr", "agents", "self"] });
+  const own = agent.manifest.launch_plan.mailbox;
+  refuseOtherRoot(
+    context,
+    { name: who, binding },
+    { root: own?.filesystem_root, address: "", isAgent: true },
+  );
+  return binding.address;
 }
 
 /** Runs a command line of `svc-mgr` and returns its JSON document. Throws its refusal. */

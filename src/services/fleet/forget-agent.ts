@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { RegistryRecord } from "../../protocol/files.ts";
+import type { RegistryRecord, TeamOwner } from "../../protocol/files.ts";
 import { type ContainedPath, PathRefused } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -85,6 +85,8 @@ interface Replacement {
   agentId: string;
   /** Null for a name that nobody has. */
   tmuxSessionName: string | null;
+  /** The team file that is to own it: an agent of another owner is not ended for it. */
+  team?: TeamOwner | undefined;
 }
 
 /**
@@ -117,9 +119,12 @@ export async function evictExisting(
 
 async function refuseOthers(
   { registry, tmux, sessionAlive }: ForgetDeps & { tmux: Tmux },
-  { agentName, agentId, tmuxSessionName: session }: Replacement,
+  { agentName, agentId, tmuxSessionName: session, team }: Replacement,
   former: readonly RegistryRecord[],
 ): Promise<void> {
+  for (const record of team ? former : []) {
+    if (record.team?.file !== team?.file && (await sessionAlive(record))) throw runsAlready(record);
+  }
   const other = registry.read(agentId);
   if (other && other.agent_name !== agentName && (await sessionAlive(other))) throw runsAlready(other);
   if (session === null || former.some(({ terminal }) => terminal.current_session_name === session)) return;

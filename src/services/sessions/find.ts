@@ -3,6 +3,7 @@ import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { suggest } from "../../system/similar-word.ts";
+import { visibleLine } from "../../system/visible.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { sessionOfPane } from "../terminal/tmux-screen.ts";
 import { readManifest } from "./manifest.ts";
@@ -27,7 +28,21 @@ export interface FindDeps {
 
 const whereAllAre = "`svc-mgr agents list --state all` shows all";
 
-export type AgentSelector = { agentName: string } | { agentId: string };
+/**
+ * The team in which a name is said: its file owns the agents that its short names mean, also where a prefix makes their
+ * whole names others.
+ */
+export interface TeamScope {
+  /** The `svc.yaml`, as in the records of its agents. */
+  file: string;
+  /** An agent of this team says the name: its own team goes before all others. */
+  isMember: boolean;
+  /** Names of the file whose agents run under others, because the project has a prefix. */
+  prefixed: readonly string[];
+}
+
+/** `team`: the one in which the name is said; without it only whole names count. */
+export type AgentSelector = { agentName: string; team?: TeamScope | null } | { agentId: string };
 
 /** The agent of a name or an id. Throws as `findRecord` and `readManifest`. */
 export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
@@ -36,8 +51,8 @@ export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
 
 /**
  * The record of a name or an id, whatever became of its manifest. Running records win over stopped ones of the same
- * name; a name that is also the id of another agent means neither. Throws `not_found`, and `ambiguous` with the ids to
- * choose from in `data.agent_ids`.
+ * name; a name that is also the id of another agent means neither, nor does one that means two agents by its team. Throws
+ * `not_found`, and `ambiguous` with the ids to choose from in `data.agent_ids`.
  */
 export function findRecord(
   { registry }: Pick<FindDeps, "registry">,
@@ -51,7 +66,7 @@ export function findRecord(
   }
   const name = selector.agentName.trim();
   const { records, ignored } = registry.list();
-  const decision = chooseByName(records, name);
+  const decision = chooseInTeam(records, name, selector.team ?? null);
   if ("record" in decision) {
     refuseNameThatIsAnId(decision.record, records);
     return decision.record;
@@ -62,6 +77,7 @@ export function findRecord(
     const hint = meant === null ? "" : `; did you mean "${meant}"?`;
     throw new ServiceError("not_found", `there is no agent named "${name}"${hint}; ${whereAllAre}${unread}`);
   }
+  if ("foreign" in decision) throw foreignName(name, decision);
   throw new ServiceError(
     "ambiguous",
     `${decision.agentIds.length} agents are named "${name}"; choose one with --agent-id: ${decision.agentIds.join(", ")}`,
@@ -82,15 +98,59 @@ function refuseNameThatIsAnId(named: RegistryRecord, records: readonly RegistryR
   );
 }
 
-/** One record, or the ids of all candidates (none: unknown name). Pure. */
-export function chooseByName(
+type NameDecision = { record: RegistryRecord } | { agentIds: string[] };
+
+/** `own`: the agent of the team that the name may mean; null where the team has none now. `foreign`: of another owner. */
+interface ForeignName {
+  own: RegistryRecord | null;
+  foreign: RegistryRecord;
+  agentIds: string[];
+}
+
+/**
+ * As `chooseByName`, for a name that is said in a team. It means the team's own agent of this short name, to an agent of the
+ * team always. To a person it is ambiguous when another running agent has it as its whole name. A name of the team that
+ * runs under a prefix never means an agent of another owner. Pure. Source: ruling 40.
+ */
+export function chooseInTeam(
   records: readonly RegistryRecord[],
   name: string,
-): { record: RegistryRecord } | { agentIds: string[] } {
+  team: TeamScope | null,
+): NameDecision | ForeignName {
+  const whole = chooseByName(records, name);
+  if (team === null) return whole;
+  const ofTeam = records.filter(({ team: owner }) => owner?.file === team.file && owner.member === name);
+  const own = ofTeam.find(isRunning) ?? ofTeam[0];
+  if (!("record" in whole)) return own && whole.agentIds.length === 0 ? { record: own } : whole;
+  if (whole.record.team?.file === team.file) return whole;
+  if (own && (team.isMember || (isRunning(own) && !isRunning(whole.record)))) return { record: own };
+  if (!own && !team.prefixed.includes(name)) return whole;
+  const agentIds = [own, whole.record].flatMap((one) => (one ? [one.agent_id] : []));
+  return { own: own ?? null, foreign: whole.record, agentIds };
+}
+
+function foreignName(name: string, { own, foreign, agentIds }: ForeignName): ServiceError {
+  const command = "svc-mgr agents single";
+  const other = `\`${command} --agent-id ${foreign.agent_id}\` is the agent "${foreign.agent_name}" of ${ownerOf(foreign)}`;
+  const message =
+    own === null
+      ? `"${name}" is an agent of this team, which has a prefix and no agent of this name now. Say the whole name, or which other agent: ${other}`
+      : `"${name}" means two agents. Say which: \`${command} --agent-name ${own.agent_name}\` is the one of this team, ${other}`;
+  return new ServiceError("ambiguous", message, { data: { agent_ids: agentIds } });
+}
+
+/** Whose agent it is, for a message. Pure. */
+function ownerOf({ team }: Pick<RegistryRecord, "team">): string {
+  return team ? visibleLine(team.file) : "nobody's team: a person launched it";
+}
+
+const isRunning = ({ lifecycle }: RegistryRecord) =>
+  lifecycle.state === "active" || lifecycle.state === "relaunching";
+
+/** One record, or the ids of all candidates (none: unknown name). Pure. */
+export function chooseByName(records: readonly RegistryRecord[], name: string): NameDecision {
   const named = records.filter((record) => record.agent_name === name);
-  const running = named.filter(
-    ({ lifecycle }) => lifecycle.state === "active" || lifecycle.state === "relaunching",
-  );
+  const running = named.filter(isRunning);
   const candidates = running.length > 0 ? running : named;
   const [only] = candidates;
   if (only && candidates.length === 1) return { record: only };

@@ -1,5 +1,5 @@
 import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
-import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import type { Manifest, RegistryRecord, TeamOwner } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -58,6 +58,8 @@ export interface LaunchRequest {
   noSignals?: boolean | undefined;
   /** No terminal program: each turn is a separate process, started by the gateway. */
   headless?: HeadlessWish | undefined;
+  /** The team file that owns the agent; without one it belongs to no team. */
+  team?: TeamOwner | undefined;
   /** Cancels the launch and undoes its steps. */
   signal?: AbortSignal | undefined;
 }
@@ -175,8 +177,12 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
     if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
     seedGatewayFolder(files, session);
-    const notifier = carryNotifierOver(deps, registry.read(plan.agentId), plan.sessionRoot);
-    const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
+    const { team } = request;
+    const previous = registry.read(plan.agentId);
+    // An agent of another owner had this name: its settings are none of this agent's.
+    const isSameOwner = previous?.team?.file === team?.file;
+    const notifier = carryNotifierOver(deps, isSameOwner ? previous : null, plan.sessionRoot);
+    const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs(), team }));
     return { ...session, record, notifier };
   } catch (error) {
     for (const act of undo.reverse()) await tolerate(act);

@@ -1,5 +1,5 @@
 import { Value } from "@sinclair/typebox/value";
-import { type Manifest, RegistryRecord } from "../../protocol/files.ts";
+import { type Manifest, RegistryRecord, type TeamOwner } from "../../protocol/files.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 
@@ -8,14 +8,18 @@ const leaseMs = 100 * 365 * 24 * 3600 * 1000;
 /** A lease that ended this long ago is no clock's disagreement any more. */
 const leaseGraceMs = 5 * 60 * 1000;
 
-/** The record that makes a freshly launched session findable. Pure; holds no secret and no live port. */
+/**
+ * The record that makes a freshly launched session findable. Pure; holds no secret and no live port. `team`: never from the
+ * manifest, which lies in the project where a project keeps its sessions.
+ */
 export function buildRecord(facts: {
   manifest: Manifest;
   manifestPath: string;
   sessionRoot: string;
   nowMs: number;
+  team?: TeamOwner | undefined;
 }): RegistryRecord {
-  const { manifest, nowMs } = facts;
+  const { manifest, nowMs, team } = facts;
   const now = toTimestamp(nowMs);
   const { socket } = manifest.tmux;
   const binding = manifest.launch_plan.mailbox;
@@ -39,6 +43,7 @@ export function buildRecord(facts: {
     },
     liveness: { published_at: now, lease_expires_at: toTimestamp(nowMs + leaseMs) },
     ...(binding ? { mailbox: binding } : {}),
+    ...(team ? { team } : {}),
   };
 }
 

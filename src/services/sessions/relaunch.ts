@@ -158,7 +158,8 @@ async function relaunchInPlace(
   const { manifestPath, sessionRoot } = agent;
   const socket = await deps.tmux.socketPath(agent.manifest.tmux_session_name);
   const manifest = withSocket(agent.manifest, socket);
-  const fresh = buildRecord({ manifest, manifestPath, sessionRoot, nowMs: clock.nowMs() });
+  const team = agent.record?.team;
+  const fresh = buildRecord({ manifest, manifestPath, sessionRoot, nowMs: clock.nowMs(), team });
   const record = { ...fresh, ...(agent.record?.gateway ? { gateway: agent.record.gateway } : {}) };
   await registry.publish({ ...record, lifecycle: { ...record.lifecycle, state: "relaunching" } });
   try {
@@ -210,7 +211,9 @@ async function relaunchElsewhere(
       }),
     );
     const session = { manifest, manifestPath, sessionRoot };
-    const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
+    const record = await registry.publish(
+      buildRecord({ ...session, nowMs: clock.nowMs(), team: agent.record?.team }),
+    );
     return { session: { ...session, record }, pane };
   } catch (error) {
     await undoSession(deps, sessionName, pane).catch(() => {});

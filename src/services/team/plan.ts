@@ -1,5 +1,7 @@
+import type { TeamOwner } from "../../protocol/files.ts";
 import type { TeamFile, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
 import type { LaunchDetails } from "./launch-details.ts";
+import { prefixedName } from "./team-store.ts";
 
 type TeamState = TeamRecord["agents"];
 
@@ -13,10 +15,18 @@ export interface RunningAgent {
   queue_depth: number | null;
   /** Null without a gateway that answers. */
   gateway_base_url: string | null;
+  /** Null for an agent of no team: a person launched it. */
+  team: TeamOwner | null;
+  /** Where it works; null where that cannot be read. */
+  folder: string | null;
 }
 
 export interface TeamFacts {
   team: TeamFile;
+  /** Path of the file, as its agents' records have it. */
+  file: string;
+  /** Before the names of its agents; empty without one. */
+  prefix: string;
   launches: Record<string, TeamLaunch>;
   /** By agent, as `launches`. */
   details: Record<string, LaunchDetails>;
@@ -46,12 +56,14 @@ export type TeamStep =
   /** `reminderId`: of one that takes its place or is gone from the file. */
   | { step: "forget"; agent: string; name: string; reminderId: string }
   | { step: "keep"; agent: string }
+  /** An agent of another owner has the name. `owner`: its team file, null where a person launched it in `folder`. */
+  | { step: "clash"; agent: string; agentId: string; owner: string | null; folder: string | null }
   | { step: "leave"; agent: string; why: string };
 
 /**
  * What makes the machine as the file says, in the order in which it is done: people, then each agent of the file, then
- * agents that left it. An agent that is as the file says is kept; one that differs is replaced unless it works; one of
- * the same name that `up` did not launch is never touched. Pure.
+ * agents that left it. An agent that is as the file says is kept; one that differs is replaced unless it works. An agent of
+ * the same name that this file did not launch is a clash, and never touched. Pure. Source: ruling 40.
  */
 export function planTeam(facts: TeamFacts): TeamStep[] {
   const people = Object.entries(facts.team.people ?? {}).flatMap(([person, { address }]): TeamStep[] => {
@@ -59,9 +71,9 @@ export function planTeam(facts: TeamFacts): TeamStep[] {
     return facts.addresses.has(wanted) ? [] : [{ step: "register", person, address: wanted }];
   });
   const agents = Object.keys(facts.team.agents).flatMap((name) => planAgent(facts, name));
-  const left = Object.keys(facts.state)
-    .filter((name) => !Object.hasOwn(facts.team.agents, name))
-    .flatMap((name) => planLeft(facts, name));
+  const left = ownAgents(facts)
+    .filter(({ member }) => !Object.hasOwn(facts.team.agents, member))
+    .map((one) => planLeft(facts, one));
   return [...people, ...agents, ...left];
 }
 
@@ -80,15 +92,17 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
   const known = state[name];
   const all = Object.keys(facts.reminders[name] ?? {}).map((one) => toRemind(facts, name, one));
   if (!running) return [...worktree, { step: "launch", agent: name, launch }, ...all];
-  if (known?.agent_id !== running.agent_id) {
-    const why = `an agent of this name runs that \`up\` did not launch (${running.agent_id})`;
-    return [{ step: "leave", agent: name, why }];
+  if (running.team?.file !== facts.file) {
+    const { agent_id: agentId, team, folder } = running;
+    return [{ step: "clash", agent: name, agentId, owner: team?.file ?? null, folder }];
   }
-  const differs = differences(known.launch, wanted);
+  // An `up` that was killed may have launched it and not written that down.
+  const before = known?.agent_id === running.agent_id ? known.launch : unfinished(wanted);
+  const differs = differences(before, wanted);
   const reminders = planReminders(facts, name);
   if (differs.length === 0) return reminders.length > 0 ? reminders : [{ step: "keep", agent: name }];
   const isServed = running.gateway_base_url !== null || running.queue_depth !== 0;
-  const isHalf = isUnfinished(known.launch) && !isServed;
+  const isHalf = isUnfinished(before) && !isServed;
   if (isBusy(running) && !isHalf && !facts.restart) {
     const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
     return [{ step: "leave", agent: name, why }, ...reminders];
@@ -119,24 +133,31 @@ function toRemind({ reminders }: TeamFacts, agent: string, name: string): TeamSt
   return { step: "remind", agent, name, prompt: reminders[agent]?.[name]?.prompt ?? "" };
 }
 
-function planLeft(facts: TeamFacts, name: string): TeamStep[] {
-  const running = runs(facts, name);
-  const known = facts.state[name];
-  if (!running || known?.agent_id !== running.agent_id) return [];
-  if (facts.prune) return [{ step: "stop", agent: name, agentId: running.agent_id }];
-  return [{ step: "leave", agent: name, why: "the file does not have it any more; --prune stops it" }];
+function planLeft({ prune }: TeamFacts, { member, agentId }: OwnAgent): TeamStep {
+  if (prune) return { step: "stop", agent: member, agentId };
+  return { step: "leave", agent: member, why: "the file does not have it any more; --prune stops it" };
 }
 
-/** The agents to stop: those that `up` launched and that still run. Pure. */
-export function planDown({ state, running }: Pick<TeamFacts, "state" | "running">): TeamStep[] {
-  return Object.keys(state).flatMap((name): TeamStep[] => {
-    const found = running.find(({ agent_name }) => agent_name === name);
-    const isOurs = found?.lifecycle_state === "active" && found.agent_id === state[name]?.agent_id;
-    return isOurs ? [{ step: "stop", agent: name, agentId: found.agent_id }] : [];
-  });
+interface OwnAgent {
+  member: string;
+  agentId: string;
+  name: string;
 }
 
-function runs({ running }: TeamFacts, name: string): RunningAgent | undefined {
+/** The agents of this file that run or whose session has gone, also those that the file has no more. Pure. */
+export function ownAgents({ file, running }: Pick<TeamFacts, "file" | "running">): OwnAgent[] {
+  return running.flatMap(({ team, agent_id: agentId, agent_name: name, lifecycle_state: state }) =>
+    team?.file === file && state === "active" ? [{ member: team.member, agentId, name }] : [],
+  );
+}
+
+/** The agents to stop: those of this file that still run. Pure. */
+export function planDown(facts: Pick<TeamFacts, "file" | "running">): TeamStep[] {
+  return ownAgents(facts).map(({ member, agentId }) => ({ step: "stop", agent: member, agentId }));
+}
+
+function runs({ running, prefix }: TeamFacts, member: string): RunningAgent | undefined {
+  const name = prefixedName(prefix, member);
   return running.find(
     (one) => one.agent_name === name && one.lifecycle_state === "active" && !one.session_gone,
   );

@@ -1,3 +1,4 @@
+import type { TeamOwner } from "../../protocol/files.ts";
 import { type TeamAgent, TeamFile } from "../../protocol/team-file.ts";
 import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts";
 import { cronProblem } from "../../system/cron.ts";
@@ -15,11 +16,31 @@ export function readTeamFile(text: string): TeamReading {
       message: `agents.${name}.${field}: ${message}`,
     })),
   );
-  const findings = [...conflicts, ...unknownMembers(team, lineOf), ...unusableSchedules(team, lineOf)];
+  const findings = [
+    ...conflicts,
+    ...sharedNames(team, lineOf),
+    ...unknownMembers(team, lineOf),
+    ...unusableSchedules(team, lineOf),
+  ];
   return findings.length > 0 ? { ok: false, findings } : { ok: true, team };
 }
 
 type LineOf = (path: readonly string[]) => number;
+
+/** An agent and a person of one name would share a mailbox, and a group could not say which it means. */
+function sharedNames(team: TeamFile, lineOf: LineOf): YamlFinding[] {
+  const agents = Object.keys(team.agents);
+  return Object.keys(team.people ?? {}).flatMap((person) =>
+    agents.some((agent) => agent.toLowerCase() === person.toLowerCase())
+      ? [
+          {
+            line: lineOf(["people", person]),
+            message: `people.${person}: an agent of this file has this name`,
+          },
+        ]
+      : [],
+  );
+}
 
 function unknownMembers(team: TeamFile, lineOf: LineOf): YamlFinding[] {
   const known = [...Object.keys(team.agents), ...Object.keys(team.people ?? {})];
@@ -57,10 +78,8 @@ function unusableSchedules(team: TeamFile, lineOf: LineOf): YamlFinding[] {
 /** Who is behind a name of the file. */
 interface Members {
   agents: string[];
-  /** Of the agents and people that have a mailbox. */
-  addresses: string[];
-  /** Agents that mail does not reach. */
-  withoutMailbox: string[];
+  /** Addresses of the people. */
+  people: string[];
 }
 
 /** The members of a group, or the one person or agent of this name. Null for another name. Pure. */
@@ -70,11 +89,11 @@ export function membersOf(team: TeamFile, name: string): Members | null {
   const names = (Object.hasOwn(groups, name) ? groups[name] : null) ?? [name];
   const known = names.filter((one) => Object.hasOwn(team.agents, one) || Object.hasOwn(people, one));
   if (known.length === 0) return null;
-  const hasMailbox = (one: string) => Object.hasOwn(people, one) || team.agents[one]?.mailbox === true;
   return {
     agents: known.filter((one) => Object.hasOwn(team.agents, one)),
-    addresses: known.filter(hasMailbox).map((one) => people[one]?.address ?? `${one}@svc.localhost`),
-    withoutMailbox: known.filter((one) => !hasMailbox(one)),
+    people: known
+      .filter((one) => Object.hasOwn(people, one))
+      .map((one) => people[one]?.address ?? `${one}@svc.localhost`),
   };
 }
 
@@ -134,7 +153,7 @@ export function readEnvFile(text: string): { env: Record<string, string> } | { b
   return { env };
 }
 
-/** The command line of `svc-mgr` that launches an agent of the file. Pure. */
+/** The command line of `svc-mgr` that launches an agent of the file under `name`, with the file as its owner. Pure. */
 export function launchWords(
   name: string,
   agent: TeamAgent,
@@ -142,10 +161,17 @@ export function launchWords(
     workdir,
     env,
     roleFile,
-  }: { workdir: string; env: Readonly<Record<string, string>>; roleFile: string | null },
+    owner,
+  }: {
+    workdir: string;
+    env: Readonly<Record<string, string>>;
+    roleFile: string | null;
+    owner: TeamOwner;
+  },
 ): string[] {
   return [
     ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
+    ...[`--team-file=${owner.file}`, `--team-member=${owner.member}`],
     ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
     ...(roleFile === null ? [] : [`--role-file=${roleFile}`]),
     ...(agent.headless ? ["--headless"] : []),

@@ -9,6 +9,9 @@ import type { Files } from "../../system/files.ts";
 /** What `up` launched for a team file, kept in the user's state folder: the file may be anybody's. */
 export interface TeamStore {
   read(): TeamRecord["agents"];
+  /** Before the names of all agents of the file; empty without one. */
+  prefix(): string;
+  setPrefix(prefix: string): void;
   set(agent: string, entry: TeamRecord["agents"][string]): void;
   /** `made` null: it is gone. */
   setReminder(agent: string, name: string, made: { reminder_id: string; sha256: string } | null): void;
@@ -26,33 +29,60 @@ export function teamNameOf(teamFile: string): string {
     .slice(0, 40);
 }
 
+/** The name under which an agent of a file runs. Pure. */
+export function prefixedName(prefix: string, member: string): string {
+  return prefix === "" ? member : `${prefix}-${member}`;
+}
+
+/** Names of the file whose agents run under others, because of a prefix. A damaged record has none. `folder`: of all teams. */
+export function readPrefixed(
+  files: Pick<Files, "exists" | "readOwn">,
+  folder: string,
+  teamFile: string,
+): string[] {
+  try {
+    const { agents, prefix } = readRecord(files, `${teamFolder(folder, teamFile)}/agents.json`) ?? {};
+    return prefix ? Object.keys(agents ?? {}) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Null where there is none. Throws `precondition_failed` for one that cannot be read. */
+function readRecord(files: Pick<Files, "exists" | "readOwn">, path: string): TeamRecord | null {
+  if (!files.exists(path)) return null;
+  try {
+    const stored: unknown = JSON.parse(files.readOwn(path) ?? "");
+    if (Value.Check(TeamRecord, stored)) return stored;
+  } catch {
+    // Reported below.
+  }
+  throw new ServiceError(
+    "precondition_failed",
+    `the record of this team is damaged: ${path}. Without it nothing is known to be launched by \`up\`; remove it to begin again`,
+  );
+}
+
 /** `folder`: of this team. Throws `precondition_failed` when the record is there and cannot be read. */
 export function createTeamStore(files: Files, folder: string, teamFile: string): TeamStore {
   const path = `${folder}/agents.json`;
 
-  function read(): TeamRecord["agents"] {
-    if (!files.exists(path)) return {};
-    try {
-      const stored: unknown = JSON.parse(files.readOwn(path) ?? "");
-      if (Value.Check(TeamRecord, stored)) return stored.agents;
-    } catch {
-      // Reported below.
-    }
-    throw new ServiceError(
-      "precondition_failed",
-      `the record of this team is damaged: ${path}. Without it nothing is known to be launched by \`up\`; remove it to begin again`,
-    );
-  }
+  const read = () => readRecord(files, path)?.agents ?? {};
+  const prefix = () => readRecord(files, path)?.prefix ?? "";
 
-  function set(agent: string, entry: TeamRecord["agents"][string]): void {
+  function write(change: Pick<TeamRecord, "agents" | "prefix">): void {
     files.ensureDirectory("file:team-folder", folder);
-    const agents = { ...read(), [agent]: entry };
-    const record: TeamRecord = { schema_version: 1, team_file: teamFile, agents };
+    const record: TeamRecord = { schema_version: 1, team_file: teamFile, ...change };
     files.write("file:team", path, renderJson(record));
   }
 
+  const set = (agent: string, entry: TeamRecord["agents"][string]) =>
+    write({ agents: { ...read(), [agent]: entry }, prefix: prefix() });
+
   return {
     read,
+    prefix,
+    setPrefix: (wanted) => write({ agents: read(), prefix: wanted }),
     set,
     setReminder(agent, name, made) {
       const entry = read()[agent];

@@ -4,11 +4,17 @@ import type { TeamAgent } from "../../../src/protocol/team-file.ts";
 import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
 import { widthOf } from "../../../src/system/text-columns.ts";
 
+const shownWith = (variables: Record<string, string>, prefix = "") => ({
+  variables: { w: variables },
+  prefix,
+  program: "svc",
+});
+
 /** The plan of one agent's launch, as a person confirms it. */
 function shown(agent: TeamAgent, { env = {}, outside = null as string | null } = {}): string[] {
   const variables = { ...env, ...agent.env };
   const launch = toLaunchDetails(agent, { variables, workdir: "/project/sub", outside });
-  return renderPlan([{ step: "launch", agent: "w", launch }], { w: variables }).split("\n");
+  return renderPlan([{ step: "launch", agent: "w", launch }], shownWith(variables)).split("\n");
 }
 
 test("the plan of an ordinary agent is one line", () => {
@@ -95,9 +101,39 @@ test("a reminder is shown with the start of its prompt", () => {
     name: "reminder r",
     prompt: `do\nthis ${"x".repeat(500)}`,
   } as const;
-  const [first, ...rest] = renderPlan([step], {}).split("\n");
+  const [first, ...rest] = renderPlan([step], shownWith({})).split("\n");
   expect(first).toBe("+ w: add the reminder r");
   expect(rest.map((row) => row.trim()).join("")).toMatch(
     /^prompt: do this x+… \(308 more characters, see the file\)$/,
   );
+});
+
+test.each<{ id: string; owner: string | null; folder: string | null; prefix: string; want: string[] }>([
+  {
+    id: "of another folder's file",
+    owner: "/home/user/first/svc.yaml",
+    folder: "/home/user/first/sub",
+    prefix: "",
+    want: [
+      "! w: an agent of this name runs that belongs to /home/user/first/svc.yaml.",
+      "svc up --prefix NAME",
+      "another name",
+      "svc down --file /home/user/first/svc.yaml",
+    ],
+  },
+  {
+    id: "that a person launched, of a project with a prefix",
+    owner: null,
+    folder: "/home/user/my project",
+    prefix: "b",
+    want: [
+      "! b-w: an agent of this name runs that a person launched in '/home/user/my project'.",
+      "svc stop b-w",
+    ],
+  },
+])("a clash with an agent $id names its folder and each remedy", ({ owner, folder, prefix, want }) => {
+  const step = { step: "clash", agent: "w", agentId: "id-w", owner, folder } as const;
+  const text = renderPlan([step], shownWith({}, prefix));
+  expect(text.split("\n")).toHaveLength(1);
+  for (const part of want) expect(text).toContain(part);
 });

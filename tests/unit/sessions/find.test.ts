@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
-import { chooseByName, findAgent } from "../../../src/services/sessions/find.ts";
+import { chooseByName, chooseInTeam, findAgent, findRecord } from "../../../src/services/sessions/find.ts";
 import { buildRecord, toStopped } from "../../../src/services/sessions/record.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
@@ -34,6 +34,108 @@ describe("which agent a name means", () => {
     },
   ])("$id", ({ records, want }) => {
     expect(chooseByName(records, "worker")).toEqual(want);
+  });
+});
+
+describe("which agent a name means in a team with a prefix", () => {
+  const file = "/home/user/second/svc.yaml";
+  const of = (name: string, owner: string | null, member = name) => {
+    const record = { ...sampleRecord({ agentId: `id-${name}` }), agent_name: name };
+    return owner === null ? record : { ...record, team: { file: owner, member } };
+  };
+  const stopped = (record: RegistryRecord) => toStopped(record, "operator_stop", 0);
+  const first = of("reviewer", "/home/user/first/svc.yaml");
+  const second = of("b-reviewer", file, "reviewer");
+  const byHand = of("reviewer", null);
+  const person = { file, isMember: false, prefixed: ["reviewer"] };
+  const member = { ...person, isMember: true };
+  const both = (own: RegistryRecord | null, foreign: RegistryRecord) => ({
+    ...{ own, foreign, agentIds: [own, foreign].flatMap((one) => (one ? [one.agent_id] : [])) },
+  });
+
+  test.each<{
+    id: string;
+    records: RegistryRecord[];
+    name?: string;
+    team: typeof person | null;
+    want: ReturnType<typeof chooseInTeam>;
+  }>([
+    { id: "its own, to its agents", records: [first, second], team: member, want: { record: second } },
+    {
+      id: "its own, to its agents, also when that is stopped",
+      records: [first, stopped(second)],
+      team: member,
+      want: { record: stopped(second) },
+    },
+    { id: "both, to a person", records: [first, second], team: person, want: both(second, first) },
+    {
+      id: "both, to a person, also one by hand",
+      records: [byHand, second],
+      team: person,
+      want: both(second, byHand),
+    },
+    {
+      id: "both, to a person, when only the other one runs",
+      records: [first, stopped(second)],
+      team: person,
+      want: both(stopped(second), first),
+    },
+    {
+      id: "its own, to a person, when only that runs",
+      records: [stopped(first), second],
+      team: person,
+      want: { record: second },
+    },
+    {
+      id: "its own, to a person, when no other has it",
+      records: [second],
+      team: person,
+      want: { record: second },
+    },
+    { id: "never another's, to its agents", records: [first], team: member, want: both(null, first) },
+    { id: "never another's, to a person", records: [first], team: person, want: both(null, first) },
+    {
+      id: "its own, by the whole name",
+      records: [first, second],
+      name: "b-reviewer",
+      team: member,
+      want: { record: second },
+    },
+    {
+      id: "the one of the whole name, without a team",
+      records: [first, second],
+      team: null,
+      want: { record: first },
+    },
+    {
+      id: "another's, by a name that the team does not have",
+      records: [of("helper", null), second],
+      name: "helper",
+      team: member,
+      want: { record: of("helper", null) },
+    },
+    {
+      id: "nobody, by an unknown name",
+      records: [first],
+      name: "nobody",
+      team: person,
+      want: { agentIds: [] },
+    },
+  ])("$id", ({ records, name = "reviewer", team, want }) => {
+    expect(chooseInTeam(records, name, team)).toEqual(want);
+  });
+
+  test("a name that means two agents is refused with a command for each", async () => {
+    using at = createRegistryFixture();
+    for (const record of [first, second]) await at.registry.publish(record);
+    const find = () => findRecord(at, { agentName: "reviewer", team: person });
+    expect(find).toThrow("`svc-mgr agents single --agent-name b-reviewer` is the one of this team");
+    expect(find).toThrow(
+      '`svc-mgr agents single --agent-id id-reviewer` is the agent "reviewer" of /home/user/first/svc.yaml',
+    );
+    expect(findRecord(at, { agentName: "reviewer", team: member })).toMatchObject({
+      agent_name: "b-reviewer",
+    });
   });
 });
 

@@ -30,8 +30,12 @@ const idle: RunningAgent = {
   turn_phase: "ready",
   queue_depth: 0,
   gateway_base_url: "http://127.0.0.1:1",
+  team: { file: "/work/svc.yaml", member: "a" },
+  folder: "/work",
 };
 const facts: TeamFacts = {
+  file: "/work/svc.yaml",
+  prefix: "",
   team: { version: 1, agents: { a: { tool: "demo" } } },
   launches: { a: launch },
   details: { a: details },
@@ -107,9 +111,46 @@ describe("the plan for an agent that", () => {
       want: [{ step: "replace" }],
     },
     {
-      id: "somebody else launched",
-      change: { running: [{ ...idle, agent_id: "id-other" }], launches: changed, restart: true },
-      want: [{ step: "leave", why: expect.stringContaining("did not launch (id-other)") }],
+      id: "another folder's file launched, under the same id",
+      change: {
+        running: [{ ...idle, team: { file: "/other/svc.yaml", member: "a" }, folder: "/other" }],
+        restart: true,
+      },
+      want: [{ step: "clash", agentId: "id-a", owner: "/other/svc.yaml", folder: "/other" }],
+    },
+    {
+      id: "a person launched after this file had one of the name",
+      change: { running: [{ ...idle, team: null, folder: "/hand" }], launches: changed, restart: true },
+      want: [{ step: "clash", owner: null, folder: "/hand" }],
+    },
+    {
+      id: "another folder's file launched and that ended",
+      change: {
+        running: [
+          {
+            ...idle,
+            lifecycle_state: "stopped",
+            team: { file: "/other/svc.yaml", member: "a" },
+            folder: "/other",
+          },
+        ],
+      },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "runs under a prefix",
+      change: { prefix: "b", running: [{ ...idle, agent_name: "b-a" }] },
+      want: [{ step: "keep" }],
+    },
+    {
+      id: "has the whole name of another project's agent, but for the prefix",
+      change: { prefix: "b", running: [{ ...idle, team: { file: "/other/svc.yaml", member: "a" } }] },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "was launched by an `up` that was killed before it wrote that down",
+      change: { state: {} },
+      want: [{ step: "replace", differs: ["how far its launch got"] }],
     },
     {
       id: "wants a worktree that is not there",
@@ -137,7 +178,7 @@ describe("the plan for an agent that", () => {
         team: { version: 1, agents: {} },
         launches: {},
         prune: true,
-        running: [{ ...idle, agent_id: "id-other" }],
+        running: [{ ...idle, team: { file: "/other/svc.yaml", member: "a" } }],
       },
       want: [],
     },
@@ -228,11 +269,17 @@ test("people without a mailbox are registered, before the agents", () => {
   ]);
 });
 
-test("down stops what up launched and nothing else", () => {
+test("down stops the agents of this file that run, whatever their names, and no other", () => {
   const other = { ...idle, agent_name: "b", agent_id: "id-b" };
-  expect(planDown({ state: facts.state, running: [idle, other] })).toEqual([
+  const running = [
+    idle,
+    { ...other, team: { file: "/other/svc.yaml", member: "b" } },
+    { ...other, agent_name: "c", agent_id: "id-c", team: null },
+    { ...other, agent_name: "x-d", agent_id: "id-d", team: { file: facts.file, member: "d" } },
+    { ...other, agent_name: "e", lifecycle_state: "stopped", team: { file: facts.file, member: "e" } },
+  ];
+  expect(planDown({ file: facts.file, running })).toEqual([
     { step: "stop", agent: "a", agentId: "id-a" },
+    { step: "stop", agent: "d", agentId: "id-d" },
   ]);
-  expect(planDown({ state: facts.state, running: [{ ...idle, agent_id: "id-new" }] })).toEqual([]);
-  expect(planDown({ state: facts.state, running: [{ ...idle, lifecycle_state: "stopped" }] })).toEqual([]);
 });

@@ -161,19 +161,18 @@ describe("@NAME", () => {
       name: "all",
       want: {
         agents: ["a", "b"],
-        addresses: ["a@svc.localhost", "ann@example.test", "bob@svc.localhost"],
-        withoutMailbox: ["b"],
+        people: ["ann@example.test", "bob@svc.localhost"],
       },
     },
     {
       id: "is a person",
       name: "ann",
-      want: { agents: [], addresses: ["ann@example.test"], withoutMailbox: [] },
+      want: { agents: [], people: ["ann@example.test"] },
     },
     {
-      id: "is an agent without a mailbox",
+      id: "is an agent",
       name: "b",
-      want: { agents: ["b"], addresses: [], withoutMailbox: ["b"] },
+      want: { agents: ["b"], people: [] },
     },
     { id: "is nobody", name: "toString", want: null },
   ])("$id", ({ name, want }) => {

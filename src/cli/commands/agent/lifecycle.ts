@@ -30,7 +30,7 @@ const stop = command({
     "end the gateway, the agent's processes and its tmux session; of a joined agent the session stays",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
-    const { context, record, commandPrefix } = openRecordTarget(invocation);
+    const { context, record, commandPrefix } = await openRecordTarget(invocation);
     const opened = tryToOpen(context, record);
     const { agent } = opened;
     const stop = agent ? await stopAgent(context, agent) : await stopDamaged(context, record);
@@ -105,7 +105,7 @@ const cleanup = command({
   },
   async run(invocation) {
     const { args, io } = invocation;
-    const { context, record } = openRecordTarget(invocation);
+    const { context, record } = await openRecordTarget(invocation);
     const left = await planForgetting(context, record);
     const { agent_name, agent_id } = record;
     const answer = { agent_name, agent_id, session_root: left.sessionRoot };

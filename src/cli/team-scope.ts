@@ -1,0 +1,47 @@
+import { dirname, join } from "node:path";
+import type { RegistryRecord } from "../protocol/files.ts";
+import { findRecord, findSelf, type TeamScope } from "../services/sessions/find.ts";
+import { stateRootOf } from "../services/sessions/roots.ts";
+import type { CliContext } from "./cli-context.ts";
+import type { CliIo } from "./command.ts";
+
+type ScopeContext = Pick<CliContext, "files" | "registry" | "paneTmux" | "clock">;
+
+/** The record of a name as it is meant here. Throws as `findRecord`. */
+export async function findNamed(
+  context: ScopeContext,
+  io: CliIo,
+  agentName: string,
+): Promise<RegistryRecord> {
+  return findRecord(context, { agentName, team: await teamScopeOf(context, io) });
+}
+
+/** The team in which a command is given: of the agent that gives it, else of the nearest `svc.yaml`. Null without one. */
+async function teamScopeOf(context: ScopeContext, io: CliIo): Promise<TeamScope | null> {
+  const own = await ownTeamFile(context, io);
+  const file = own ?? nearestTeamFile(context.files, io.cwd);
+  if (file === null) return null;
+  const { readPrefixed } = await import("../services/team/team-store.ts");
+  const prefixed = readPrefixed(context.files, join(stateRootOf(io.env, io.home), "teams"), file);
+  return { file, isMember: own !== null, prefixed };
+}
+
+/**
+ * The `svc.yaml` that owns the agent in whose session this runs, by the record of the agent: the file in its working
+ * directory may be a copy in a worktree. Null for a person, and for an agent of no team.
+ */
+export async function ownTeamFile({ files, registry, paneTmux, clock }: ScopeContext, io: CliIo) {
+  if (!io.env["SVC_MANIFEST_PATH"]) return null;
+  const deps = { files, registry, tmux: paneTmux, env: io.env, nowMs: clock.nowMs() };
+  const self = await findSelf(deps).catch(() => null);
+  return self?.record?.team?.file ?? null;
+}
+
+/** The `svc.yaml` of a folder or of the nearest one above, without links on the way; null without one. */
+export function nearestTeamFile(files: Pick<CliContext["files"], "exists" | "realPath">, from: string) {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const path = join(folder, "svc.yaml");
+    if (files.exists(path)) return files.realPath(path) ?? path;
+    if (folder === dirname(folder)) return null;
+  }
+}

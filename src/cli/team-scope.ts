@@ -7,7 +7,7 @@ import type { CliIo } from "./command.ts";
 
 type ScopeContext = Pick<CliContext, "files" | "registry" | "paneTmux" | "clock">;
 
-/** The record of a name as it is meant here. Throws as `findRecord`. */
+/** The record that a name stands for in a command. Throws as `findRecord`. */
 export async function findNamed(
   context: ScopeContext,
   io: CliIo,

@@ -221,6 +221,13 @@ export const ToolProfile = Strict({
       draft: Type.String({ ...Pattern, description: "the draft that opens it" }),
       where: StringEnum(["above", "inside", "below"], { description: "of the composer" }),
       row: Pattern,
+      opens_within_ms: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description:
+            "after the draft the list may open so late, and Enter would take its entry; default: with the draft",
+        }),
+      ),
     }),
   ),
   turn: Strict({

@@ -40,7 +40,11 @@ interface FakeComposerOptions {
   /** What the tool's banner says. */
   version?: string;
   /** What the tool reports at our paste, or at the first Enter. */
-  reports?: { at: "paste" | "enter"; text: "exact" | "other" };
+  reports?: { at: "paste" | "enter"; text: "exact" | "other"; prompt?: string };
+  /** A completion list opens after our paste and closes again; while it is open Enter takes its first entry. */
+  list?: { entry: string; opensMs: number; closesMs?: number };
+  /** What the transcript shows of the prompt that was taken; `conversation`: it began a new one. */
+  shows?: string | "conversation";
   /** The composer never shows what was pasted. */
   blind?: boolean;
 }
@@ -86,6 +90,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let taken = false;
   let life = "one";
   let menu = false;
+  const shown = { offered: null as string | null, newestPrompt: null as string | null, untouched: false };
   let ended = false;
   let entered = 0;
   let shell = false;
@@ -128,6 +133,8 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     instanceId: () => life,
     promptTyped: () => {},
     typedReport: () => report,
+    otherPrompt: () => options.reports?.prompt ?? null,
+    shown: () => ({ ...shown }),
     subscribe(listener: (state: TerminalState, change: { material: boolean }) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -151,7 +158,10 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       if (first && options.worksAfterMs !== undefined) clock.after(options.worksAfterMs, work);
       return;
     }
-    taken = draft !== "" && !ended;
+    taken = draft !== "" && !ended && shown.offered === null && options.shows === undefined;
+    if (options.shows === "conversation") shown.untouched = true;
+    else shown.newestPrompt = shown.offered ?? options.shows ?? draft;
+    shown.offered = null;
     draft = "";
   };
   const pane: DispatchDeps["pane"] = {
@@ -166,6 +176,13 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
         });
         return;
       }
+      const { list } = options;
+      const offer = (entry: string | null) => {
+        if (draft !== "") shown.offered = entry;
+        show();
+      };
+      if (list) clock.after(list.opensMs, () => offer(list.entry));
+      if (list?.closesMs !== undefined) clock.after(list.closesMs, () => offer(null));
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
       shell = options.shellLines === true && draft.trim().startsWith("!");

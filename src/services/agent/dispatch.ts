@@ -3,10 +3,11 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { type CompiledProfile, isProvedVersion } from "../terminal/profile.ts";
 import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
-import { enterDelayMs, isDraftOf, pastesOf } from "./prompt-text.ts";
+import { enterDelayMs, isDraftOf, listOpensWithinMs, pastesOf } from "./prompt-text.ts";
 import {
   beginAtDraft,
   beginPaste,
+  isListed,
   lastProofMs,
   type Observed,
   type SubmissionEffect,
@@ -14,6 +15,7 @@ import {
   type SubmissionFacts,
   type SubmissionState,
   type SubmissionStep,
+  showsTaken,
   transition,
 } from "./submission.ts";
 import {
@@ -87,6 +89,8 @@ async function perform(
     instanceId: view.instanceId(),
     proved: isProvedVersion(profile, before.tracked_session.observed_tool_version),
     proofMs: [...retriesMs, lastProofMs],
+    shownBefore: view.shown(),
+    opensList: listOpensWithinMs(text, profile) > 0,
   };
   const act = createActions(deps, facts);
   view.promptTyped(text, isCommand(text));
@@ -110,14 +114,20 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   const { text, before } = facts;
   const beganAtMs = clock.monotonicMs();
   const activity = watchActivity(view);
+  const list = watchList(view, (state) => isListed({ state, shown: view.shown() }, facts));
   /** From the paste to its echo. */
   let echoedMs = 0;
+
+  /** How long a tool as slow as at the paste may take for its next step. */
+  const slowMs = () => Math.min(maxProofMs, 5 * echoedMs);
 
   const observe = (state: TerminalState): Observed => ({
     state,
     draft: view.draft(),
     instanceId: view.instanceId(),
     report: view.typedReport(),
+    otherPrompt: view.otherPrompt(),
+    shown: view.shown(),
     sawActivity: activity.seen(),
   });
 
@@ -159,17 +169,25 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
           text,
           echoedMs > enterDelayMs(text, profile) ? clock.monotonicMs() : beganAtMs,
         );
+        if (facts.opensList) {
+          const withinMs = Math.max(listOpensWithinMs(text, profile), slowMs());
+          await awaitState(view, clock, list.isOver, withinMs);
+        }
         return { event: "rested" };
       case "look":
         return { event: "looked", seen: observe(await view.look()) };
       case "await_draft":
         return awaited(hasDraft, effect.withinMs);
+      case "await_no_list":
+        return awaited((state) => !list.isOpen(state), Math.max(effect.withinMs, slowMs()));
+      case "await_taken":
+        return awaited((state) => showsTaken(observe(state), facts), Math.max(effect.withinMs, slowMs()));
       case "press_enter":
         activity.entered(view.state());
         await pane.keys([{ kind: "key", name: "Enter" }]);
         await view.look();
         // A tool that is slow to show a text is slow to take it, and a second Enter could submit it twice.
-        return awaited(takenAfter(from), Math.max(effect.proofMs, Math.min(maxProofMs, 5 * echoedMs)));
+        return awaited(takenAfter(from), Math.max(effect.proofMs, slowMs()));
       case "await_work": {
         const begun = (state: TerminalState) => !isWorking(before) && isWorking(state);
         const taken = takenAfter(from);
@@ -187,7 +205,12 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
     }
   }
 
-  return { perform, end: activity.end };
+  function end(): void {
+    activity.end();
+    list.end();
+  }
+
+  return { perform, end };
 }
 
 /**
@@ -234,6 +257,15 @@ function watchActivity(view: TerminalView) {
     seen: () => saw,
     end,
   };
+}
+
+/** Knows, until `end`, whether a completion list that offers another text is open, and whether any list was. */
+function watchList(view: TerminalView, isOpen: (state: TerminalState) => boolean) {
+  let wasOpen = false;
+  const end = view.subscribe(() => {
+    wasOpen ||= view.shown().offered !== null;
+  });
+  return { isOpen, isOver: (state: TerminalState) => wasOpen && !isOpen(state), end };
 }
 
 /** Types without being able to read the tool's screen: nothing is proved beyond the bytes. */

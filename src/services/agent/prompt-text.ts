@@ -126,6 +126,50 @@ export function holdsText(draft: string, text: string): boolean {
   return findText(draft, text) !== null;
 }
 
+/** Within how many milliseconds after the text the tool may open a completion list over it; 0 when it opens none late. Pure. */
+export function listOpensWithinMs(text: string, profile: CompiledProfile): number {
+  const rules = profile.popups.filter((popup) => popup.draft.test(text));
+  return Math.max(0, ...rules.map((popup) => popup.opens_within_ms ?? 0));
+}
+
+/**
+ * Whether Enter would put the first entry of a completion list, `offered`, in the place of `text`: the entry is none of
+ * the text's own words. Aliases are beside a command's name: `quit (exit)`. Pure.
+ */
+export function offersAnother(offered: string, text: string): boolean {
+  const [name = ""] = offered.replace(/^[^\p{L}\p{N}/]+/u, "").split(/ {2,}/u);
+  const entries = name.split(/[\s(),]+/u).map(bare);
+  return !text.split(/\s+/u).some((word) => bare(word) !== "" && entries.includes(bare(word)));
+}
+
+/** A word without the character that opens a list. */
+const bare = (word: string) => word.replace(/^[/@$]/u, "").toLowerCase();
+
+/** A text that names one of the tool's commands, with whatever follows. A path is none. */
+export function isCommandName(text: string): boolean {
+  return /^\/[\w:.-]+(?:\s|$)/u.test(text);
+}
+
+/**
+ * Whether `taken`, the beginning of the prompt that the tool took, is proof that it is not the typed `text`: it is a command that
+ * the text does not name, or the text with its last word completed. Tools wrap, cut, trim and render what they show, and
+ * hold several texts for one turn, so no other difference counts. Pure.
+ */
+export function isAnotherText(taken: string, text: string): boolean {
+  if (isCommandName(text)) return false;
+  const [first = ""] = taken.trim().split("\n");
+  const command = /^\/[\w:.-]+(?=\s|$)/u.exec(first)?.[0];
+  if (command !== undefined) return !text.includes(command);
+  const typed = text.trim();
+  if (typed === text || !/[@$]\S+$/u.test(typed) || !first.startsWith(typed)) return false;
+  return /^[\w./-]+$/u.test(first.slice(typed.length));
+}
+
+/** Whether `taken`, the first row of a prompt in the transcript, is the beginning of `text`. Pure. */
+export function beginsText(taken: string, text: string): boolean {
+  return taken !== "" && squeeze(text).startsWith(squeeze(taken));
+}
+
 /** Every tool we know shows a line shorter than this as it is; opencode has the lowest limit. */
 const longLine = 150;
 

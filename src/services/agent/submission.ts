@@ -1,5 +1,13 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
-import { holdsText, personsWords, wordsBehind } from "./prompt-text.ts";
+import {
+  beginsText,
+  holdsText,
+  isAnotherText,
+  isCommandName,
+  offersAnother,
+  personsWords,
+  wordsBehind,
+} from "./prompt-text.ts";
 import {
   cameUp,
   closedMode,
@@ -10,6 +18,7 @@ import {
   isCommand,
   isWorking,
   projectionOf,
+  type ShownBeside,
   wasTaken,
 } from "./terminal-view.ts";
 
@@ -31,6 +40,8 @@ import {
  *                      └──cleared──> done, or ──a person's words──> restoring ──> done
  * ```
  *
+ * Before each Enter `looking` may lead to `listed`, until no completion list is open that Enter would take an entry of, and after
+ * it `proving` to `confirming`, where the tool may open such a list late: what it took must not be another text.
  * `looking` and `last_look` also lead to `done` or `clearing` when the tool has a new instance or has ended, when it
  * reported the text, when a question came up, when the composer is in another mode, or when a person types.
  * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
@@ -42,8 +53,12 @@ export type SubmissionState =
   | { at: "settling"; echo: boolean }
   /** Before Enter number `press` + 1. `repainted`: it has waited once for a whole frame. */
   | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean }
+  /** A completion list is open whose entry Enter would take. */
+  | { at: "listed"; press: number; echo: boolean; shown: Shown; repainted: boolean }
   | { at: "repainting"; echo: boolean; shown: Shown }
   | { at: "proving"; press: number; echo: boolean; shown: Shown }
+  /** Enter was taken, perhaps for an entry of a list. */
+  | { at: "confirming"; press: number; shown: Shown }
   | { at: "last_look"; echo: boolean; shown: Shown }
   /** Other words replaced the text: now only work of the tool proves that it took the text. */
   | { at: "awaiting_work"; echo: boolean; shown: Shown }
@@ -81,6 +96,10 @@ export interface SubmissionFacts {
   proved: boolean;
   /** How long to wait for the proof after each Enter; its length is the number of presses. */
   proofMs: readonly number[];
+  /** What the screen showed before the text. */
+  shownBefore: ShownBeside;
+  /** The tool may open a completion list over the text after it shows it. */
+  opensList: boolean;
 }
 
 /** The terminal at one moment. */
@@ -91,6 +110,9 @@ export interface Observed {
   instanceId: string | null;
   /** The tool's own report of the text. */
   report: "exact" | "other" | null;
+  /** The text of the other prompt that it reported. */
+  otherPrompt: string | null;
+  shown: ShownBeside;
   /** The tool, idle when Enter was pressed, has worked since. */
   sawActivity: boolean;
 }
@@ -113,6 +135,10 @@ export type SubmissionEffect =
   | { do: "rest" }
   | { do: "look" }
   | { do: "await_draft"; withinMs: number }
+  /** No list offers another text. */
+  | { do: "await_no_list"; withinMs: number }
+  /** The tool shows what it took. */
+  | { do: "await_taken"; withinMs: number }
   | { do: "press_enter"; proofMs: number }
   | { do: "await_work"; withinMs: number }
   | { do: "clear" }
@@ -133,6 +159,10 @@ const unreadMs = 60_000;
 export const lastProofMs = 3000;
 /** How long a composer that does not show the text may be half repainted. */
 const repaintMs = 1000;
+/** How long a completion list may stay open: gemini 0.61.0 closes one that fits nothing after 80 ms of its processor time. */
+const listMs = 3000;
+/** How long a tool that took Enter may take to show the prompt. */
+const confirmMs = 1500;
 /** Characters of the words behind a prompt that its proof quotes. */
 const maxQuoted = 40;
 const replaced = "other words replaced the text in the composer; whether it was taken is not known";
@@ -172,6 +202,14 @@ export function transition(
       break;
     case "looking":
       if (event.event === "looked") return beforeEnter(state, event.seen, facts);
+      break;
+    case "listed":
+      if (event.event !== "awaited") break;
+      return event.found
+        ? beforeEnter(state, event.seen, facts)
+        : clear({ cause: "withdrawn", detail: listDetail(event.seen) });
+    case "confirming":
+      if (event.event === "awaited") return confirmed(state, event.seen, facts);
       break;
     case "repainting":
       if (event.event !== "awaited") break;
@@ -245,6 +283,12 @@ function beforeEnter(
       if (isCommand(facts.text)) return failed(true, questionFirst);
       return submitted(shown, seen, facts, `${questionFirst}; the text waits behind it`);
     case "press": {
+      if (isListed(seen, facts)) {
+        return {
+          state: { at: "listed", press, echo, shown, repainted },
+          effects: [{ do: "await_no_list", withinMs: listMs }],
+        };
+      }
       const proofMs = facts.proofMs[press] ?? lastProofMs;
       return {
         state: { at: "proving", press, echo, shown: decision.shown },
@@ -269,7 +313,67 @@ function afterEnter(
   if (hasEnded(state) && report !== "exact" && !isCommand(facts.text) && !sawActivity) {
     return failed(true, "the tool ended at Enter and was not seen to work");
   }
+  if (facts.opensList && !showsTaken(seen, facts)) {
+    return {
+      state: { at: "confirming", press, shown },
+      effects: [{ do: "await_taken", withinMs: confirmMs }],
+    };
+  }
+  return confirmed({ press, shown }, seen, facts);
+}
+
+function confirmed(
+  { press, shown }: { press: number; shown: Shown },
+  seen: Observed,
+  facts: SubmissionFacts,
+): SubmissionStep {
+  const other = takenInstead(seen, facts);
+  if (other !== null) return failed(true, other);
   return submitted(shown, seen, facts, `${describeProof(seen)} after Enter ${press + 1}`);
+}
+
+/** Whether a completion list is open in which Enter would take another text than the one in the composer. */
+export function isListed(
+  { shown, state }: Pick<Observed, "shown" | "state">,
+  facts: SubmissionFacts,
+): boolean {
+  const { offered } = shown;
+  if (offered === null || !hasDraft(state) || !offersAnother(offered, facts.text)) return false;
+  // A row that was there before the text is the transcript's.
+  return projectionOf(facts.before)?.includes(offered) !== true;
+}
+
+function listDetail({ shown: { offered } }: Observed): string {
+  const entry = offered === null ? "" : ` with ${JSON.stringify(offered.slice(0, maxQuoted))}`;
+  return `the tool keeps a completion list open${entry}, which Enter would take in place of the text`;
+}
+
+/** Whether the tool shows what it took: this text, or proof of another one. */
+export function showsTaken(seen: Observed, facts: SubmissionFacts): boolean {
+  const { report, state, shown } = seen;
+  if (report === "exact" || isWorking(state) || state.awaiting_decision || hasEnded(state)) return true;
+  if (shown.newestPrompt !== null && beginsText(shown.newestPrompt, facts.text)) return true;
+  return takenInstead(seen, facts) !== null;
+}
+
+/**
+ * Proof that the tool took another text than the typed one, for people; null without proof. A caller would submit the text
+ * again, so nothing that may be a late frame, an older prompt or another spelling of the text is proof.
+ */
+function takenInstead(
+  seen: Observed,
+  { text, before, joined, shownBefore, opensList }: SubmissionFacts,
+): string | null {
+  const { report, otherPrompt, shown, state } = seen;
+  if (joined || report === "exact" || isCommandName(text)) return null;
+  const held = before.surface.pending_input !== "no" || isWorking(before);
+  const newest = held || shown.newestPrompt === shownBefore.newestPrompt ? null : shown.newestPrompt;
+  const taken = [otherPrompt, newest].find((one) => one !== null && isAnotherText(one, text));
+  if (taken) return `the tool took another text: ${JSON.stringify(taken.slice(0, maxQuoted))}`;
+  const isReset = opensList && shown.untouched && !shownBefore.untouched && shown.newestPrompt === null;
+  return isReset && !isWorking(state)
+    ? "the tool took another text: it began a new conversation, in which the text is not"
+    : null;
 }
 
 function lastLook(at: { echo: boolean; shown: Shown }): SubmissionStep {

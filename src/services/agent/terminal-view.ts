@@ -18,6 +18,10 @@ export interface TerminalView {
   promptTyped(text: string, command: boolean): void;
   /** The tool's report since then: it took exactly that text, or another one; null without a report. */
   typedReport(): "exact" | "other" | null;
+  /** The text of that other prompt; null without one. */
+  otherPrompt(): string | null;
+  /** What the screen shows beside the composer's content. */
+  shown(): ShownBeside;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
   /** We stopped the running turn and saw it stop; some tools leave no trace of that on the screen. */
@@ -28,6 +32,15 @@ export interface TerminalView {
   dialogRule(): string | null;
   /** The agent's instance; null while it cannot be read. */
   instanceId(): string | null;
+}
+
+export interface ShownBeside {
+  /** The first entry of an open completion list; null without a list. */
+  offered: string | null;
+  /** First row of the newest prompt in the transcript; null when none is in sight. */
+  newestPrompt: string | null;
+  /** The transcript holds the banner and no turn yet. */
+  untouched: boolean;
 }
 
 export interface PromptNote {

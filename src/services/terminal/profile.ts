@@ -37,7 +37,7 @@ export interface CompiledProfile {
     chromeAbove: Pattern[];
     placeholders: { text: Pattern | null; style: "dim" | "muted" | "any" }[];
   };
-  popups: { draft: Pattern; where: "above" | "inside" | "below"; row: Pattern }[];
+  popups: { draft: Pattern; where: "above" | "inside" | "below"; row: Pattern; opens_within_ms?: number }[];
   userCell: { pattern: Pattern; style: Marker["style"] } | null;
   answer: Pattern | null;
   turnEnd: { pattern: Pattern; style: Marker["style"] }[];

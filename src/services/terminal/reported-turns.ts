@@ -14,6 +14,8 @@ export interface TypedPrompt {
   taken: boolean;
   /** The tool reported another prompt meanwhile: somebody else submitted one. */
   otherTaken: boolean;
+  /** Text of that prompt; null when its report was cut. */
+  otherText: string | null;
 }
 
 export interface ReportedEnd {
@@ -39,7 +41,7 @@ export interface ReportedQuestion {
   wallMs: number;
 }
 
-/** What all reports so far come to. Text of prompts is not kept. */
+/** What all reports so far come to. Text of prompts is not kept, but of one taken beside a typed one. */
 export interface ReportedTurns {
   /** Wall clock of the first moment: an end from before it ends nothing now. */
   sinceMs: number;
@@ -94,7 +96,14 @@ export function typedPrompt(
   prompt: { key: PromptKey; command: boolean; wallMs: number },
 ): ReportedTurns {
   const wallMs = Math.floor(prompt.wallMs);
-  const typed: TypedPrompt = { ...prompt, wallMs, noted: false, taken: false, otherTaken: false };
+  const typed: TypedPrompt = {
+    ...prompt,
+    wallMs,
+    noted: false,
+    taken: false,
+    otherTaken: false,
+    otherText: null,
+  };
   return { ...setAside(turns, wallMs), typed };
 }
 
@@ -252,7 +261,7 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
   if (!typed || typed.taken) return began;
   if (ours) return { ...began, typed: { ...typed, taken: true } };
   return doubt(
-    { ...began, typed: { ...typed, otherTaken: true } },
+    { ...began, typed: { ...typed, otherTaken: true, otherText: report.prompt } },
     report,
     "another text than the typed one",
   );

@@ -63,6 +63,10 @@ export interface Tracker extends Lifecycle {
   promptTyped(text: string, command: boolean): void;
   /** What the tool reported since then: that it took exactly that text, or another one; null while neither. */
   typedReport(): "exact" | "other" | null;
+  /** The text of that other prompt; null without one. */
+  otherPrompt(): string | null;
+  /** What the screen shows beside the composer's content; see `Signals`. */
+  shown(): Pick<Signals, "offered" | "newestPrompt" | "untouched">;
   /**
    * A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so, and `text` is
    * its text.
@@ -351,6 +355,11 @@ export function createTracker(options: TrackerOptions): Tracker {
     typedReport() {
       const { typed } = track.reports;
       return typed?.taken ? "exact" : typed?.otherTaken ? "other" : null;
+    },
+    otherPrompt: () => track.reports.typed?.otherText ?? null,
+    shown() {
+      const { offered = null, newestPrompt = null, untouched = false } = last?.signals ?? {};
+      return { offered, newestPrompt, untouched };
     },
     notePrompt({ text, ...note }) {
       const key = text === undefined ? {} : { key: keyOfText(text) };

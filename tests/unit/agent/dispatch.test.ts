@@ -116,6 +116,110 @@ test("text behind the prompt when Enter was pressed is reported with the proof",
   expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text was "now"');
 });
 
+describe("a completion list over the text", () => {
+  /** A tool like gemini, which may open a list after it shows the text, and puts nothing beside it in the composer. */
+  function dispatched(text: string, options: Parameters<typeof createFakeComposer>[0]) {
+    const fake = createFakeComposer(options);
+    const { profile } = fake.deps;
+    const popups = [{ draft: /^\//, where: "below" as const, row: /^$/, opens_within_ms: 1500 }];
+    const outcome = dispatchText({ ...fake.deps, profile: { ...profile, popups } }, text);
+    return { ...fake, outcome };
+  }
+  const path = "/home/user/project";
+
+  test("that opens late and closes gets no Enter while it is open", async () => {
+    const list = { entry: "clear   Clear the screen", opensMs: 400, closesMs: 1200 };
+    const { clock, pressed, outcome } = dispatched(path, { list });
+    await clock.advance(1190);
+    expect(pressed).toEqual([]);
+    expect(await finished(clock, outcome)).toMatchObject({ outcome: "submitted" });
+    expect(pressed).toEqual(["Enter"]);
+  });
+
+  test("that is open at Enter's time is waited for, whatever the tool's profile expects", async () => {
+    const list = { entry: "README.md", opensMs: 0, closesMs: 2000 };
+    const { clock, pressed, outcome } = dispatched("see @READ", { list });
+    await clock.advance(1990);
+    expect(pressed).toEqual([]);
+    expect(await finished(clock, outcome)).toMatchObject({ outcome: "submitted" });
+  });
+
+  test("that stays open gets no Enter at all: the text is cleared and the entry quoted", async () => {
+    const list = { entry: "clear   Clear the screen", opensMs: 50 };
+    const { clock, pressed, outcome } = dispatched(path, { list });
+    expect(await finished(clock, outcome)).toEqual({
+      outcome: "failed",
+      typed: false,
+      detail:
+        'the tool keeps a completion list open with "clear   Clear the screen", which Enter would take in place of the text; ' +
+        "the text was cleared and Enter was not pressed",
+    });
+    expect(pressed).not.toContain("Enter");
+  });
+
+  test.each([
+    { id: "the command itself", text: "/clear", entry: "clear   Clear the screen" },
+    { id: "an alias of it", text: "/exit", entry: "quit (exit)   Exit the cli" },
+    { id: "the command with its glyph", text: "/model small", entry: "❯ /model   choose what model to use" },
+  ])("that offers $id takes nothing else", async ({ text, entry }) => {
+    const { clock, pressed, outcome } = dispatched(text, { list: { entry, opensMs: 50 } });
+    await clock.advance(350);
+    expect(pressed).toEqual(["Enter"]);
+    await finished(clock, outcome);
+  });
+});
+
+describe("what the tool took", () => {
+  const path = "/home/user/project";
+  async function outcomeOf(text: string, options: Parameters<typeof createFakeComposer>[0]) {
+    const { deps, clock } = createFakeComposer(options);
+    const popups = [{ draft: /^\//, where: "below" as const, row: /^$/, opens_within_ms: 10 }];
+    return finished(clock, dispatchText({ ...deps, profile: { ...deps.profile, popups } }, text));
+  }
+
+  test.each([
+    { id: "a command in the transcript", text: path, options: { shows: "/about" }, quote: ': "/about"' },
+    {
+      id: "a command that the tool reports",
+      text: path,
+      options: { reports: { at: "enter", text: "other", prompt: "/init" } },
+      quote: ': "/init"',
+    },
+    {
+      id: "the last word completed",
+      text: "see @READ ",
+      options: { shows: "see @README.md" },
+      quote: ': "see @README.md"',
+    },
+    {
+      id: "a new conversation without the text",
+      text: path,
+      options: { shows: "conversation" },
+      quote: ": it began a new conversation, in which the text is not",
+    },
+  ] as const)("is another text: $id", async ({ text, options, quote }) => {
+    expect(await outcomeOf(text, options)).toEqual({
+      outcome: "failed",
+      typed: true,
+      detail: `the tool took another text${quote}`,
+    });
+  });
+
+  test.each([
+    { id: "the text", text: path, shows: path },
+    { id: "its first row, wrapped", text: `${path} and more`, shows: "/home/user/proj" },
+    { id: "a chip", text: "one\ntwo\nthree", shows: "[Pasted text #1 +2 lines]" },
+    { id: "the text without its Markdown", text: "**all** of `it`", shows: "all of it" },
+    { id: "its quoted command without the quote", text: "> /clear is broken", shows: "/clear is broken" },
+    { id: "older words in front of it", text: "do it", shows: "an earlier prompt" },
+    { id: "a letter of a person behind it", text: "do it", shows: "do itx" },
+    { id: "the command behind an alias", text: "/quit", shows: "/exit" },
+    { id: "the text without its last blank", text: "see @READ ", shows: "see @READ" },
+  ])("is no proof of another text: $id", async ({ text, shows }) => {
+    expect(await outcomeOf(text, { shows })).toMatchObject({ outcome: "submitted" });
+  });
+});
+
 describe("an Enter that the tool swallows", () => {
   test("is pressed again while the same draft is there", async () => {
     const { deps, clock, pressed, proofs } = createFakeComposer({ swallows: 1 });

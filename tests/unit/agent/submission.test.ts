@@ -21,6 +21,8 @@ const asking: TerminalState = {
 };
 const ended: TerminalState = { ...empty, diagnostics: { ...empty.diagnostics, process_state: "tui_down" } };
 
+const nothing = { offered: null, newestPrompt: null, untouched: false };
+
 const facts: SubmissionFacts = {
   text: "do it",
   before: empty,
@@ -28,12 +30,14 @@ const facts: SubmissionFacts = {
   joined: false,
   proved: true,
   proofMs: [100, 200],
+  shownBefore: nothing,
+  opensList: false,
 };
 const command: SubmissionFacts = { ...facts, text: "/exit" };
 const unproved: SubmissionFacts = { ...facts, proved: false };
 
 const seen = (state: TerminalState, draft: string | null, more: Partial<Observed> = {}): Observed => ({
-  ...{ state, draft, instanceId: "one", report: null, sawActivity: false },
+  ...{ state, draft, instanceId: "one", report: null, otherPrompt: null, shown: nothing, sawActivity: false },
   ...more,
 });
 const standing = seen(withDraft, "do it");

@@ -20,6 +20,8 @@ export interface Composer {
   /** The draft without glyph and indent, as far as it is in sight; empty unless `content` is `draft`. */
   text: string;
   popupOpen: boolean;
+  /** The first entry of the open completion list, as its row shows it; null without a list. */
+  offered: string | null;
   /** The cursor is known to be where the first character of a prompt goes. */
   cursorAtStart: boolean;
   /** First row of the popup or the composer, whichever is higher: the transcript ends before it. */
@@ -189,6 +191,7 @@ function readComposer(
     content,
     text: draft,
     popupOpen: popup !== null || outside !== null,
+    offered: popup?.offered ?? outside?.offered ?? null,
     cursorAtStart: atStart === true,
     transcriptEnd: Math.min(area.top, outside?.firstRow ?? area.top),
   };
@@ -261,7 +264,10 @@ function classify(
   return isPlaceholder ? "placeholder" : "draft";
 }
 
-function insidePopup(input: readonly Row[], profile: CompiledProfile): { from: number } | null {
+function insidePopup(
+  input: readonly Row[],
+  profile: CompiledProfile,
+): { from: number; offered: string } | null {
   const text = input[0]?.text ?? "";
   const glyph = profile.composer.glyph.exec(text);
   const draft = (
@@ -271,7 +277,7 @@ function insidePopup(input: readonly Row[], profile: CompiledProfile): { from: n
   if (!rule) return null;
   let from = input.length;
   while (from > 1 && rule.row.test(input[from - 1]?.text ?? "")) from -= 1;
-  return from < input.length ? { from } : null;
+  return from < input.length ? { from, offered: input[from]?.text.trim() ?? "" } : null;
 }
 
 function outsidePopup(
@@ -279,18 +285,20 @@ function outsidePopup(
   area: Area,
   draft: string,
   profile: CompiledProfile,
-): { firstRow: number } | null {
+): { firstRow: number; offered: string } | null {
+  const text = (at: number) => rows[at]?.text.trim() ?? "";
   if (draft === "") return null;
   for (const popup of profile.popups) {
     if (!popup.draft.test(draft)) continue;
-    if (popup.where === "below" && popup.row.test(rows[area.bottom + 1]?.text ?? ""))
-      return { firstRow: area.top };
+    const below = area.bottom + 1;
+    if (popup.where === "below" && popup.row.test(rows[below]?.text ?? ""))
+      return { firstRow: area.top, offered: text(below) };
     if (popup.where !== "above") continue;
     let at = area.top - 1;
     if (isBlank(rows[at])) at -= 1;
     const nearest = at;
     while (at >= 0 && popup.row.test(rows[at]?.text ?? "")) at -= 1;
-    if (at < nearest) return { firstRow: at + 1 };
+    if (at < nearest) return { firstRow: at + 1, offered: text(at + 1) };
   }
   return null;
 }

@@ -42,6 +42,7 @@ export interface ScreenFacts {
     | "projection"
     | "chatContext"
     | "chatContextDiagnostic"
+    | "newestPrompt"
     | "untouched"
     | "unanswered"
   >;
@@ -111,6 +112,7 @@ export function readFacts(
     anomalies: title === "busy" && busy.length === 0 ? ["busy_by_title_only"] : [],
     shared: {
       untouched: isUntouched(rows, regions, profile),
+      newestPrompt: newestPrompt(rows, regions),
       unanswered: isUnanswered(rows, settled, profile),
       activeReasons,
       footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
@@ -269,6 +271,11 @@ function projectionOf(rows: readonly Row[], regions: Regions, end: number): stri
     else if (isBlank(row) && lines.length > 0 && lines.at(-1) !== "") lines.push("");
   }
   return lines.join("\n").trimEnd();
+}
+
+/** Every tool we know writes a prompt behind one mark. */
+function newestPrompt(rows: readonly Row[], { userCell }: Regions): string | null {
+  return userCell === null ? null : (rows[userCell]?.text.replace(/^\s*\S+\s+/u, "").trim() ?? null);
 }
 
 /** Only the banner so far, which opencode writes under the composer: nothing was ever asked here. */

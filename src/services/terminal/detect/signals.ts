@@ -35,6 +35,10 @@ export interface Signals {
   /** `prompt`, or the mode in which the composer's text is not one. */
   composerMode: string;
   popupOpen: boolean;
+  /** The first entry of the open completion list; null without a list. */
+  offered: string | null;
+  /** First row of the newest prompt in the transcript, without its glyph; null when none is in sight. */
+  newestPrompt: string | null;
   /** The cursor is known to be where the first character of a prompt goes. */
   cursorAtStart: boolean;
   footerInterruptable: boolean;

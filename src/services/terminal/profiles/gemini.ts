@@ -49,8 +49,14 @@ export const geminiProfile: ToolProfile = {
     ],
   },
   popups: [
-    { draft: "^/", where: "below", row: "^ [a-z][a-z-]* {2,}\\S" },
-    { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^ \\S+(?: \\[\\w+\\])?$" },
+    // For some 100 ms every text that begins so gets the list of all commands, and Enter would run the first of them.
+    {
+      draft: "^/",
+      where: "below",
+      row: "^ (?:[a-z][\\w-]* {2,}\\S|-- \\S.* --|Loading suggestions)",
+      opens_within_ms: 1500,
+    },
+    { draft: "@\\S*$", where: "below", row: "^ (?:\\S+(?: \\[\\w+\\])?$|Loading suggestions)" },
   ],
   turn: {
     user_cell: { pattern: "^ > ", style: "background" },

@@ -26,6 +26,7 @@ export const prompts: readonly { id: string; prompt: string }[] = [
     prompt: "\ta 'b' \"c\" `d` $HOME #{pane_id} ~ %1 {x} ;\tFAST;",
   },
   { id: "a leading dash arrives exactly", prompt: "- FAST" },
+  { id: "a path at the start is text, not a command of a list", prompt: "/home/user/project/src FAST" },
   { id: "a trailing @name is text, not a popup", prompt: "FAST look at @README.md" },
   { id: "a bare @ at the end is text, not a popup", prompt: "FAST at @" },
   { id: "a trailing $name is text, not a popup", prompt: "FAST costs $foo" },

@@ -1,5 +1,5 @@
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
-import type { RequestRecord } from "../protocol/gateway.ts";
+import { type RequestRecord, wasInterrupted } from "../protocol/gateway.ts";
 import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { coalescedInto } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
@@ -26,7 +26,9 @@ export function renderRequest(record: RequestRecord): string {
  * The state of a request in words that do not mislead: `completed` says of a prompt that it was delivered, and its turn may
  * still run. JSON keeps the contract's states. Pure.
  */
-export function stateForPeople({ state, request_kind: kind, evidence }: RequestRecord): string {
+export function stateForPeople(record: RequestRecord): string {
+  const { state, request_kind: kind, evidence } = record;
+  if (wasInterrupted(record)) return "interrupted";
   if (state !== "completed" || kind === "interrupt") return state;
   const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
   if (last === undefined) return "delivered";

@@ -278,6 +278,13 @@ export const RequestRecord = Strict(
 );
 export type RequestRecord = Static<typeof RequestRecord>;
 
+/** Whether somebody ended its headless turn: the contract's states have only `failed` for it. Pure. */
+export const wasInterrupted = ({
+  state,
+  result_json,
+}: Pick<RequestRecord, "state" | "result_json">): boolean =>
+  state === "failed" && result_json?.["outcome"] === "interrupted";
+
 export const RequestList = Strict({
   schema_version: SchemaVersion1,
   requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),

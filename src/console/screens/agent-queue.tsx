@@ -1,4 +1,4 @@
-import type { RequestRecord } from "../../protocol/gateway.ts";
+import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
 import { call } from "../api.ts";
 import { agents } from "../fleet.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
@@ -50,11 +50,12 @@ export function Queue({ id, newest = false }: { id: string; newest?: boolean }) 
 }
 
 function Request({ request, open, turnRuns }: { request: RequestRecord; open: boolean; turnRuns: boolean }) {
+  const state = wasInterrupted(request) ? "interrupted" : request.state;
   return (
     <details class="request" open={open}>
       <summary>
         <strong>{kinds[request.request_kind]}</strong>
-        <span class={`tag ${request.state}`}>{words(request.state)}</span>
+        <span class={`tag ${state}`}>{words(state)}</span>
         <Ago at={request.accepted_at_utc} />
         {request.prompt_length === undefined ? null : (
           <span class="quiet">{count(request.prompt_length, "character")}</span>

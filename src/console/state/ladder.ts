@@ -1,4 +1,4 @@
-import type { Evidence, RequestRecord } from "../../protocol/gateway.ts";
+import { type Evidence, type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
 import { words } from "./format.ts";
 import { factsInWords } from "./readiness.ts";
 
@@ -31,7 +31,7 @@ export interface Rung {
 export function toLadder(request: RequestRecord, { turnRuns = false } = {}): Rung[] {
   if (request.request_kind === "interrupt") return interruptLadder(request);
   const ended = request.state !== "accepted" && request.state !== "running";
-  const failed = request.state === "failed";
+  const failed = request.state === "failed" && !wasInterrupted(request);
   let pending = true;
   const rungs = steps.map((step): Rung => {
     const seen = request.evidence.find((one) => one.step === step);

@@ -1,7 +1,13 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { BudgetState } from "../../protocol/budget.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
+import {
+  type AdmissionBlock,
+  type GatewayStatus,
+  type RequestRecord,
+  type WakesHeld,
+  wasInterrupted,
+} from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
@@ -142,6 +148,8 @@ function screenRowsOf({ parsed_surface: parsed }: TerminalState): string[] {
 function failuresOf(requests: readonly RequestRecord[]): FailedRequest[] {
   return requests.flatMap((request, index) => {
     if (request.state !== "failed" || request.request_kind === "interrupt") return [];
+    // The person or agent that ended the turn needs no report of it.
+    if (wasInterrupted(request)) return [];
     // A reconciliation answers with the requests that it fails.
     if (request.started_at_utc === null && request.result_json?.["outcome"] !== "unknown") return [];
     const notice = request.request_kind === "mail_notifier_prompt";

@@ -10,6 +10,20 @@ const started: [string, string] = ["turn_started", "the screen shows work: inter
 test.each([
   { id: "one that waits", state: "accepted", evidence: [], want: "accepted" },
   { id: "one that failed", state: "failed", evidence: steps(typed), want: "failed" },
+  {
+    id: "one whose headless turn failed",
+    state: "failed",
+    evidence: steps(typed),
+    result_json: { outcome: "failed" },
+    want: "failed",
+  },
+  {
+    id: "one whose headless turn was interrupted",
+    state: "failed",
+    evidence: steps(typed),
+    result_json: { outcome: "interrupted" },
+    want: "interrupted",
+  },
   { id: "one that was taken", state: "completed", evidence: steps(typed), want: "delivered" },
   {
     id: "one whose turn runs",
@@ -29,8 +43,8 @@ test.each([
     evidence: steps(typed, started, ["turn_ended", "ready again: interrupted"]),
     want: "interrupted",
   },
-])("$id is shown as $want", ({ state, evidence, want }) => {
-  const record = { state, evidence, request_kind: "submit_prompt" } as unknown as RequestRecord;
+])("$id is shown as $want", ({ want, ...facts }) => {
+  const record = { result_json: null, ...facts, request_kind: "submit_prompt" } as unknown as RequestRecord;
   expect(stateForPeople(record)).toBe(want);
 });
 

@@ -234,6 +234,13 @@ describe("the ladder of a request", () => {
     });
     expect(shape(record)).toEqual(["done", "done", "done", "done", "passed"]);
   });
+  test("one whose turn was interrupted has no failure", () => {
+    const record = request({
+      ...{ state: "failed", error_detail: "signal SIGINT", result_json: { outcome: "interrupted" } },
+      evidence: [seen("typed"), seen("submitted"), seen("turn_ended")],
+    });
+    expect(shape(record)).toEqual(["done", "done", "done", "passed", "done"]);
+  });
   test("of the newest one the turn may still run", () => {
     const evidence = [seen("typed"), seen("submitted"), seen("turn_started")];
     const record = request({ state: "completed", evidence });

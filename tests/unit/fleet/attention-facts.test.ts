@@ -1,8 +1,12 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
-import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
+import type { GatewayStatus, RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { AwaitingDecision } from "../../../src/protocol/terminal.ts";
+import type { RunningTurn } from "../../../src/services/agent/agent.ts";
+import { decideAttention } from "../../../src/services/attention/decide.ts";
 import { toAttentionFacts } from "../../../src/services/fleet/attention-facts.ts";
+import { endOfTurn } from "../../../src/services/queue/request.ts";
 
 const seenMs = Date.UTC(2026, 10, 21, 12);
 const asked: AwaitingDecision = {
@@ -35,4 +39,30 @@ test("a question waits for a person once its dialog can have been drawn", () => 
   expect(decisionAt(0, whole)).toEqual(whole);
   const { since_utc: _, ...ageless } = asked;
   expect(decisionAt(0, ageless)).toEqual(ageless);
+});
+
+describe("how a headless turn ended", () => {
+  const atUtc = "2026-11-21T12:00:00.000+00:00";
+  const stored = { requestId: "r1", kind: "submit_prompt" } as StoredRequest;
+  const turn = { turnId: "t1", turnIndex: 1 } as RunningTurn;
+  test.each([
+    { status: "completed" as const, waits: [] },
+    { status: "failed" as const, waits: ["exit code 1"] },
+    { status: "interrupted" as const, waits: [] },
+  ])("one that is $status leaves for a person: $waits", ({ status, waits }) => {
+    const { to, result, errorDetail } = endOfTurn(stored, turn, { status, detail: "exit code 1" }, atUtc);
+    const request = {
+      ...{ request_id: "r1", request_kind: "submit_prompt", state: to, evidence: [] },
+      ...{ accepted_at_utc: atUtc, started_at_utc: atUtc, finished_at_utc: atUtc },
+      ...{ error_detail: errorDetail ?? null, result_json: result ?? null },
+    } as unknown as RequestRecord;
+    const facts = toAttentionFacts({
+      ...{ record, status: null, trackedId: "id-worker", session: "alive", terminal: null },
+      ...{ gateway: { state: "live", why: "" }, programPresent: true, requests: [request], nowMs: seenMs },
+    });
+    expect(facts.failed.map(({ detail }) => detail)).toEqual([...waits]);
+    expect(decideAttention([facts], seenMs).map(({ kind }) => kind)).toEqual(
+      Array.from(waits, () => "failed_request" as const),
+    );
+  });
 });

@@ -40,7 +40,7 @@ export const stdioLimits = {
   lastAnswersMs: 5000,
 };
 
-const codes = { parse: -32700, invalid: -32600, busy: -32000 };
+export const stdioCodes = { parse: -32700, invalid: -32600, params: -32602, busy: -32000 };
 
 /**
  * Reads and writes JSON-RPC messages with bounded memory. A line that is no message is answered with an error and costs
@@ -110,6 +110,8 @@ export function createStdioMessages(options: {
     while (unanswered.size > 0) await new Promise<void>((resolve) => (onAnswer = resolve));
   }
 
+  const isWaiting = (id: StdioMessage["id"]) => id !== undefined && id !== null && unanswered.has(id);
+
   function refuse(id: StdioMessage["id"], code: number, message: string): void {
     const known = id === undefined || id === null ? (options.nullId ? { id: null } : {}) : { id };
     void send({ jsonrpc: "2.0", ...known, error: { code, message } });
@@ -118,22 +120,23 @@ export function createStdioMessages(options: {
   /** The message of a line when it is one for the server. */
   function admit({ text, truncated }: { text: string; truncated: boolean }): StdioMessage | null {
     if (truncated) {
-      refuse(null, codes.invalid, `a message is longer than ${stdioLimits.maxMessageBytes} bytes`);
+      refuse(null, stdioCodes.invalid, `a message is longer than ${stdioLimits.maxMessageBytes} bytes`);
       return null;
     }
     if (text.trim() === "") return null;
     const read = readMessage(text);
     if ("why" in read) {
-      refuse(null, read.code, read.why);
+      // The response of a request that waits must stay the only one with its id.
+      refuse(isWaiting(read.id) ? null : read.id, read.code, read.why);
       return null;
     }
     const { id, method } = read.message;
     if (method === undefined || id === undefined) return read.message;
-    if (id === null) refuse(null, codes.invalid, "a request needs an id that is a text or a number");
-    else if (unanswered.has(id))
-      refuse(null, codes.invalid, "the id is that of a request that waits for its answer");
+    if (id === null) refuse(null, stdioCodes.invalid, "a request needs an id that is a text or a number");
+    else if (isWaiting(id))
+      refuse(null, stdioCodes.invalid, "the id is that of a request that waits for its answer");
     else if (unanswered.size >= stdioLimits.maxUnanswered) {
-      refuse(id, codes.busy, `${stdioLimits.maxUnanswered} requests wait for their answers`);
+      refuse(id, stdioCodes.busy, `${stdioLimits.maxUnanswered} requests wait for their answers`);
     } else {
       unanswered.add(id);
       return read.message;
@@ -181,31 +184,38 @@ export function createStdioMessages(options: {
   };
 }
 
-type Read = { message: StdioMessage } | { code: number; why: string };
+type Read = { message: StdioMessage } | { id: string | number | null; code: number; why: string };
 
-/** The message in a line. The reason repeats nothing of the line. Pure. */
+/** The message in a line. The reason repeats nothing of the line; `id` is that of a request. Pure. */
 function readMessage(text: string): Read {
   const excess = findJsonExcess(text);
-  if (excess !== null) return { code: codes.invalid, why: `the message ${excess}` };
+  if (excess !== null) return { id: null, code: stdioCodes.invalid, why: `the message ${excess}` };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { code: codes.parse, why: "the line is not JSON" };
+    return { id: null, code: stdioCodes.parse, why: "the line is not JSON" };
   }
-  if (Array.isArray(value)) return { code: codes.invalid, why: "batches are not supported" };
+  if (Array.isArray(value)) return { id: null, code: stdioCodes.invalid, why: "batches are not supported" };
+  if (typeof value !== "object" || value === null)
+    return { id: null, code: stdioCodes.invalid, why: "a message is a JSON object" };
+  const { id, method, params } = value as Record<string, unknown>;
+  const requestId = isId(id) && typeof method === "string" ? id : null;
   const why = findInvalid(value);
-  return why === null ? { message: value as StdioMessage } : { code: codes.invalid, why };
+  if (why !== null) return { id: requestId, code: stdioCodes.invalid, why };
+  const isObject = typeof params === "object" && params !== null && !Array.isArray(params);
+  return params === undefined || isObject
+    ? { message: value as StdioMessage }
+    : { id: requestId, code: stdioCodes.params, why: "params is not an object" };
 }
 
-function findInvalid(value: unknown): string | null {
-  if (typeof value !== "object" || value === null) return "a message is a JSON object";
-  const { jsonrpc, id, method, params } = value as Record<string, unknown>;
+const isId = (id: unknown): id is string | number =>
+  typeof id === "string" || (typeof id === "number" && Number.isSafeInteger(id));
+
+function findInvalid(value: object): string | null {
+  const { jsonrpc, id, method } = value as Record<string, unknown>;
   if (jsonrpc !== "2.0") return 'jsonrpc is not "2.0"';
-  const isId = typeof id === "string" || (typeof id === "number" && Number.isSafeInteger(id));
-  if (id !== undefined && id !== null && !isId) return "id is neither a text nor a whole number";
+  if (id !== undefined && id !== null && !isId(id)) return "id is neither a text nor a whole number";
   if (method === undefined) return "result" in value || "error" in value ? null : "a message needs a method";
-  if (typeof method !== "string") return "method is not a text";
-  const isObject = typeof params === "object" && params !== null && !Array.isArray(params);
-  return params === undefined || isObject ? null : "params is not an object";
+  return typeof method === "string" ? null : "method is not a text";
 }

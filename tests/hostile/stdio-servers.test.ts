@@ -34,6 +34,11 @@ const servers = [
         arguments: { agent: "worker", request_id: id, seconds: 50 },
       },
     }),
+    wrong: [
+      { name: "wait", arguments: [plantedSecret] },
+      { name: "wait", arguments: plantedSecret },
+      { name: "wait", _meta: { progressToken: { [plantedSecret]: 7 } } },
+    ],
   },
   {
     name: "svc acp",
@@ -41,6 +46,10 @@ const servers = [
     initialize: { protocolVersion: 1, clientCapabilities: {} },
     cheap: { method: "session/new", params: { cwd: "/", mcpServers: [] } },
     long: null,
+    wrong: [
+      { sessionId: "x", prompt: [{ type: plantedSecret }] },
+      { sessionId: "x", prompt: plantedSecret },
+    ],
   },
 ];
 
@@ -77,7 +86,7 @@ const lines: { id: string; line: string | Uint8Array; code: number | null }[] = 
   { id: "a request with id null", line: request({ id: null, method: "initialize" }), code: -32600 },
   { id: "an id that is an object", line: request({ id: {}, method: "initialize" }), code: -32600 },
   { id: "a method that is a number", line: request({ id: 1, method: 7 }), code: -32600 },
-  { id: "params that are a list", line: request({ id: 1, method: "initialize", params: [1] }), code: -32600 },
+  { id: "params that are a list", line: request({ id: 1, method: "initialize", params: [1] }), code: -32602 },
   { id: "neither method nor result", line: request({ id: 1 }), code: -32600 },
   { id: "an answer to nothing", line: request({ id: 4711, result: { outcome: plantedSecret } }), code: null },
   { id: "an error for nothing", line: request({ id: 4711, error: { code: "x", message: 7 } }), code: null },
@@ -117,9 +126,13 @@ describe.each(servers)("$name, to a broken client", (server) => {
     expect(await started.request("no/such")).toMatchObject({ error: { code: -32601 } });
     expect(await started.request("__proto__")).toMatchObject({ error: { code: -32601 } });
     const { method } = server.long?.("x") ?? { method: "session/prompt" };
-    for (const params of [{}, { name: 7, sessionId: 7 }, { _meta: 7 }]) {
-      expect((await started.request(method, params)).error?.code).toBeLessThan(0);
+    const wrong: object[] = [{}, { name: 7, sessionId: 7 }, { _meta: 7 }, ...server.wrong];
+    for (const params of [...wrong, null as unknown as object, [plantedSecret]]) {
+      const { error } = await started.request(method, params);
+      expect([params, error?.code]).toEqual([params, -32602]);
+      expect(error?.message).toMatch(/^[^\n{}[\]]{1,100}$/);
     }
+    expect(JSON.stringify(started.received)).not.toContain(plantedSecret);
     expect(await started.request(server.cheap.method, server.cheap.params)).toMatchObject({ result: {} });
   }, 60_000);
 

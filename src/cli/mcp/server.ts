@@ -2,14 +2,16 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   CallToolRequestSchema,
+  InitializeRequestSchema,
   isJSONRPCRequest,
   type JSONRPCMessage,
   ListToolsRequestSchema,
+  PingRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { createClock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { CommandFailure } from "../dispatch.ts";
-import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
+import { createStdioMessages, type StdioMessage, type StdioMessages, stdioCodes } from "../stdio-messages.ts";
 import { programVersion } from "../version.ts";
 import type { ToolSession } from "./tools.ts";
 
@@ -61,10 +63,10 @@ function transportOf(messages: StdioMessages): Transport {
   async function receive(): Promise<void> {
     for (let message = await messages.next(); message !== null; message = await messages.next()) {
       const { id, method } = message;
-      if (method === undefined || id === undefined || isJSONRPCRequest(message)) {
-        transport.onmessage?.(message as JSONRPCMessage);
-      } else {
-        const error = { code: -32602, message: "params is not as MCP describes it" };
+      const wrong = method === undefined || id === undefined ? null : findWrongParameter(message);
+      if (wrong === null) transport.onmessage?.(withoutTask(message) as JSONRPCMessage);
+      else {
+        const error = { code: stdioCodes.params, message: `${wrong} is not as MCP describes it` };
         void messages.send({ jsonrpc: "2.0", id, error });
       }
     }
@@ -76,6 +78,33 @@ function transportOf(messages: StdioMessages): Transport {
     close: async () => messages.close(),
   };
   return transport;
+}
+
+const requestSchemas = {
+  initialize: InitializeRequestSchema,
+  ping: PingRequestSchema,
+  "tools/list": ListToolsRequestSchema,
+  "tools/call": CallToolRequestSchema,
+} as const;
+
+/**
+ * The parameter of a request that has a wrong shape, or null. The SDK 1.32.2 answers such a request with -32603 and the whole
+ * list of what its schema found. Names no key that the client chose. Pure.
+ */
+function findWrongParameter(request: StdioMessage): string | null {
+  const { method = "" } = request;
+  if (!Object.hasOwn(requestSchemas, method)) return isJSONRPCRequest(request) ? null : "params";
+  const checked = requestSchemas[method as keyof typeof requestSchemas].safeParse(request);
+  if (checked.success) return null;
+  const [first] = checked.error.issues;
+  return first?.path.slice(0, 2).map(String).join(".") || "params";
+}
+
+/** A call that asks for a task, which this server does not offer: the SDK 1.32.2 would run it and refuse its result. Pure. */
+function withoutTask(message: StdioMessage): StdioMessage {
+  if (message.method !== "tools/call") return message;
+  const { task: _, ...params } = message["params"] as Record<string, unknown>;
+  return { ...message, params };
 }
 
 /** Always an object: gemini refuses a text that is a JSON array. */

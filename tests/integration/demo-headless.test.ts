@@ -27,6 +27,7 @@ function setup(entry = program) {
   ) {
     const { argv, stdin } = provider.command({
       ...{ prompt, session, model: null, executable: process.execPath, args, rolePrompt: null },
+      promptFile: scratch.path("prompt.txt"),
       ...some,
     });
     const child = Bun.spawn(argv, {

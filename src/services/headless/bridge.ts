@@ -71,7 +71,10 @@ export function createBridge(deps: BridgeDeps): Bridge {
       const command = provider.command({
         ...{ prompt, session, model, executable, args },
         rolePrompt: role_prompt,
+        promptFile: at.paths.prompt,
       });
+      if (command.promptFile !== undefined)
+        files.write("file:turn-prompt", at.paths.prompt, command.promptFile, { durable: false });
       child = processes.stream("process:provider", command.argv, {
         env: { ...deps.env, ...command.env },
         cwd: working_directory,

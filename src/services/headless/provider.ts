@@ -3,7 +3,7 @@ import type { CanonicalEvent } from "../../protocol/turn-files.ts";
 /** How one tool is driven without a terminal. Pure: nothing is started or read here. */
 export interface HeadlessProvider {
   tool: string;
-  /** What to run for one turn. The prompt goes by standard input wherever the tool reads it there. */
+  /** What to run for one turn. No argument and no variable has the prompt. */
   command(turn: ProviderTurn): ProviderCommand;
   /** A fresh parser of one turn's standard output. */
   parser(context: { turnIndex: number; sessionId?: string }): ProviderParser;
@@ -22,6 +22,8 @@ export interface ProviderTurn {
   /** The launch's arguments, unattended flags included. */
   args: readonly string[];
   rolePrompt: string | null;
+  /** The path of a file that only this user can read, for a tool that does not read its prompt from standard input. */
+  promptFile: string;
 }
 
 export type ProviderSession = { mode: "new" } | { mode: "exact"; id: string } | { mode: "tool_last_or_new" };
@@ -32,8 +34,11 @@ export interface ProviderCommand {
   stdin: string | null;
   /** Added to the environment of the launch. */
   env: Record<string, string>;
-  /** True where the tool takes the prompt as an argument only: others on the machine can see it. */
-  promptInArguments: boolean;
+  /**
+   * What `turn.promptFile` has to hold, for a tool that takes its prompt as an argument only, which others on the machine can
+   * see: the argument then names the file. Absent where standard input has the prompt.
+   */
+  promptFile?: string;
 }
 
 /** Turns the lines of one turn into canonical events, in order. Never throws, whatever the line. */
@@ -158,7 +163,11 @@ export function sessionFlags(
 }
 
 /** For tools without a flag for the role: it precedes the first prompt of a conversation. */
-export function promptWithRole({ session, rolePrompt, prompt }: ProviderTurn): string {
+export function promptWithRole({
+  session,
+  rolePrompt,
+  prompt,
+}: Pick<ProviderTurn, "session" | "rolePrompt" | "prompt">): string {
   return rolePrompt === null || session.mode !== "new" ? prompt : `${rolePrompt}\n\n${prompt}`;
 }
 

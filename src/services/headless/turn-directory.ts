@@ -12,6 +12,7 @@ export function turnPaths(folder: string) {
   return {
     folder,
     request: join(folder, "request.json"),
+    prompt: join(folder, "prompt.txt"),
     lock: join(folder, "turn.lock"),
     process: join(folder, "process.json"),
     stdout: join(folder, "stdout.jsonl"),

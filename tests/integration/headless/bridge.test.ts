@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createBridge } from "../../../src/services/headless/bridge.ts";
@@ -112,6 +112,50 @@ describe("the bridge", () => {
     const left = Number(readFileSync(turn.paths.stderr, "utf8"));
     expect(fixture.processes.signal(left, "SIGKILL")).toBe(true);
   });
+});
+
+/** The processes of this machine that were started with `text` in their arguments. */
+function startedWith(text: string): string[] {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8").includes(text);
+    } catch {
+      // It has ended.
+      return false;
+    }
+  });
+}
+
+describe("the prompt of a turn", () => {
+  test.each(["claude", "codex", "gemini", "opencode", "kimi"])(
+    "is in no process list while %s works",
+    async (tool) => {
+      using fixture = setup();
+      const secret = `private-${tool}-${crypto.randomUUID()}`;
+      const prompt = `${secret}\nof two lines`;
+      const given = fixture.scratch.path("given");
+      const executable = fixture.scratch.path(tool);
+      writeFileSync(executable, `#!/bin/sh\ncat >'${given}'\nsleep 300\nexit 0\n`, { mode: 0o700 });
+      const turn = fixture.turns.create(fixture.request({ tool, prompt, executable, args: [] }));
+      const ran = fixture.bridge.run(turn.paths.folder);
+      const byFile = tool === "kimi";
+      await until(
+        "the prompt",
+        () => existsSync(given) && (byFile || readFileSync(given, "utf8") === prompt),
+      );
+      const pid = String(turn.process()?.child_pid);
+      expect(startedWith(executable)).toContain(pid);
+      expect(startedWith(secret)).toEqual([]);
+      expect(readFileSync(`/proc/${pid}/environ`, "utf8").includes(secret)).toBe(false);
+      if (byFile) {
+        expect(startedWith(turn.paths.prompt)).toEqual([pid]);
+        expect(readFileSync(turn.paths.prompt, "utf8")).toBe(prompt);
+        expect(statSync(turn.paths.prompt).mode & 0o777).toBe(0o600);
+      }
+      await interruptTurn(fixture.settling, turn, "gateway");
+      await ran;
+    },
+  );
 });
 
 describe("a turn whose runner is gone", () => {

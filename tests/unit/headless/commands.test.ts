@@ -8,7 +8,7 @@ const secret = "the prompt\nof two lines --help";
 function turn(some: Partial<ProviderTurn> = {}): ProviderTurn {
   return {
     ...{ prompt: secret, session: { mode: "new" }, model: null, executable: "/bin/tool", args: ["--yes"] },
-    ...{ rolePrompt: null },
+    ...{ rolePrompt: null, promptFile: "/state/turn 1/prompt.txt" },
     ...some,
   };
 }
@@ -116,7 +116,6 @@ describe("the command of a turn", () => {
   test.each(table)("$id", ({ tool, given, argv }) => {
     const command = providerOf(tool).command(turn(given));
     expect(command.argv.join(" ")).toBe(argv);
-    expect(command.promptInArguments).toBe(false);
   });
 
   test.each(["claude", "codex", "gemini", "opencode", "demo"])(
@@ -130,18 +129,21 @@ describe("the command of a turn", () => {
     },
   );
 
-  test("kimi takes its prompt as an argument only and says so", () => {
-    const { argv, stdin, promptInArguments } = providerOf("kimi").command(turn({ session: last }));
-    expect(argv).toEqual([
-      "/bin/tool",
-      "--yes",
-      "--continue",
-      "--output-format",
-      "stream-json",
-      "-p",
-      secret,
-    ]);
-    expect({ stdin, promptInArguments }).toEqual({ stdin: null, promptInArguments: true });
+  test("kimi gets its prompt and its role in a file that its argument names", () => {
+    const given = turn({ session: fresh, rolePrompt: "ROLE", args: ["--auto", "--yes"] });
+    const { argv, stdin, promptFile } = providerOf("kimi").command(given);
+    expect(argv.slice(0, -1)).toEqual(["/bin/tool", "--yes", "--output-format", "stream-json", "-p"]);
+    expect(argv.at(-1)).toContain('"/state/turn 1/prompt.txt"');
+    expect({ stdin, promptFile }).toEqual({ stdin: null, promptFile: `ROLE\n\n${secret}` });
+  });
+
+  test.each([
+    { session: exact, argv: "/bin/tool --yes --session s1 --output-format stream-json -p" },
+    { session: last, argv: "/bin/tool --yes --continue --output-format stream-json -p" },
+  ])("kimi goes on: $argv", ({ session, argv }) => {
+    const command = providerOf("kimi").command(turn({ session, rolePrompt: "ROLE" }));
+    expect(command.argv.slice(0, -1).join(" ")).toBe(argv);
+    expect(command.promptFile).toBe(secret);
   });
 
   test.each(["gemini", "opencode", "demo"])(

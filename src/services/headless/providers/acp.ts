@@ -26,7 +26,7 @@ export function acpProvider(tool: string): HeadlessProvider | null {
     tool,
     ladder: () => ({ levels: [], off: null }),
     modelRefusal: "an ACP agent takes its model from its own configuration",
-    command: (turn) => ({ argv: programOf(turn), stdin: null, env: {}, promptInArguments: false }),
+    command: (turn) => ({ argv: programOf(turn), stdin: null, env: {} }),
     parser({ turnIndex, sessionId = null }) {
       const reader = createReader(sessionId, { countsLastCall: tool === lastCallCounted });
       const parser = createStreamParser({ provider: tool, turnIndex, writesTerminal: true }, reader);

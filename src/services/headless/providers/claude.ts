@@ -32,7 +32,6 @@ export const claude: HeadlessProvider = {
       ],
       stdin: turn.prompt,
       env: {},
-      promptInArguments: false,
     };
   },
   parser: ({ turnIndex }) =>

@@ -40,7 +40,6 @@ export const codex: HeadlessProvider = {
       ],
       stdin: turn.prompt,
       env: {},
-      promptInArguments: false,
     };
   },
   parser: ({ turnIndex }) =>

@@ -26,7 +26,6 @@ export const demo: HeadlessProvider = {
       ],
       stdin: promptWithRole(turn),
       env: {},
-      promptInArguments: false,
     };
   },
   parser: ({ turnIndex }) =>

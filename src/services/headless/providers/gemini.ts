@@ -24,7 +24,6 @@ export const gemini: HeadlessProvider = {
     ],
     stdin: promptWithRole(turn),
     env: {},
-    promptInArguments: false,
   }),
   parser: ({ turnIndex }) =>
     createStreamParser({ provider: "gemini", turnIndex, writesTerminal: true }, createReader()),

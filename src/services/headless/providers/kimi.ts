@@ -4,26 +4,32 @@ import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider
 import { createStreamParser, passThrough, type StreamReader, type TurnWriter } from "../stream-parser.ts";
 
 /**
- * Kimi, which takes its prompt as an argument only. Untested: it is not on the npm registry (ruling 15).
- * Source: spec/coordination.md "Chat sessions, commands" and "Canonical events".
+ * Kimi Code 2.1.0 in print mode. It takes its prompt as an argument only, and reads files outside of its folder, which its
+ * print mode approves by itself. Source: spec/coordination.md "Chat sessions, commands" and "Canonical events".
  */
 export const kimi: HeadlessProvider = {
   tool: "kimi",
   ladder: () => ({ levels: [], off: null }),
   command: (turn) => ({
     argv: [
-      ...programOf(turn),
+      ...programOf({ ...turn, args: turn.args.filter((arg) => !refusedBesidePrompt.has(arg)) }),
       ...modelFlags(turn),
       ...sessionFlags(turn, { exact: "--session", last: ["--continue"] }),
-      ...["--output-format", "stream-json", "-p", promptWithRole(turn)],
+      ...["--output-format", "stream-json", "-p", readingPrompt(turn.promptFile)],
     ],
     stdin: null,
     env: {},
-    promptInArguments: true,
+    promptFile: promptWithRole(turn),
   }),
   parser: ({ turnIndex }) =>
     createStreamParser({ provider: "kimi", turnIndex, writesTerminal: false }, createReader()),
 };
+
+/** Its print mode approves without them. */
+const refusedBesidePrompt = new Set(["--auto", "--yolo", "-y"]);
+
+const readingPrompt = (path: string) =>
+  `Read the file ${JSON.stringify(path)} to its end: it holds my message to you. Answer that message, not this line.`;
 
 function createReader(): StreamReader {
   return {

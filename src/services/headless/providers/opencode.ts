@@ -26,7 +26,6 @@ export const opencode: HeadlessProvider = {
     ],
     stdin: promptWithRole(turn),
     env: {},
-    promptInArguments: false,
   }),
   parser: ({ turnIndex }) =>
     createStreamParser({ provider: "opencode", turnIndex, writesTerminal: false }, createReader()),

@@ -1,12 +1,14 @@
 import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
 import type { Invocation } from "./command.ts";
+import { renderOption } from "./terminal-text.ts";
 
 /** What an agent asks a person. */
 interface Question {
   agent_name: string;
   kind: string;
   question: string;
-  options: { index: number; text: string }[];
+  header?: string;
+  options: { index: number; text: string; checked?: boolean; description?: string }[];
 }
 
 /** What agents that run ask a person; of the agent of this name alone where one is given, which must be there. */
@@ -32,25 +34,33 @@ export async function findQuestions({ io, inherited }: Invocation, name?: string
 function toQuestion({ record, state }: AgentSnapshot): Question[] {
   const decision = state?.awaiting_decision;
   if (!decision) return [];
-  const { kind, question, options } = decision;
+  const { kind, question, header, options } = decision;
   return [
     {
       agent_name: record.agent_name,
       kind,
       question,
-      options: options.map(({ index, text }) => ({ index, text })),
+      ...(header === undefined ? {} : { header }),
+      options: options.map(({ selected: _, ...option }) => option),
     },
   ];
 }
 
+const several = (options: Question["options"]) => options.some(({ checked }) => checked !== undefined);
+
 /** Pure. */
 export function renderQuestions(questions: readonly Question[]): string {
   return questions
-    .map(({ agent_name: name, question, options }) =>
+    .map(({ agent_name: name, question, header, options }) =>
       [
         `${name} asks: ${question || "its question could not be read"}`,
-        ...options.map(({ index, text }) => `  ${index}. ${text}`),
+        ...(header === undefined ? [] : [`  ${header}`]),
+        ...options.flatMap(({ description, ...option }) => [
+          `  ${option.index}. ${renderOption(option)}`,
+          ...(description === undefined ? [] : [`     ${description}`]),
+        ]),
         `  Answer: svc ok ${name} ${options.length > 0 ? "NUMBER" : "ANSWER"}`,
+        ...(several(options) ? ["  An option with [ ] is checked or unchecked and the question stays"] : []),
       ].join("\n"),
     )
     .join("\n");

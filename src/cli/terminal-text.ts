@@ -55,13 +55,22 @@ function decisionOf({ awaiting_decision: decision }: Observed): string | null {
 }
 
 /** The question with its options, and what of it could not be read. Pure. */
-export function renderDecision({ question, options, unread, keys }: AwaitingDecision): string {
-  const asked = `a decision: ${question || "its question could not be read"}`;
-  const shown = options.length > 0 ? ` [${options.map((one) => one.text).join(" | ")}]` : "";
+export function renderDecision({ question, options, header, unread, keys }: AwaitingDecision): string {
+  const about = header === undefined ? "" : ` (${header})`;
+  const asked = `a decision: ${question || "its question could not be read"}${about}`;
+  const shown = options.length > 0 ? ` [${options.map(renderOption).join(" | ")}]` : "";
   const taken = keys
     ? `; it takes ${keys.map((key) => `<[${key}]>`).join(" ")} by \`gateway send-keys\``
     : "";
   return asked + shown + (unread ? ` (${unread}${taken})` : "");
+}
+
+/** With its check mark, where the question has several choices. Pure. */
+export function renderOption({
+  text,
+  checked,
+}: Pick<AwaitingDecision["options"][number], "text" | "checked">): string {
+  return checked === undefined ? text : `${checked ? "[x]" : "[ ]"} ${text}`;
 }
 
 function parkedOf({ parked }: Observed): string | null {

@@ -35,7 +35,11 @@ export type AttentionKind = Static<typeof AttentionKind>;
 
 export const AttentionAnswer = Strict({
   answer: Type.String({ description: "what to send as `answer`" }),
-  label: Type.String({ description: "the option in the agent's words" }),
+  label: Type.String({
+    description:
+      "the option in the agent's words; of a question with several choices behind `[ ]` or `[x]`: to answer it changes that",
+  }),
+  description: Type.Optional(Type.String({ description: "what the agent says of the option" })),
 });
 
 export const AttentionItem = Strict({

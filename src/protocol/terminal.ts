@@ -155,6 +155,12 @@ export const DecisionOption = Strict({
   index: Type.Integer({ description: "from 1, as shown" }),
   text: Type.String(),
   selected: Type.Boolean(),
+  description: Type.Optional(Type.String({ description: "what the tool says of the option" })),
+  checked: Type.Optional(
+    Type.Boolean({
+      description: "of a question with several choices: to choose it changes this, and the question stays",
+    }),
+  ),
 });
 
 /** Additional: what a person must decide before the agent can go on (ruling 17). */
@@ -162,6 +168,9 @@ export const AwaitingDecision = Strict({
   kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
   question: Type.String({ description: "in the tool's words; empty when it could not be read" }),
   options: Type.Array(DecisionOption, shortList),
+  header: Type.Optional(
+    Type.String({ description: "the heading above the question, such as the pages of several questions" }),
+  ),
   id: Type.Optional(
     Type.String({
       description:

@@ -93,17 +93,32 @@ export const DialogRule = Strict({
   kind: StringEnum(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
   question: Nullable(Type.String({ ...Pattern, description: "a row above or inside the options" })),
   end: Type.String({ ...Pattern, description: "the last row with text on the screen" }),
-  options: StringEnum(["rows", "marked", "inline", "none"], {
+  options: StringEnum(["rows", "marked", "blocks", "inline", "none"], {
     description:
       "rows: numbered rows with a glyph on the chosen one; marked: rows in one column, a mark before the chosen one; " +
-      "inline: one row of labels",
+      "blocks: as marked, each option with rows that describe it and a blank row after; inline: one row of labels",
   }),
   option: Nullable(
     Type.String({
       ...Pattern,
       description:
-        "rows: groups 1 glyph or blank, 2 number, 3 text; marked: the chosen row, groups 1 indent, 2 text; " +
+        "rows: groups 1 glyph or blank, 2 number, 3 text; marked, blocks: the chosen row, groups 1 indent, 2 text; " +
         "inline: the row, group 1 the labels",
+    }),
+  ),
+  header: Type.Optional(Type.String({ ...Pattern, description: "the row that heads the question" })),
+  checkbox: Type.Optional(
+    Type.String({
+      ...Pattern,
+      description:
+        "the text of an option of a question with several choices: groups 1 the check mark, blank without one, 2 text",
+    }),
+  ),
+  button: Type.Optional(
+    Type.String({
+      ...Pattern,
+      description:
+        "a row without a number that ends a question with several choices: groups 1 glyph or blank, 2 text",
     }),
   ),
   confirm_key: Type.String(),

@@ -9,7 +9,7 @@ import { componentTexts, fieldTexts } from "../../src/routes/openapi/texts/types
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 148, wholeKilobytes: 264 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 148, wholeKilobytes: 272 },
   { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 192, wholeKilobytes: 336 },
 ];
 

@@ -216,7 +216,15 @@ function itemRows(
   const sinceMs = since === null ? null : parseTimestamp(since);
   const age = sinceMs === null ? "" : ` (${ageText(nowMs - sinceMs)})`;
   const asked = wrapped(`${reason}${age}`, "waits");
-  if (answers.length > 0) return [...asked, ...answers.map((one) => row(`  ${one.answer}. ${one.label}`))];
+  if (answers.length > 0) {
+    return [
+      ...asked,
+      ...answers.flatMap(({ answer, label, description }) => [
+        row(`  ${answer}. ${label}`),
+        ...(description === undefined ? [] : [row(`     ${visibleLine(description)}`, "dim")]),
+      ]),
+    ];
+  }
   const todo = command === null ? next : `${next}: ${toShortHints(command)}`;
   return [...asked, ...evidence.map((one) => row(`  ${visibleLine(one)}`, "dim")), row(`  ${todo}`)];
 }

@@ -287,7 +287,10 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
               onClick={() => mark(item, index)}
             >
               <Key>{index + 1}</Key>
-              <span>{option.label}</span>
+              <span>
+                {option.label}
+                {option.description === undefined ? null : <small> {option.description}</small>}
+              </span>
             </button>
           ))}
           {same.length > 0 ? (

@@ -46,7 +46,8 @@ function sameText(one: string, other: string): boolean {
 
 /**
  * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed only
- * while the mark is on the wanted option. Resolves once the question has gone or is another.
+ * while the mark is on the wanted option. Resolves once the question has gone or is another, or once the check mark of the
+ * option has changed where the question has several choices.
  */
 export async function answerDecision(
   deps: { view: TerminalView; clock: Clock; profile: CompiledProfile; pane: PaneWriter },
@@ -62,22 +63,30 @@ export async function answerDecision(
 
   for (let moves = 0; ; moves++) {
     const now = (await view.look()).awaiting_decision;
-    const { index } = chooseOption(now, answer);
-    const marked = now?.options.find((option) => option.selected)?.index;
-    if (marked === undefined)
-      throw new ServiceError("dispatch_failed", "no option of the question is marked");
-    if (marked === index) break;
-    if (moves > (now?.options.length ?? 0)) {
+    // The keys that claude 2.1.331 names below its options, and so the id, differ by the marked one.
+    const { index } = chooseOption(
+      now,
+      moves > 0 && isSameQuestion(first, now) ? { option: chosen.index } : answer,
+    );
+    const places = now?.options ?? [];
+    const marked = places.findIndex((option) => option.selected);
+    const wanted = places.findIndex((option) => option.index === index);
+    if (marked < 0) throw new ServiceError("dispatch_failed", "no option of the question is marked");
+    if (marked === wanted) break;
+    if (moves > places.length) {
       throw new ServiceError("dispatch_failed", "the mark did not move to the option");
     }
-    await press(marked > index ? back : onward);
+    await press(marked > wanted ? back : onward);
     // gemini 0.60.0 shows no option for a moment while its mark moves.
-    const moved = (mark: number | null) => mark !== null && mark !== marked;
+    const moved = (mark: number | null) => mark !== null && mark !== places[marked]?.index;
     await awaitState(view, clock, (state) => moved(markOf(state)), keyMs);
   }
   // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change is the same dialog; the
   // same question on another screen may be about another command.
-  const gone = (state: TerminalState) => questionOf(state) !== first?.question;
+  const checkOf = (of: AwaitingDecision | undefined) =>
+    of?.options.find(({ index }) => index === chosen.index)?.checked;
+  const gone = (state: TerminalState) =>
+    questionOf(state) !== first?.question || checkOf(state.awaiting_decision) !== checkOf(first);
   for (const pauseMs of [...profile.data.submit.enter_retry_after_ms, keyMs]) {
     const shown = await view.look();
     await press(rule.confirm_key);
@@ -116,6 +125,18 @@ function isSameRow(one: string, other: string): boolean {
 }
 
 const unmarked = (text: string) => text.replace(/^[●⏺](?= )/gmu, " ");
+
+/** Nothing but the marked option differs. */
+function isSameQuestion(one: AwaitingDecision | undefined, other: AwaitingDecision | undefined): boolean {
+  const facts = (of: AwaitingDecision | undefined) =>
+    of && [
+      of.kind,
+      of.header,
+      of.question,
+      of.options.map(({ index, text, checked }) => [index, text, checked]),
+    ];
+  return Bun.deepEquals(facts(one), facts(other));
+}
 
 function markOf(state: TerminalState): number | null {
   return state.awaiting_decision?.options.find((option) => option.selected)?.index ?? null;

@@ -27,7 +27,8 @@ export function chooseAnswer(
   }
   const plain = (text: string) => text.replace(/\s+/g, " ").trim().toLowerCase();
   const fits = item.answers.filter(
-    (one) => one.answer === answer.trim() || plain(one.label) === plain(answer),
+    ({ answer: number, label }) =>
+      number === answer.trim() || [label, label.replace(/^\[[ x]\] /, "")].map(plain).includes(plain(answer)),
   );
   const [only] = fits;
   if (only && fits.length === 1) return only;

@@ -171,8 +171,16 @@ function decision(facts: AttentionFacts): Finding | null {
       asked.id ?? JSON.stringify([asked.question, ...asked.options.map(({ text }) => text)]),
     ],
     reason: sentence(`"${agent.name}" asks${kind === "permission" ? " for permission" : ""}: ${words}`),
-    evidence: [...(asked.unread === undefined ? [] : [asked.unread]), ...screenRows],
-    answers: answers.map(({ index, text }) => ({ answer: String(index), label: text })),
+    evidence: [
+      ...(asked.header === undefined ? [] : [asked.header]),
+      ...(asked.unread === undefined ? [] : [asked.unread]),
+      ...screenRows,
+    ],
+    answers: answers.map(({ index, text, checked, description }) => ({
+      answer: String(index),
+      label: checked === undefined ? text : `${checked ? "[x]" : "[ ]"} ${text}`,
+      ...(description === undefined ? {} : { description }),
+    })),
   };
   if (answers.length > 0 && facts.gateway.state === "live") {
     return {

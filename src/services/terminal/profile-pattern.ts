@@ -11,7 +11,7 @@ export interface Pattern {
   exec(text: string): Match | null;
 }
 
-interface Match extends ReadonlyArray<string | undefined> {
+export interface Match extends ReadonlyArray<string | undefined> {
   readonly 0: string;
   /** Where it begins. */
   readonly index: number;

@@ -14,11 +14,12 @@ export interface CompiledMarker extends Omit<Marker, "pattern"> {
   pattern: Pattern;
 }
 
-export interface CompiledDialog extends Omit<DialogRule, "question" | "end" | "option" | "startup_answer"> {
-  question: Pattern | null;
+type DialogPatterns = "question" | "option" | "header" | "checkbox" | "button" | "startup_answer";
+
+export interface CompiledDialog
+  extends Omit<DialogRule, DialogPatterns | "end">,
+    Record<DialogPatterns, Pattern | null> {
   end: Pattern;
-  option: Pattern | null;
-  startup_answer: Pattern | null;
 }
 
 /** A profile with its patterns ready to run. `data` is the profile as written. */
@@ -134,6 +135,9 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       question: maybe(`dialogs.${dialog.id}.question`, dialog.question),
       end: compile(`dialogs.${dialog.id}.end`, dialog.end),
       option: maybe(`dialogs.${dialog.id}.option`, dialog.option),
+      header: maybe(`dialogs.${dialog.id}.header`, dialog.header ?? null),
+      checkbox: maybe(`dialogs.${dialog.id}.checkbox`, dialog.checkbox ?? null),
+      button: maybe(`dialogs.${dialog.id}.button`, dialog.button ?? null),
       startup_answer: maybe(`dialogs.${dialog.id}.startup_answer`, dialog.startup_answer),
     })),
     blankAfter: maybe("submit.blank_after", data.submit.blank_after),

@@ -95,7 +95,8 @@ function* frames(speech: Speech, understood: Understood, usage: ModelUsage): Gen
   yield event("message_stop", {});
 }
 
-function callOf({ command, skill, mcp }: Speech): { name: string; input: object } | null {
+function callOf({ command, skill, mcp, questions }: Speech): { name: string; input: object } | null {
+  if (questions) return { name: "AskUserQuestion", input: { questions } };
   if (mcp) return { name: `mcp__svc__${mcp.tool}`, input: mcp.input };
   if (skill !== null) return { name: "Skill", input: { skill } };
   if (command === null) return null;

@@ -17,6 +17,7 @@ import { type AnswerName, modelAnswers } from "./answers.ts";
  * | RUNTOOL | one shell command after the words: `touch tool-out.txt` |
  * | RUNTOOL SLEEPTOOL | the command sleeps 8 s first |
  * | RUNTOOL ESCALATE | the command asks for approval where the tool knows how (codex) |
+ * | ASKONE, ASKSEVERAL, ASKPAGES | the questions of `modelQuestions`, of a CLI that has a tool for them (claude) |
  *
  * Times are milliseconds at pace 1.
  */
@@ -28,6 +29,8 @@ export interface Speech {
   command: ShellCommand | null;
   /** The skill that it has the CLI open, by its name; for a CLI that gives the model a tool for that. */
   skill: string | null;
+  /** What it asks the person. */
+  questions?: readonly ModelQuestion[];
   /** The tool of our MCP server that it calls, by its short name. */
   mcp?: { tool: string; input: object };
 }
@@ -47,6 +50,8 @@ export function planReply(newestUserText: string, toolAnswered: boolean): Reply 
   if (toolAnswered) return answer ? sayAtOnce(modelAnswers[answer]) : speak({ count: 12, overMs: 400 });
   const failure = /(?:^|[^A-Z0-9])FAIL(\d{3})(?:$|[^A-Z0-9])/.exec(directive)?.[1];
   if (failure !== undefined) return { kind: "failure", status: Number(failure) };
+  const asked = (Object.keys(modelQuestions) as (keyof typeof modelQuestions)[]).find(says);
+  if (asked) return { ...sayAtOnce("ok"), questions: modelQuestions[asked] };
   const command = says("RUNTOOL") ? shellCommand(says("SLEEPTOOL"), says("ESCALATE")) : null;
   if (answer && !command) return sayAtOnce(modelAnswers[answer]);
   if (answer || says("FAST")) return { ...sayAtOnce("ok"), command };
@@ -57,6 +62,40 @@ export function planReply(newestUserText: string, toolAnswered: boolean): Reply 
   if (says("CUTSTREAM")) return { ...speak({ count: 40, overMs: 1000 }), cutAfterWords: 15, command };
   return { ...speak({ count: 50, overMs: 2000, silentMs: 400 }), command };
 }
+
+/** In the form of the tool `AskUserQuestion` of Claude Code. */
+interface ModelQuestion {
+  question: string;
+  header: string;
+  multiSelect: boolean;
+  options: readonly { label: string; description: string }[];
+}
+
+const colour: ModelQuestion = {
+  question: "Which colour shall the door have?",
+  header: "Colour",
+  multiSelect: false,
+  options: [
+    { label: "Red", description: "warm, seen from afar" },
+    { label: "Blue", description: "cold" },
+  ],
+};
+const fruits: ModelQuestion = {
+  question: "Which fruits do we buy?",
+  header: "Fruit",
+  multiSelect: true,
+  options: [
+    { label: "Apple", description: "from the orchard" },
+    { label: "Pear", description: "from the market" },
+    { label: "Plum", description: "dried" },
+  ],
+};
+
+const modelQuestions = {
+  ASKONE: [colour],
+  ASKSEVERAL: [fruits],
+  ASKPAGES: [fruits, colour],
+} as const satisfies Record<string, readonly ModelQuestion[]>;
 
 /** A reply of one piece without delay, as side requests want it. */
 export function sayAtOnce(text: string): Speech {

@@ -163,3 +163,76 @@ describe("after the confirming key", () => {
     expect(run.enters()).toBe(enters);
   });
 });
+
+describe("a question with several choices", () => {
+  /** What claude 2.1.331 does: Enter changes a check mark or leaves by the button, and the id is of the marked option, too. */
+  function several() {
+    const clock = createFakeClock();
+    const checked = [false, false];
+    let marked = 0;
+    let question: string | null = "Which fruits?";
+    const pressed: string[] = [];
+    const listeners = new Set<() => void>();
+    const options = () => [
+      { index: 1, text: "Apple", selected: marked === 0, checked: checked[0] },
+      { index: 2, text: "Pear", selected: marked === 1, checked: checked[1] },
+      { index: 4, text: "Submit", selected: marked === 2 },
+      { index: 3, text: "Chat about this", selected: marked === 3 },
+    ];
+    const state = () =>
+      ({
+        awaiting_decision:
+          question === null
+            ? undefined
+            : { kind: "selection_menu", id: `${checked} ${marked < 2}`, question, options: options() },
+        probe_snapshot: { captured_text_hash: `${question} ${marked} ${checked}` },
+      }) as unknown as TerminalState;
+    const view = {
+      state,
+      look: async () => state(),
+      dialogRule: () => "question",
+      subscribe(listener: () => void) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+    const pane = {
+      async keys([key]: [{ name: string }]) {
+        pressed.push(key.name);
+        if (key.name === "Down") marked += 1;
+        else if (key.name === "Up") marked -= 1;
+        else if (marked < 2) checked[marked] = !checked[marked];
+        else question = null;
+        for (const listener of listeners) listener();
+        return true;
+      },
+    };
+    const deps = { view, clock, profile, pane } as unknown as Parameters<typeof answerDecision>[0];
+    const answer = (option: string | number) => {
+      const { id } = state().awaiting_decision ?? {};
+      return answerDecision(deps, { option, ...(id === undefined ? {} : { id }) });
+    };
+    return { answer, checked, pressed, left: () => question === null };
+  }
+
+  test("an answer changes one check mark, once, and the question stays", async () => {
+    const { answer, checked, pressed, left } = several();
+    expect(await answer("Pear")).toEqual({ index: 2, text: "Pear" });
+    expect([checked, pressed, left()]).toEqual([[false, true], ["Down", "Enter"], false]);
+    expect(await answer(2)).toEqual({ index: 2, text: "Pear" });
+    expect([checked, left()]).toEqual([[false, false], false]);
+  });
+
+  test("its button ends it, though the mark passes options with other ids", async () => {
+    const { answer, checked, pressed, left } = several();
+    await answer("Apple");
+    expect(await answer("Submit")).toEqual({ index: 4, text: "Submit" });
+    expect([checked, pressed, left()]).toEqual([[true, false], ["Enter", "Down", "Down", "Enter"], true]);
+  });
+
+  test("an option below the button is reached by its place, not its number", async () => {
+    const { answer, pressed } = several();
+    await answer("Chat about this");
+    expect(pressed).toEqual(["Down", "Down", "Down", "Enter"]);
+  });
+});

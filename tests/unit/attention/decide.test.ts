@@ -92,6 +92,31 @@ const cases: {
     ],
   },
   {
+    id: "a question with several choices, its pages and what describes an option",
+    given: {
+      decision: {
+        ...question,
+        header: "☒ Fruit  ☐ Size",
+        options: [
+          { index: 1, text: "Apple", selected: true, checked: true, description: "from the orchard" },
+          { index: 2, text: "Pear", selected: false, checked: false },
+          { index: 4, text: "Next", selected: false },
+        ],
+      },
+    },
+    want: [
+      {
+        kind: "question",
+        evidence: ["☒ Fruit  ☐ Size"],
+        answers: [
+          { answer: "1", label: "[x] Apple", description: "from the orchard" },
+          { answer: "2", label: "[ ] Pear" },
+          { answer: "4", label: "Next" },
+        ],
+      },
+    ],
+  },
+  {
     id: "mail that a loop of answers keeps from waking the agent",
     given: {
       wakesHeld: { reason: "max_hops", detail: "max_hops=20: 1 message(s)", since_utc: utc(-5) },

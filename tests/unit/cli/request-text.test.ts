@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { renderRequest } from "../../../src/cli/agent-requests.ts";
+import { renderQuestions } from "../../../src/cli/questions.ts";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 
 const record = {
@@ -27,4 +28,25 @@ test("a result that repeats what the request says already is not reported", () =
 test("what a result adds is reported row by row", () => {
   const result = { request_kind: "submit_prompt", outcome: "completed", turn_id: "turn-1", turn_index: 2 };
   expect(rows(result)).toEqual([...told, "outcome: completed", "turn id: turn-1", "turn index: 2", proof]);
+});
+
+test("a question is shown with its header, check marks and what describes its options", () => {
+  const question = {
+    ...{ agent_name: "ann", kind: "selection_menu", question: "Which fruits?", header: "☐ Fruit  ☐ Size" },
+    options: [
+      { index: 1, text: "Apple", checked: true, description: "from the orchard" },
+      { index: 2, text: "Pear", checked: false },
+      { index: 4, text: "Submit" },
+    ],
+  };
+  expect(renderQuestions([question]).split("\n")).toEqual([
+    "ann asks: Which fruits?",
+    "  ☐ Fruit  ☐ Size",
+    "  1. [x] Apple",
+    "     from the orchard",
+    "  2. [ ] Pear",
+    "  4. Submit",
+    "  Answer: svc ok ann NUMBER",
+    "  An option with [ ] is checked or unchecked and the question stays",
+  ]);
 });

@@ -130,6 +130,49 @@ describe("a panel beside the composer", () => {
   });
 });
 
+describe("a question of claude", () => {
+  const decisionOf = (name: string) => detect(observe(recorded("claude", name)), compiled("claude"));
+  test("with several choices names its pages, its check marks, what describes an option, and its button", () => {
+    const { awaitingDecision, awaitingRule } = decisionOf("decision-pages-next");
+    expect(awaitingRule).toBe("question");
+    expect(awaitingDecision).toEqual({
+      kind: "selection_menu",
+      header: "←  ☒ Fruit  ☐ Colour  ✔ Submit  →",
+      question: "Which fruits do we buy?",
+      options: [
+        { index: 1, text: "Apple", selected: false, description: "from the orchard", checked: true },
+        { index: 2, text: "Pear", selected: false, description: "from the market", checked: false },
+        { index: 3, text: "Plum", selected: false, description: "dried", checked: false },
+        { index: 4, text: "Type something", selected: false, checked: false },
+        { index: 6, text: "Next", selected: true },
+        { index: 5, text: "Chat about this", selected: false },
+      ],
+    });
+  });
+
+  test("with one choice has no button, and its header is the page's", () => {
+    const { awaitingDecision } = decisionOf("decision-one");
+    expect(awaitingDecision).toMatchObject({
+      header: "☐ Colour",
+      question: "Which colour shall the door have?",
+    });
+    expect(awaitingDecision?.options[0]).toEqual({
+      ...{ index: 1, text: "Red", selected: true },
+      description: "warm, seen from afar",
+    });
+  });
+
+  test.each(["decision-review", "decision-review-unanswered", "decision-review-answers"])(
+    "its last page can be answered: %s",
+    (name) => {
+      const { awaitingDecision, awaitingRule } = decisionOf(name);
+      expect(awaitingRule).toBe("review");
+      expect(awaitingDecision?.unread).toBeUndefined();
+      expect(awaitingDecision?.options.map(({ text }) => text)).toEqual(["Submit answers", "Cancel"]);
+    },
+  );
+});
+
 test("a composer with nothing above it is unknown: the row that says that it works may be hidden", () => {
   const ready = observe(recorded("claude", "ready"));
   const top = (ready.cursor?.row ?? 0) - 1;

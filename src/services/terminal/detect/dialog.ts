@@ -1,6 +1,6 @@
 import type { AwaitingDecision } from "../../../protocol/terminal.ts";
 import type { CompiledDialog, CompiledProfile } from "../profile.ts";
-import type { Pattern } from "../profile-pattern.ts";
+import type { Match, Pattern } from "../profile-pattern.ts";
 import { commonBackground, firstVisible, isBlank, type Row } from "../screen.ts";
 import { closesTurn } from "./transcript.ts";
 
@@ -35,7 +35,12 @@ export function findDialog(rows: readonly Row[], profile: CompiledProfile): Foun
     if (!found) continue;
     const question = findQuestion(rows, { firstOption: found.firstRow, last }, rule, profile);
     if (question === null) continue;
-    const decision: AwaitingDecision = { kind: rule.kind, question: question.text, options: found.options };
+    const decision: AwaitingDecision = {
+      kind: rule.kind,
+      question: question.text,
+      options: found.options,
+      ...headerOf(rows, question.row, rule, profile),
+    };
     // A list that no rule asks for by its question has options, but they are of no form that is known.
     const unread = rule.options === "none" && rule.question === null ? unreadBy(rule, "its options") : {};
     return {
@@ -88,7 +93,7 @@ function endedDialog(rows: readonly Row[], last: number, profile: CompiledProfil
 
 /** A numbered list with one chosen row at the end of the screen: a dialog in other words than the profile's. */
 function shapedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
-  const found = numberedRows(rows, last, anyNumbered);
+  const found = numberedRows(rows, last, { option: anyNumbered, checkbox: null, button: null });
   if (!found) return null;
   const question = questionAbove(rows, { firstOption: found.firstRow, last }, profile);
   return {
@@ -121,7 +126,9 @@ function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): 
   if (rule.options === "none" || !rule.option) return { options: [], firstRow: last };
   switch (rule.options) {
     case "rows":
-      return numberedRows(rows, last, rule.option);
+      return numberedRows(rows, last, { ...rule, option: rule.option });
+    case "blocks":
+      return blockRows(rows, last, rule.option);
     case "marked":
       return markedRows(rows, last, rule.option);
     case "inline":
@@ -160,28 +167,116 @@ function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Option
   return { options, firstRow: texts[0]?.at ?? mark };
 }
 
-/** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may be between. */
-function numberedRows(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
+/** The chosen row and those in its column, each with rows that describe it and a blank row after. */
+function blockRows(rows: readonly Row[], last: number, chosen: Pattern): Options | null {
+  const mark = rows.findLastIndex((row, at) => at <= last && chosen.test(row.text));
+  const [row, indent = "", text = ""] = chosen.exec(rows[mark]?.text ?? "") ?? [];
+  if (row === undefined) return null;
+  const column = indent.length + markWidth;
+  const columnOf = (at: number) => rows[at]?.text.search(/\S/u) ?? -1;
+  const begins = (at: number) => at === mark || (isBlank(rows[at - 1]) && columnOf(at) === column);
+  const belongs = (at: number) =>
+    at === mark || columnOf(at) >= column || (isBlank(rows[at]) && begins(at + 1));
+  let first = mark;
+  while (first > 0 && belongs(first - 1)) first -= 1;
+  while (first < mark && !begins(first)) first += 1;
   const options: AwaitingDecision["options"] = [];
-  let between = 0;
+  for (let at = first; at <= last && belongs(at); at++) {
+    const shown = rows[at]?.text.trim() ?? "";
+    const option = options.at(-1);
+    if (begins(at)) {
+      options.push({ index: options.length + 1, text: at === mark ? text : shown, selected: at === mark });
+    } else if (option && shown !== "") {
+      option.description = describing([option.description ?? "", shown]);
+    }
+  }
+  return options.length < 2 ? null : { options, firstRow: first };
+}
+
+const maxDescription = 300;
+
+const describing = (parts: readonly string[]): string =>
+  parts.join(" ").replace(/\s+/gu, " ").trim().slice(0, maxDescription);
+
+/**
+ * Numbered rows counted down to 1, exactly one of them chosen; rows that describe or continue an option may be between. A
+ * question with several choices ends in a button, which has no number: it gets the next one.
+ */
+function numberedRows(
+  rows: readonly Row[],
+  last: number,
+  rule: Pick<CompiledDialog, "checkbox" | "button"> & { option: Pattern },
+): Options | null {
+  const options: AwaitingDecision["options"] = [];
+  const buttons: Button[] = [];
+  let below: string[] = [];
   const reach = () => (options.length === 0 ? maximumRowsBelowOptions : maximumRowsBetweenOptions + 2);
-  for (let at = last; at >= 0 && between <= reach(); at--) {
-    const match = pattern.exec(rows[at]?.text ?? "");
+  for (let at = last; at >= 0 && below.length <= reach(); at--) {
+    const row = rows[at]?.text.trimEnd() ?? "";
+    const match = rule.option.exec(row);
     const index = Number(match?.[2]);
     const expected = options[0] ? options[0].index - 1 : index;
     if (!match || index !== expected) {
-      between += 1;
+      const button = rule.button?.exec(row);
+      if (button) buttons.push({ text: button[2] ?? "", selected: isMarked(button[1]) });
+      below.unshift(row);
       continue;
     }
-    between = 0;
-    const text = (match[3] ?? "").split(/ {2,}/u)[0]?.trim() ?? "";
-    options.unshift({ index, text, selected: (match[1] ?? "").trim() !== "" });
+    const option = toOption(match, below, rule.checkbox);
+    // Above a button is an option with a check mark.
+    for (const button of buttons) button.above ??= option.checked === undefined ? 0 : index;
+    options.unshift(option);
+    below = [];
     if (index === 1) {
-      const chosen = options.filter((option) => option.selected).length;
-      return options.length >= 2 && chosen === 1 ? { options, firstRow: at } : null;
+      const all = withButtons(options, buttons);
+      const chosen = all.filter(({ selected }) => selected).length;
+      return all.length >= 2 && chosen === 1 ? { options: all, firstRow: at } : null;
     }
   }
   return null;
+}
+
+interface Button {
+  /** The index of the option above it; 0 for a row that is no button. */
+  above?: number;
+  text: string;
+  selected: boolean;
+}
+
+const isMarked = (glyph: string | undefined): boolean => (glyph ?? "").trim() !== "";
+
+/** `below`: the rows under it; those that begin no further left than its text say more of it. */
+function toOption(
+  match: Match,
+  below: readonly string[],
+  checkbox: Pattern | null,
+): AwaitingDecision["options"][number] {
+  const shown = match[3] ?? "";
+  const column = match[0].length - shown.length;
+  const end = below.findIndex((row) => row.trim() === "" || row.search(/\S/u) < column);
+  const [words = "", ...beside] = shown.split(/ {2,}/u);
+  const box = checkbox?.exec(words.trim());
+  const description = describing([...beside, ...(end < 0 ? below : below.slice(0, end))]);
+  return {
+    index: Number(match[2]),
+    // A question that was answered before marks what was chosen.
+    text: (box?.[2] ?? (checkbox ? words.replace(/ ✔$/u, "") : words)).trim(),
+    selected: isMarked(match[1]),
+    ...(description === "" ? {} : { description }),
+    ...(box ? { checked: isMarked(box[1]) } : {}),
+  };
+}
+
+function withButtons(
+  options: AwaitingDecision["options"],
+  buttons: readonly Button[],
+): AwaitingDecision["options"] {
+  const all = [...options];
+  for (const { above, text, selected } of buttons) {
+    const after = all.findIndex(({ index }) => index === above);
+    if (after >= 0) all.splice(after + 1, 0, { index: all.length + 1, text, selected });
+  }
+  return all;
 }
 
 /** One row of labels; the chosen one has a separate background. */
@@ -230,6 +325,23 @@ function findQuestion(
     if (rule.question.test(text) || rule.question.test(clean(text))) return { text: clean(text), row: at };
   }
   return null;
+}
+
+/** Rows between a question and what heads it. */
+const reachOfHeader = 3;
+
+function headerOf(
+  rows: readonly Row[],
+  question: number,
+  rule: CompiledDialog,
+  profile: CompiledProfile,
+): Pick<AwaitingDecision, "header"> {
+  for (let at = question - 1; rule.header && at >= Math.max(0, question - reachOfHeader); at--) {
+    const row = rows[at];
+    if (closesTurn(row, profile)) return {};
+    if (row && rule.header.test(row.text)) return { header: row.text.trim() };
+  }
+  return {};
 }
 
 /** Text without box sides, bars and blanks around it. */

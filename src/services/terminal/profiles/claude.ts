@@ -14,6 +14,9 @@ const dialog = (
   startupAnswer: string | null = null,
 ): DialogRule => dialogRule({ id, kind, question, end: cancelFooter, option, startup_answer: startupAnswer });
 
+// A question of several pages names them all, and the page that sends the answers: `←  ☒ Fruit  ☐ Size  ✔ Submit  →`.
+const pages = "^(?:←  [☐☒✔].*→| [☐☒] \\S.*)\\s*$";
+
 /** The same dialog in both forms. */
 const bothForms = (...of: Parameters<typeof dialog>): DialogRule[] => {
   const numbered = dialog(...of);
@@ -108,6 +111,15 @@ export const claudeProfile: ToolProfile = {
     ...bothForms("bypass", "startup_modal", "Bypass Permissions mode", "^Yes, I accept"),
     ...bothForms("theme", "startup_modal", "Choose the text style"),
     ...bothForms("permission", "approval_dialog", "^\\s*(?:Do you want to|Would you like to) .*\\?$"),
+    {
+      ...dialog("question", "selection_menu", null),
+      end: "^Enter to select · .*Esc to cancel",
+      header: pages,
+      checkbox: "^\\[(.)\\] (.+)$",
+      button: "^([❯ ]) {4}(\\S.*)$",
+    },
+    // It ends the screen with its options.
+    { ...dialog("review", "selection_menu", "^Review your answers\\s*$"), end: option, header: pages },
     ...bothForms("menu", "selection_menu", null),
     {
       // 2.1.330 ends the screen with the options of a question at its start.

@@ -77,6 +77,21 @@ export function contradictionOf(signals: Signals, still: boolean): string | null
   return surface.ready_posture === "yes" ? null : signals.surfaceReasons.ready_posture;
 }
 
+/** The reason why an agent whose screen shows no work counts as working. */
+export const reportedTurn = "reported_turn";
+
+/**
+ * Whether a screen without a sign of work leaves room for the turn that the tool reported to have begun. Signs of work are
+ * settings of a tool: vim mode of claude 2.1.331 takes the place of `esc to interrupt`, its title can be switched off, and its
+ * prompt scrolls away. A tool that closes each turn with a row shows that row, an interruption or an error when it is over. Pure.
+ */
+export function leavesRoomForTurn(signals: Signals): boolean {
+  const { surface, activeReasons, endsAreMarked, completionMarker } = signals;
+  if (!signals.promptVisible || signals.composerMode !== "prompt" || !endsAreMarked) return false;
+  if (activeReasons.length > 0 || surface.editing_input !== "no" || completionMarker !== null) return false;
+  return !signals.successBlocked;
+}
+
 /** What the agent shows and reports at one moment. */
 export interface WitnessFacts {
   /** The version that the tool shows, when its profile was not proved on it; null otherwise. */

@@ -1,7 +1,7 @@
 import type { LastTurn, Surface, TrackingTimings } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import type { Signals } from "./detect/signals.ts";
-import { contradictionOf, type FusedEnd } from "./fusion.ts";
+import { contradictionOf, type FusedEnd, reportedTurn } from "./fusion.ts";
 import { type Anchor, type Moment, noTurn, type TrackState, type TurnState } from "./reduce-state.ts";
 import { runsByReport } from "./reported-turns.ts";
 /** What a turn is judged by at one moment. */
@@ -157,7 +157,7 @@ export function unmovingMs(
   activeReasons: readonly string[],
   timings: TrackingTimings,
 ): number {
-  const bothSayWork = runsByReport(reports) && activeReasons.length > 0;
+  const bothSayWork = runsByReport(reports) && activeReasons.some((reason) => reason !== reportedTurn);
   const unanswered = signals?.unanswered === true && turn.anchor?.command === false;
   return timings.final_stable_active_recovery_seconds * 1000 * (bothSayWork || unanswered ? 6 : 1);
 }

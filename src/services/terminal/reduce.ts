@@ -7,7 +7,7 @@ import type {
 } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
-import { fuseEnd, secondWitness } from "./fusion.ts";
+import { fuseEnd, leavesRoomForTurn, reportedTurn, secondWitness } from "./fusion.ts";
 import { failingOnScreen } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import {
@@ -247,8 +247,15 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
   const now = state.at.monotonicMs;
   const { signals } = state;
   const hint = signals ? growthHint(state.growth, signals, now) : false;
-  const activeReasons = [...(signals?.activeReasons ?? []), ...(hint ? ["transcript_growth"] : [])];
-  const surface: Surface = signals ? withHint(signals.surface, hint) : unknownSurface;
+  const runs = runsByReport(state.reports);
+  const unseen =
+    runs && signals !== null && state.turn.anchor?.command !== true && leavesRoomForTurn(signals);
+  const activeReasons = [
+    ...(signals?.activeReasons ?? []),
+    ...(hint ? ["transcript_growth"] : []),
+    ...(unseen ? [reportedTurn] : []),
+  ];
+  const surface: Surface = signals ? withHint(signals.surface, hint || unseen) : unknownSurface;
   const stalled =
     state.unknownSinceMs !== null &&
     now - state.unknownSinceMs >= timings.unknown_to_stalled_timeout_seconds * 1000;
@@ -262,7 +269,6 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
   });
   // A recovery speaks of one unmoving screen; the next change ends it.
   const moved = state.screen.sinceMs === now && state.turn.recovery !== null;
-  const runs = runsByReport(state.reports);
   const turn = nextTurn(
     {
       ...state.turn,

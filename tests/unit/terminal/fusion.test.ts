@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
-import { type FusedEnd, fuseEnd } from "../../../src/services/terminal/fusion.ts";
+import { type FusedEnd, fuseEnd, leavesRoomForTurn } from "../../../src/services/terminal/fusion.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
 import { compiled, loadCorpus, observe, read } from "./corpus.ts";
@@ -297,6 +297,68 @@ test("a turn that the tool reported to have begun outlasts an unmoving busy scre
   ]);
   expect(nextDeadlineMs(state, defaultTimings)).toBe(122_300);
   play([{ at: 122_300, event: "tick", expect: { phase: "ready", recovery: "final_stable" } }], state);
+});
+
+describe("a turn that the tool reported to have begun, on a screen without a sign of work", () => {
+  /** Words of an answer whose prompt has scrolled away; no status row, no title, no footer. */
+  const speaking = (words: number) => demoScreen({ transcript: [`* ${"word ".repeat(words).trim()}`] });
+  const begun: Step[] = [...submitted, taken, { at: 200, screen: working(0), expect: running }];
+  const byReport = { phase: "active", reasons: ["reported_turn"], ready: "no", promptReady: false };
+
+  test("runs until the tool reports its end", () => {
+    play([
+      ...begun,
+      { at: 2000, screen: speaking(4), expect: byReport },
+      { at: 3500, screen: speaking(5), expect: byReport },
+      { at: 5100, event: "tick", expect: byReport },
+      { at: 19_000, screen: speaking(9), expect: byReport },
+      { ...ended(19_100), expect: { ...settled, result: "success", reasons: [] } },
+    ]);
+  });
+
+  test.each([
+    { id: "its closing row", screen: done, expect: { phase: "ready", reasons: [] } },
+    { id: "an interruption", screen: interrupted, expect: { phase: "ready", result: "interrupted" } },
+    { id: "a failure", screen: failed, expect: { phase: "ready", result: "known_failure" } },
+    { id: "a prompt that came back as a draft", screen: draft, expect: { reasons: [] } },
+  ])("is over by $id alone", ({ screen, expect }) => {
+    play([...begun, { at: 2000, screen, expect }]);
+  });
+
+  test("is over when nothing has moved for as long as on any other screen", () => {
+    const state = play([
+      ...begun,
+      { at: 2000, screen: speaking(4) },
+      { at: 21_999, event: "tick", expect: byReport },
+    ]);
+    expect(nextDeadlineMs(state, defaultTimings)).toBe(22_000);
+    const over = play(
+      [{ at: 22_000, event: "tick", expect: { phase: "ready", recovery: "final_stable" } }],
+      state,
+    );
+    play(
+      [
+        { at: 23_100, event: "tick", expect: { phase: "ready", stable: true } },
+        { at: 23_200, screen: speaking(5), expect: { phase: "ready", reasons: [] } },
+      ],
+      over,
+    );
+  });
+
+  test("is not asked about where a tool closes its turns without a row", () => {
+    const recording = loadCorpus().find((one) => one.tool === "gemini" && one.name === "finished");
+    if (!recording) throw new Error("no recording");
+    expect(leavesRoomForTurn(read(observe(recording), "gemini").signals)).toBe(false);
+  });
+
+  test.each([
+    { name: "busy-vim-scrolled", room: true },
+    { name: "finished-vim-scrolled", room: false },
+  ])("claude 2.1.332 in vim mode, its title off and its prompt out of sight: $name", ({ name, room }) => {
+    const recording = loadCorpus().find((one) => one.tool === "claude" && one.name === name);
+    if (!recording) throw new Error(`no recording ${name}`);
+    expect(leavesRoomForTurn(read(observe(recording), "claude").signals)).toBe(room);
+  });
 });
 
 describe("a report that does not end the turn", () => {

@@ -134,7 +134,7 @@ describe("an agent of an unproved version", () => {
     expect([again.turn.phase, by(again)]).toEqual(["ready", null]);
   });
 
-  test("is not confirmed by the begin of its session once it reports a prompt that the screen does not show", () => {
+  test("works once it reports a prompt that the screen does not show, whatever the begin of its session said", () => {
     const state = play(
       [
         { at: 1010, report: { kind: "session_started" } },
@@ -144,7 +144,7 @@ describe("an agent of an unproved version", () => {
       ],
       seen,
     );
-    expect([state.turn.phase, by(state)]).toEqual(["ready", null]);
+    expect([state.turn.phase, by(state)]).toEqual(["active", undefined]);
   });
 
   test("that never rests is ready after a minute", () => {

@@ -58,6 +58,12 @@ export const acpProfiles: readonly AcpProfile[] = [
     command: ["opencode", "acp"],
     install: "Install it with: npm install -g opencode-ai",
   },
+  {
+    tool: "kimi-acp",
+    command: ["kimi", "acp"],
+    home_variable: "KIMI_CODE_HOME",
+    install: "Install it with: npm install -g @moonshot-ai/kimi-code",
+  },
   demoAcp,
 ];
 

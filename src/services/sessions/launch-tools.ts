@@ -61,7 +61,7 @@ const knownTools: Readonly<Record<string, LaunchFacts>> = {
     unattendedArgs: ["--approval-mode=yolo", "--sandbox=false"],
   },
   opencode: { package: "opencode-ai", homeVariable: null, unattendedArgs: null },
-  kimi: { package: null, homeVariable: "KIMI_CODE_HOME", unattendedArgs: ["--auto"] },
+  kimi: { package: "@moonshot-ai/kimi-code", homeVariable: "KIMI_CODE_HOME", unattendedArgs: ["--auto"] },
 };
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { acpProfiles, toAcpTool } from "../../../src/services/sessions/acp-tools.ts";
 import { chooseTool, toLaunchTool } from "../../../src/services/sessions/launch-tools.ts";
 import { allProfiles, compileProfile } from "../../../src/services/terminal/profile.ts";
 
@@ -13,7 +14,7 @@ describe("how a tool is launched", () => {
     { tool: "codex", command: "codex", home: "CODEX_HOME", hint: "@openai/codex" },
     { tool: "gemini", command: "gemini", home: "GEMINI_CLI_HOME", hint: "@google/gemini-cli" },
     { tool: "opencode", command: "opencode", home: null, hint: "opencode-ai" },
-    { tool: "kimi", command: "kimi", home: "KIMI_CODE_HOME", hint: "makers of kimi" },
+    { tool: "kimi", command: "kimi", home: "KIMI_CODE_HOME", hint: "@moonshot-ai/kimi-code" },
   ])("$tool", ({ tool, command, home, hint }) => {
     const found = chooseTool(tools, tool);
     expect(found.command).toEqual([command]);
@@ -25,6 +26,14 @@ describe("how a tool is launched", () => {
     const demo = chooseTool(tools, "demo");
     expect(demo.command).toEqual(["/self", "demo-agent"]);
     expect(demo.occupies(process("bun", "/self", "demo-agent"))).toBe(true);
+  });
+
+  test("Kimi Code over ACP is a command of its program", () => {
+    const profile = acpProfiles.find(({ tool }) => tool === "kimi-acp");
+    if (!profile) throw new Error("no profile of kimi-acp");
+    const found = toAcpTool(profile, ["/self", "demo-agent"]);
+    expect(found).toMatchObject({ command: ["kimi", "acp"], homeVariable: "KIMI_CODE_HOME", headless: true });
+    expect(found.installHint).toContain("@moonshot-ai/kimi-code");
   });
 
   test("an unknown tool is refused with those there are", () => {

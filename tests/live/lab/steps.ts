@@ -9,7 +9,7 @@ import {
 } from "./steps/acp-steps.ts";
 import { answersAreExact, headlessAnswersAreExact } from "./steps/answer-steps.ts";
 import { compaction, newConversation } from "./steps/command-steps.ts";
-import { approvalAllowed, approvalRefused, trustIsAsked } from "./steps/decision-steps.ts";
+import { approvalAllowed, approvalRefused, questionsAnswered, trustIsAsked } from "./steps/decision-steps.ts";
 import { exitToShell } from "./steps/exit-steps.ts";
 import {
   actionsAreTold,
@@ -99,6 +99,9 @@ export function stepsOf(tool: LabTool): LabStep[] {
     })),
     { id: "a question holds everything until it is allowed by its text", run: approvalAllowed },
     { id: "a question refused by its index runs no command", run: approvalRefused },
+    ...(tool === "claude"
+      ? [{ id: "questions of several choices and pages are answered one by one", run: questionsAnswered }]
+      : []),
     { id: "a new conversation hears nothing of the old one", run: newConversation },
     {
       id: `a prompt after all this arrives in the same ${tool} session`,

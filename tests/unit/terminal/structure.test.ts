@@ -235,9 +235,11 @@ describe("rows that go on from one out of sight", () => {
     { id: "text under an idle title", lines: ["  the end of an answer"], title: "✳ topic", ready: "yes" },
     // 2.1.330 shows the idle title over held input; the row of its spinner was out of sight.
     { id: "a marked row under an idle title", lines: ["  ⎿  Hint"], title: "✳ topic", ready: "unknown" },
-    { id: "a cell that begins", lines: ["● an answer"], title: null, ready: "yes" },
+    { id: "an answer that nothing closes", lines: ["● an answer"], title: null, ready: "no" },
+    { id: "one under an idle title", lines: ["● an answer"], title: "✳ topic", ready: "yes" },
+    { id: "a closed one", lines: ["● an answer", "✻ Cooked for 2s"], title: null, ready: "yes" },
   ])("$id: $ready", ({ lines, title, ready }) => {
-    expect(surface(above(lines, title), "claude").ready_posture).toBe(ready as "yes" | "unknown");
+    expect(surface(above(lines, title), "claude").ready_posture).toBe(ready as "yes" | "no" | "unknown");
   });
 });
 

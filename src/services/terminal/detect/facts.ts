@@ -161,10 +161,14 @@ function answerUnfinished(
   regions: Regions,
   { title, profile }: { title: TitleVerdict; profile: CompiledProfile },
 ): boolean {
-  if (profile.answer === null || title === "idle" || regions.userCell === null) return false;
-  if ((regions.turnEnd ?? -1) > regions.userCell) return false;
+  if (profile.answer === null || title === "idle") return false;
   const { answer } = profile;
-  const began = regions.sinceUser.some((at) => answer.test(rows[at]?.text ?? ""));
+  const text = (at: number) => rows[at]?.text ?? "";
+  // Below the banner an answer without a prompt is a notice; elsewhere its prompt is out of sight.
+  if (regions.userCell === null && regions.transcript.some((at) => profile.banner?.test(text(at))))
+    return false;
+  if (regions.turnEnd !== null && regions.turnEnd > (regions.userCell ?? -1)) return false;
+  const began = regions.sinceUser.some((at) => answer.test(text(at)));
   const otherEnds = [...profile.interrupted, ...profile.failures, ...profile.errors, ...profile.parked];
   return began && findMarkers(rows, regions, otherEnds, "sinceUser").length === 0;
 }

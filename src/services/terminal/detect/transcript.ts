@@ -42,8 +42,11 @@ export function cutRegions(
   }
   const text = (at: number) => rows[at]?.text ?? "";
   const { userCell: cell } = profile;
+  // Without colours no cell has a background.
+  const colours = rows.some((row) => row.spans.some(({ background }) => background !== null));
+  const style = cell?.style === "background" && !colours ? undefined : cell?.style;
   const userCell =
-    transcript.findLast((at) => cell?.pattern.test(text(at)) && hasStyle(rows[at], cell.style)) ?? null;
+    transcript.findLast((at) => cell?.pattern.test(text(at)) && hasStyle(rows[at], style)) ?? null;
   const turnEnd = transcript.findLast((at) => closesTurn(rows[at], profile)) ?? null;
   const boundary = Math.max(userCell ?? -1, turnEnd ?? -1);
   const below: number[] = [];

@@ -55,7 +55,7 @@ export const codexProfile: ToolProfile = {
     // 0.157.1 closes a turn with its time alone.
     end: [
       "^ {2}Worked for \\S",
-      "^■ (?!'/\\S+' is )",
+      "^■ (?!'/\\S+' )",
       { pattern: "^ {2}(?:\\S.* • )?\\d{2}:\\d{2}$", style: "dim" },
     ],
     unfinished_is_busy: true,

@@ -57,6 +57,45 @@ export async function approvalRefused(session: LabSession): Promise<void> {
   await session.shows("refused", reads.ready(result));
 }
 
+/**
+ * Questions of two pages, the first one with several choices: each answer is one of `decide`, as a person gives it, and what
+ * the model gets are those answers.
+ */
+export async function questionsAnswered(session: LabSession): Promise<void> {
+  const turn = await startTurn(session, "Work ASKPAGES");
+  const asks = async (question: string, options: readonly string[]) => {
+    const { awaiting_decision: asked } = await session.stateWhen(
+      `the question ${question}`,
+      ({ awaiting_decision: now }) => now?.question === question && now.unread === undefined,
+    );
+    expect(asked?.options.map(({ text }) => text).slice(0, options.length)).toEqual([...options]);
+    return asked;
+  };
+  const answer = async (option: string, id: string | undefined) => {
+    const reply = await session.gateway.decide({ option, ...(id === undefined ? {} : { id }) });
+    expect(reply).toEqual({
+      status: 200,
+      body: expect.objectContaining({ option: expect.objectContaining({ text: option }) }),
+    });
+  };
+  const fruits = "Which fruits do we buy?";
+  const first = await asks(fruits, ["Apple", "Pear", "Plum"]);
+  expect(first?.options[1]).toMatchObject({ checked: false, description: "from the market" });
+  await answer("Pear", first?.id);
+  await answer("Plum", (await asks(fruits, ["Apple"]))?.id);
+  const checked = await asks(fruits, ["Apple"]);
+  expect(checked?.options.map((one) => one.checked).slice(0, 3)).toEqual([false, true, true]);
+  await answer("Next", checked?.id);
+  await answer("Blue", (await asks("Which colour shall the door have?", ["Red", "Blue"]))?.id);
+  await answer("Submit answers", (await asks("Review your answers", ["Submit answers", "Cancel"]))?.id);
+  const told = await session.model.next(
+    (request) => request.sequence > turn.sequence && request.tool_answered,
+    30_000,
+  );
+  expect(told.tool_results.join("\n")).toMatch(/Pear.*Plum.*Blue/su);
+  await turnSucceeded(session);
+}
+
 const optionsOf = ({ box }: LabSession, { options }: { options: string[] }) =>
   options.map((option) => option.replace("{work}", box.work));
 

@@ -8,7 +8,7 @@ import { commitToBake, compilePrograms } from "./executables.ts";
 takeNothing(`
 Usage: bun run build
 
-Compiles the programs for this machine into dist/. Does nothing when they were built from exactly this source. For other
+Compiles the programs for this machine into dist/, with the licences of what is in them. Does nothing when they were built from exactly this source. For other
 machines: \`bun run release\`.
 `);
 
@@ -40,8 +40,10 @@ function sourceFiles(): string[] {
     "package.json",
     "bun.lock",
     "scripts/build.ts",
+    "scripts/bun-parts.json",
     "scripts/console-assets.ts",
     "scripts/executables.ts",
+    "scripts/notices.ts",
     "scripts/pack-queue.ts",
   ];
 }

@@ -1,19 +1,23 @@
-import { linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutCommit } from "../src/cli/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { buildConsole, consoleArchive } from "./console-assets.ts";
+import { noticesOf, partsOf, sbomOf } from "./notices.ts";
 import { packNewQueue } from "./pack-queue.ts";
 import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
-/** One file of 110 MB is all programs; it goes by the name it is called. Each name is a file, so that it can be copied alone. */
-const executable = "svc-gateway";
+/** One file of 130 MB is all programs; it goes by the name it is called. Each name is a file, so that it can be copied alone. */
+export const executable = "svc-gateway";
 const otherNames = ["svc-mgr", "svc-coord", "svc"];
 
 export const programNames = [executable, ...otherNames];
+
+/** What others made of the executable: their licences, and the same as a CycloneDX document. */
+export const accounts = ["THIRD-PARTY-NOTICES", "sbom.cdx.json"] as const;
 
 /** Another machine than this one. */
 export interface Target {
@@ -28,8 +32,7 @@ export async function commitToBake(): Promise<string> {
   return (await checkoutCommit(repositoryRoot, createProcesses({ steps: quietSteps }))) ?? "";
 }
 
-/** Flags of `bun build` for whatever is made of our programs. */
-export function bundleFlags(commit: string): string[] {
+function definitions(commit: string): string[] {
   return [
     ...["--define", `SVC_COMMIT=${JSON.stringify(commit)}`],
     ...["--define", `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`],
@@ -41,22 +44,27 @@ export function bundleFlags(commit: string): string[] {
 }
 
 /**
- * Compiles the programs into `folder`: for this machine, or for `target`. They are built aside and renamed into place,
- * so that nobody ever runs half of one. Says what it does; false when it could not be built.
+ * Compiles the programs into `folder`, with the accounts of what is in them: for this machine, or for `target`. They are
+ * built aside and renamed into place, so that half of one never runs. Says what it does; false when it could not be built.
  */
 export async function compilePrograms(folder: string, commit: string, target?: Target): Promise<boolean> {
   const aside = join(folder, `.aside-${process.pid}`);
   mkdirSync(aside, { recursive: true });
   try {
-    await buildConsole();
-    const command = compileCommand(join(aside, executable), commit, target);
+    const { inputs: ofConsole } = await buildConsole();
+    const metafile = join(aside, "meta.json");
+    const command = compileCommand(join(aside, executable), { commit, target, metafile });
     const built = await runStep({ name: executable, command });
     if (!built.ok) {
       console.error(`build: ${executable} failed\n${built.output}`);
       return false;
     }
     for (const name of otherNames) linkSync(join(aside, executable), join(aside, name));
-    for (const name of programNames) renameSync(join(aside, name), join(folder, name));
+    const { inputs } = JSON.parse(readFileSync(metafile, "utf8")) as { inputs: object };
+    const parts = partsOf([...Object.keys(inputs), ...ofConsole]);
+    writeFileSync(join(aside, "THIRD-PARTY-NOTICES"), noticesOf(parts));
+    writeFileSync(join(aside, "sbom.cdx.json"), await sbomOf(parts));
+    for (const name of [...programNames, ...accounts]) renameSync(join(aside, name), join(folder, name));
     console.log(`build: ${target?.target ?? "this machine"} in ${built.seconds.toFixed(1)} s`);
     return true;
   } finally {
@@ -64,7 +72,11 @@ export async function compilePrograms(folder: string, commit: string, target?: T
   }
 }
 
-function compileCommand(outfile: string, commit: string, target: Target | undefined): string[] {
+function compileCommand(
+  outfile: string,
+  options: { commit: string; target: Target | undefined; metafile: string },
+): string[] {
+  const { commit, target, metafile } = options;
   return [
     process.execPath,
     "build",
@@ -76,13 +88,17 @@ function compileCommand(outfile: string, commit: string, target: Target | undefi
     "--format=esm",
     // What a command does not import is not read: 6 ms less to the first answer of a gateway.
     "--splitting",
+    // Nothing of the folder where it is started changes what it runs.
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
+    "--no-compile-autoload-tsconfig",
+    "--no-compile-autoload-package-json",
+    `--metafile=${metafile}`,
     `--asset=${consoleArchive}`,
     ...(target === undefined
       ? []
       : [`--target=${target.target}`, `--compile-executable-path=${target.runtime}`]),
-    ...bundleFlags(commit),
+    ...definitions(commit),
     `src/cli/${executable}.ts`,
     `--outfile=${outfile}`,
   ];

@@ -9,21 +9,38 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
-import { readArguments, readFolder } from "./arguments.ts";
+import { readArguments, text } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { commitToBake, compilePrograms } from "./executables.ts";
+import { packPackage } from "./npm-package.ts";
 import { type ReleaseTarget, releaseTargets } from "./release-targets.ts";
 import { runStep } from "./steps.ts";
 
 const usage = `
-Usage: bun run release [FOLDER]
+Usage: bun run release [--key FILE] [--signers FILE] [FOLDER]
 
-Makes all that a release hands out, in dist/release or FOLDER: one archive of the programs for every machine we build for, the
-npm package, the checksums. The same commit, checked out at the same place, gives the same bytes. Needs GNU tar.
+Makes all that a release hands out, in dist/release or FOLDER: for every machine that we build for an archive of the programs and
+an npm package, the checksums, and their signature. The same commit, checked out at the same place, gives the same bytes. Needs
+GNU tar and npm; with a key also ssh-keygen.
+
+  --key FILE      the private SSH key that signs the checksums; without it the release is not signed
+  --signers FILE  the public keys of which it must be one (default scripts/release-signers)
 `;
 
-const folder = resolve(repositoryRoot, readArguments(usage, readFolder) ?? "dist/release");
+const { key, signers, folder } = readArguments(usage, (words) => {
+  const { values, positionals } = parseArgs({
+    ...{ args: words, allowPositionals: true },
+    options: { key: text, signers: text },
+  });
+  if (positionals.length > 1) throw new Error(`one folder, not ${positionals.join(" and ")}`);
+  return {
+    key: values.key === undefined ? null : resolve(values.key),
+    signers: resolve(values.signers ?? join(repositoryRoot, "scripts/release-signers")),
+    folder: resolve(repositoryRoot, positionals[0] ?? "dist/release"),
+  };
+});
 
 await bootstrap({ tmux: false });
 
@@ -34,10 +51,12 @@ try {
   if (commit === "" || commit.endsWith("-dirty"))
     console.log(`release: of no commit (${commit || "no git"})`);
   const runtimes = await installRuntimes();
-  await run("package", ["npm", "pack", "--silent", `--pack-destination=${aside}`]);
   for (const target of releaseTargets)
-    await archive(target, commit, join(runtimes, target.runtime, "bin/bun"));
-  writeFileSync(join(aside, "SHA256SUMS"), checksums());
+    await makeFor(target, commit, join(runtimes, target.runtime, "bin/bun"));
+  const sums = join(aside, `svc-${manifest.version}.sha256`);
+  writeFileSync(sums, checksums());
+  if (key === null) console.log("release: not signed: --key names no key");
+  else await sign(sums, key);
   rmSync(folder, { recursive: true, force: true });
   renameSync(aside, folder);
   for (const name of readdirSync(folder)) console.log(`release: ${join(folder, name)}`);
@@ -56,14 +75,15 @@ async function installRuntimes(): Promise<string> {
   return join(cache, "node_modules");
 }
 
-async function archive(target: ReleaseTarget, commit: string, runtime: string): Promise<void> {
+/** The archive and the npm package of one machine. */
+async function makeFor(target: ReleaseTarget, commit: string, runtime: string): Promise<void> {
   const name = `svc-${manifest.version}-${target.name}`;
   const staged = join(aside, name);
   mkdirSync(staged);
   const compiled = await compilePrograms(staged, commit, { target: target.bun, runtime });
   if (!compiled) throw new Error(`${target.name}: not built`);
+  await packPackage(target, staged, aside);
   copyFileSync(join(repositoryRoot, "LICENSE"), join(staged, "LICENSE"));
-  copyFileSync(join(repositoryRoot, "dist/npm/THIRD-PARTY-NOTICES"), join(staged, "THIRD-PARTY-NOTICES"));
   const same = [
     "--sort=name",
     "--owner=0",
@@ -74,6 +94,14 @@ async function archive(target: ReleaseTarget, commit: string, runtime: string): 
   ];
   await run("archive", ["tar", ...same, "-C", aside, "-czf", join(aside, `${name}.tar.gz`), name]);
   rmSync(staged, { recursive: true });
+}
+
+/** Throws unless `signers` has the public part of the key: nobody could verify the signature. */
+async function sign(path: string, privateKey: string): Promise<void> {
+  const signature = `${path}.sig`;
+  await run("sign", ["ssh-keygen", "-Y", "sign", "-q", "-f", privateKey, "-n", "svc-release", path]);
+  const verify = `ssh-keygen -Y verify -q -f "$1" -I release -n svc-release -s "$2" < "$3"`;
+  await run("verify", ["sh", "-c", verify, "sh", signers, signature, path]);
 }
 
 /** As `sha256sum --check` and `shasum --check` read them. */

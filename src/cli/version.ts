@@ -1,10 +1,10 @@
-import { dirname } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import manifest from "../../package.json" with { type: "json" };
 import { createProcesses, type Processes } from "../system/processes.ts";
 import { quietSteps } from "../system/steps.ts";
 
-/** Put in its place when the executables and the package are built: empty when they were built outside of git. */
+/** Put in its place when the executables are built: empty when they were built outside of git. */
 declare const SVC_COMMIT: string | undefined;
 
 /** What `--version --json` shows. */
@@ -28,9 +28,10 @@ export function versionText({ version, commit }: ProgramVersion): string {
 }
 
 function sourceCommit(): Promise<string | null> {
-  const root = fileURLToPath(new URL("../..", import.meta.url));
-  return checkoutCommit(root, createProcesses({ steps: quietSteps }));
+  return checkoutCommit(sourceRoot(), createProcesses({ steps: quietSteps }));
 }
+
+const sourceRoot = () => fileURLToPath(new URL("../..", import.meta.url));
 
 /** What the programs are made from; a change elsewhere makes no other program. */
 const made = ["src", "package.json", "bun.lock"];
@@ -57,18 +58,32 @@ export async function checkoutCommit(
 }
 
 /**
+ * Bun reads files of the folder where it is started: `bunfig.toml`, whose `preload` is code, `.env` with its kin, and the
+ * `paths` of `tsconfig.json` or `jsconfig.json`, which replace what our own files import. Our commands run in folders of
+ * others: from source they start Bun with these flags. The executables are compiled to read none of it.
+ */
+const isolatedBun = (root: string) => [
+  "--config=/dev/null",
+  "--no-env-file",
+  `--tsconfig-override=${join(root, "tsconfig.json")}`,
+];
+
+/**
  * How this very program is started again as `svc-gateway`, whatever the file is called; a fixed subcommand must
  * follow. Compiled, the executable is all of it and `process.execPath` is not an interpreter (an executable that
- * starts itself without a fixed subcommand never ends doing so). Else it is Bun and the entry file: the source, or the
- * bundle of the installed package, whose files all lie in one folder.
+ * starts itself without a fixed subcommand never ends doing so). Else it is Bun and the entry file.
  */
 export function selfCommand(): [string, ...string[]] {
   if (Bun.isStandaloneExecutable) return [process.execPath, "gateway"];
-  const entry = import.meta.url.endsWith(".ts") ? "./svc-gateway.ts" : "./svc-gateway.js";
-  return [process.execPath, fileURLToPath(new URL(entry, import.meta.url)), "gateway"];
+  const entry = fileURLToPath(new URL("./svc-gateway.ts", import.meta.url));
+  return [process.execPath, ...isolatedBun(sourceRoot()), entry, "gateway"];
 }
 
-/** The folder of the running program, for advice about PATH. */
+/**
+ * The folder of the running program, for advice about PATH. An installed package has its names elsewhere than its file: then
+ * it is the folder by which it was called.
+ */
 export function programFolder(): string {
-  return dirname(Bun.isStandaloneExecutable ? process.execPath : Bun.main);
+  if (!Bun.isStandaloneExecutable) return dirname(Bun.main);
+  return dirname(process.argv0.includes("/") ? resolve(process.argv0) : process.execPath);
 }

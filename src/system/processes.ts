@@ -46,7 +46,7 @@ export interface RunOptions {
   timeoutMs?: number;
 }
 
-/** The only access to processes. Without `env` a child gets ours, but for the tokens. All signals go to explicit process ids that we started or that a user named. */
+/** The only access to processes. Without `env` a child gets ours, but for the tokens and `runtimeOptions`. All signals go to explicit process ids that we started or that a user named. */
 export interface Processes {
   selfPid(): number;
   /** Path of an executable on PATH, or null. */
@@ -88,11 +88,18 @@ export interface Processes {
 }
 
 /**
- * Our environment without what callers of our servers must show: a tmux server that a command of ours starts would hand
- * it to every pane.
+ * Variables that change which code an executable of ours runs: Bun reads them in compiled programs too, before any line of
+ * ours. What we start gets none of them from our environment.
+ */
+export const runtimeOptions = ["BUN_OPTIONS", "BUN_BE_BUN"] as const;
+
+/**
+ * Our environment without what callers of our servers must show, and without `runtimeOptions`: a tmux server that a command
+ * of ours starts would hand it to every pane.
  */
 function inherited(): Record<string, string | undefined> {
   const { SVC_GATEWAY_TOKEN: _gateway, SVC_COORD_TOKEN: _coordinator, ...rest } = process.env;
+  for (const name of runtimeOptions) delete rest[name];
   return rest;
 }
 

@@ -1,9 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutCommit } from "../../src/cli/version.ts";
+import { checkoutCommit, selfCommand } from "../../src/cli/version.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
+import { plantFolder, showsPlantedVariable } from "../support/planted-folder.ts";
 import { createScratch } from "../support/scratch.ts";
 
 const processes = createProcesses({ steps: quietSteps });
@@ -56,4 +57,38 @@ test.each([
   using scratch = createScratch();
   expect(await checkoutCommit(scratch.folder, { run })).toBeNull();
   expect(await checkoutCommit(join(scratch.folder, "absent"), { run })).toBeNull();
+});
+
+describe("in a folder with files for Bun", () => {
+  const program = join(import.meta.dir, "../../src/cli/svc-gateway.ts");
+  /** Runs `svc-mgr doctor` by this command in a planted folder with an empty home. */
+  async function doctor(command: readonly string[]) {
+    const scratch = createScratch();
+    mkdirSync(scratch.path("home"));
+    mkdirSync(scratch.path("cloned"));
+    const planted = plantFolder(scratch.path("cloned"));
+    const env = { PATH: process.env["PATH"] ?? "", HOME: scratch.path("home") };
+    const run = await processes.run([...command, "mgr", "doctor", "--json"], {
+      cwd: planted.path,
+      env,
+      timeoutMs: 60_000,
+    });
+    return Object.assign(scratch, { run, ran: planted.ran() });
+  }
+
+  test("the source starts itself and runs nothing of them", async () => {
+    using here = await doctor(selfCommand());
+    expect(here.ran).toEqual([]);
+    expect(here.run.stdout).toContain('"checks"');
+    expect(showsPlantedVariable(here.run.stdout)).toBe(false);
+  });
+
+  test("a Bun that is started in the usual way runs them", async () => {
+    using here = await doctor([process.execPath, program, "gateway"]);
+    expect(here.ran).not.toEqual([]);
+    using variables = await doctor([process.execPath, "--config=/dev/null", ...noPaths, program, "gateway"]);
+    expect(variables.ran).toEqual([]);
+    expect(showsPlantedVariable(variables.run.stdout)).toBe(true);
+  });
+  const noPaths = [`--tsconfig-override=${join(import.meta.dir, "../../tsconfig.json")}`];
 });

@@ -6,6 +6,7 @@ import {
   findConsole,
   linkToConsole,
 } from "../../services/console/console-link.ts";
+import { environmentWithout } from "../../services/sessions/environment.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visible } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
@@ -47,7 +48,7 @@ export default command({
 });
 
 /** Of the pane that we happen to run in: the server outlives it. */
-const ofThisPane = new Set(["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID"]);
+const ofThisPane = ["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID"];
 
 /** Starts `svc-coord serve` as a separate process that outlives this one: on its usual port, else on a free one. */
 async function start(
@@ -59,11 +60,7 @@ async function start(
   const flags = Object.keys(rootFlags).flatMap((name) =>
     typeof inherited[name] === "string" ? [`--${name}=${inherited[name]}`] : [],
   );
-  const env = Object.fromEntries(
-    Object.entries(io.env).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && !ofThisPane.has(entry[0]),
-    ),
-  );
+  const env = environmentWithout(io.env, ofThisPane);
   files.ensureDirectory("file:coordinator-start", roots.runtimeRoot);
   const logPath = join(roots.runtimeRoot, "coordinator-start.log");
   const begin = (...more: string[]) => {

@@ -11,7 +11,7 @@ import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { readDesiredConfig, saveWish } from "../sessions/desired-config.ts";
-import { runtimeSettings, toExecutionVariables } from "../sessions/environment.ts";
+import { environmentWithout, runtimeSettings, toExecutionVariables } from "../sessions/environment.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
@@ -269,16 +269,13 @@ function sessionGone({ agent_name: name, tmux_session_name: session }: Manifest)
 
 /** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */
 function gatewayEnvironment(env: Environment, socket: string | undefined): Record<string, string> {
-  const ofThisPane = new Set([
+  const ofThisPane = [
     ...["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_TMUX_SOCKET"],
     ...["SVC_GATEWAY_EXECUTION_MODE", "SVC_GATEWAY_TMUX_WINDOW_ID"],
     ...["SVC_GATEWAY_TMUX_WINDOW_INDEX", "SVC_GATEWAY_TMUX_PANE_ID"],
-  ]);
-  const kept = Object.entries(env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && !ofThisPane.has(entry[0]),
-  );
+  ];
   return {
-    ...Object.fromEntries(kept),
+    ...environmentWithout(env, ofThisPane),
     ...(socket === undefined ? {} : { SVC_TMUX_SOCKET: socket }),
     ...runtimeSettings,
   };

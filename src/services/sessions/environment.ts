@@ -3,6 +3,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { runtimeOptions } from "../../system/processes.ts";
 import type { GatewayExecution } from "../status/project.ts";
 import type { Environment } from "./roots.ts";
 
@@ -30,8 +31,8 @@ const loopback = ["127.0.0.1", "localhost", "::1"];
 
 /**
  * The environment of an agent's program: the person's own (ruling 19), then `extra`, then what we publish. No
- * token of ours is in it, nor any trace of another agent that launched this one, and loopback is exempt from
- * proxies. Pure. Source: spec/coordination.md "Env".
+ * token of ours is in it, nor any trace of another agent that launched this one, nor what makes the hooks and servers of
+ * ours that the agent starts run other code, and loopback is exempt from proxies. Pure. Source: spec/coordination.md "Env".
  */
 export function planEnvironment(facts: {
   person: Environment;
@@ -46,6 +47,7 @@ export function planEnvironment(facts: {
   }
   Object.assign(chosen, facts.extra, facts.published);
   for (const name of withheld) chosen[name] = "";
+  for (const name of runtimeOptions) chosen[name] = facts.extra[name] ?? "";
   chosen["NO_PROXY"] = exempt(chosen["NO_PROXY"] ?? chosen["no_proxy"] ?? "");
   chosen["no_proxy"] = chosen["NO_PROXY"];
   return chosen;
@@ -131,6 +133,16 @@ export const runtimeSettings = {
   // In ms. Pages are given back by a thread that else looks after each wake-up: a quarter of an idle minute.
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "60000",
 } as const;
+
+/** `env` without `names` and without `runtimeOptions`, for a process of ours that outlives this one. Pure. */
+export function environmentWithout(env: Environment, names: readonly string[]): Record<string, string> {
+  const dropped = new Set<string>([...names, ...runtimeOptions]);
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && !dropped.has(entry[0]),
+    ),
+  );
+}
 
 /** How a gateway learns from its environment where it runs. Pure. Source: spec/gateway.md "Process". */
 export function toExecutionVariables(execution: GatewayExecution): Record<string, string> {

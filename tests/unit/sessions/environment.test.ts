@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { planEnvironment } from "../../../src/services/sessions/environment.ts";
+import { describe, expect, test } from "bun:test";
+import { environmentWithout, planEnvironment } from "../../../src/services/sessions/environment.ts";
 
 const person = {
   PATH: "/bin",
@@ -37,6 +37,24 @@ test("an agent launched by an agent knows itself, not its parent", () => {
   const env = planEnvironment({ person, extra: {}, published });
   expect(env).toMatchObject(published);
   expect(env).not.toHaveProperty("SVC_AGENT_GATEWAY_PORT");
+});
+
+describe("variables that make Bun's executables run other code", () => {
+  const chosen = { ...person, BUN_OPTIONS: "--preload /tmp/x.ts", BUN_BE_BUN: "1" };
+
+  test("reach no agent, also when the tmux server holds them, unless they were asked for", () => {
+    const env = planEnvironment({ person: chosen, extra: {}, published });
+    expect(env).toMatchObject({ BUN_OPTIONS: "", BUN_BE_BUN: "" });
+    const asked = planEnvironment({ person: chosen, extra: { BUN_OPTIONS: "--smol" }, published });
+    expect(asked).toMatchObject({ BUN_OPTIONS: "--smol", BUN_BE_BUN: "" });
+  });
+
+  test("reach no gateway or server of ours", () => {
+    expect(environmentWithout({ ...chosen, UNSET: undefined }, ["TMUX"])).toEqual(
+      environmentWithout(person, ["TMUX"]),
+    );
+    expect(environmentWithout({ ...chosen, TMUX: "x" }, ["TMUX"])).not.toHaveProperty("TMUX");
+  });
 });
 
 test("it finds the same registry and tmux server", () => {

@@ -5,6 +5,7 @@ import { forgetAgent, planForgetting } from "../../../services/fleet/forget-agen
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
 import { type AgentStop, stopAgent, stopDamaged } from "../../../services/fleet/stop-agent.ts";
+import { environmentWithout } from "../../../services/sessions/environment.ts";
 import { openRecord } from "../../../services/sessions/find.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
@@ -294,9 +295,6 @@ function leaveToAnother(
   const { logRoot } = sessionPaths(agent.sessionRoot);
   const logPath = join(logRoot, "relaunch.log");
   context.files.ensureDirectory("file:gateway-folder", logRoot);
-  const env = Object.entries(context.env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
   const id = args["chat-session-id"];
   context.processes.detach(
     "process:relaunch",
@@ -307,7 +305,7 @@ function leaveToAnother(
       ...(id === undefined ? [] : ["--chat-session-id", id]),
       ...(args.reconcile ? ["--reconcile"] : []),
     ],
-    { env: Object.fromEntries(env), cwd: agent.sessionRoot, logPath },
+    { env: environmentWithout(context.env, []), cwd: agent.sessionRoot, logPath },
   );
   return {
     json: {

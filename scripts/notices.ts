@@ -68,6 +68,9 @@ export function findUnknownParts(versions: readonly string[]): string[] {
   return versions.filter((name) => !known.includes(name) && !noParts.includes(name));
 }
 
+/** Between two parts in THIRD-PARTY-NOTICES; in no licence. */
+export const separator = `\n${"=".repeat(100)}\n\n`;
+
 /** The text of THIRD-PARTY-NOTICES. */
 export function noticesOf(parts: readonly Part[]): string {
   return parts
@@ -75,7 +78,7 @@ export function noticesOf(parts: readonly Part[]): string {
       const title = `${name}${version === null ? "" : ` ${version}`}: ${license}\n${url}\n`;
       return text === "" ? title : `${title}\n${text}\n`;
     })
-    .join(`\n${"-".repeat(80)}\n\n`);
+    .join(separator);
 }
 
 /** The same parts as a CycloneDX document, equal for equal parts. */

@@ -16,6 +16,7 @@ import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { commitToBake, compilePrograms } from "./executables.ts";
 import { packPackage } from "./npm-package.ts";
 import { type ReleaseTarget, releaseTargets } from "./release-targets.ts";
+import { signFile } from "./sign-release.ts";
 import { runStep } from "./steps.ts";
 
 const usage = `
@@ -56,7 +57,7 @@ try {
   const sums = join(aside, `svc-${manifest.version}.sha256`);
   writeFileSync(sums, checksums());
   if (key === null) console.log("release: not signed: --key names no key");
-  else await sign(sums, key);
+  else await signFile(sums, { key, signers });
   rmSync(folder, { recursive: true, force: true });
   renameSync(aside, folder);
   for (const name of readdirSync(folder)) console.log(`release: ${join(folder, name)}`);
@@ -94,14 +95,6 @@ async function makeFor(target: ReleaseTarget, commit: string, runtime: string): 
   ];
   await run("archive", ["tar", ...same, "-C", aside, "-czf", join(aside, `${name}.tar.gz`), name]);
   rmSync(staged, { recursive: true });
-}
-
-/** Throws unless `signers` has the public part of the key: nobody could verify the signature. */
-async function sign(path: string, privateKey: string): Promise<void> {
-  const signature = `${path}.sig`;
-  await run("sign", ["ssh-keygen", "-Y", "sign", "-q", "-f", privateKey, "-n", "svc-release", path]);
-  const verify = `ssh-keygen -Y verify -q -f "$1" -I release -n svc-release -s "$2" < "$3"`;
-  await run("verify", ["sh", "-c", verify, "sh", signers, signature, path]);
 }
 
 /** As `sha256sum --check` and `shasum --check` read them. */

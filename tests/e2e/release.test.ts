@@ -1,9 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import manifest from "../../package.json" with { type: "json" };
+import { separator } from "../../scripts/notices.ts";
 import { releaseTargets } from "../../scripts/release-targets.ts";
+import { signFile } from "../../scripts/sign-release.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { readExecutableFormat, readMachSignature } from "../support/executable-format.ts";
@@ -13,6 +24,10 @@ const folder = mkdtempSync(join(tmpdir(), "svc-release-"));
 const minutes = 60_000;
 const root = (target: string) => `svc-${manifest.version}-${target}`;
 const archives = releaseTargets.map(({ name }) => `${root(name)}.tar.gz`);
+const packages = releaseTargets.map(({ name }) => `svc-mgr-${manifest.version}-${name}.tgz`);
+const programs = ["svc", "svc-coord", "svc-gateway", "svc-mgr"];
+const repository = join(import.meta.dir, "../..");
+const made = join(folder, "made");
 
 async function ok(...command: string[]): Promise<string> {
   const run = await processes.run(command, { cwd: folder, timeoutMs: 8 * minutes });
@@ -20,39 +35,127 @@ async function ok(...command: string[]): Promise<string> {
   return run.stdout;
 }
 
+const signers = join(folder, "release-signers");
+const key = join(folder, "key");
+const sums = `svc-${manifest.version}.sha256`;
+/** As the operations guide verifies a release. */
+const verify = async (trusted: string, signed: string) => {
+  const line = `ssh-keygen -Y verify -f "$1" -I release -n svc-release -s ${sums}.sig < "$2"`;
+  return processes.run(["sh", "-c", line, "sh", trusted, signed], { cwd: made, timeoutMs: minutes });
+};
+const release = (...words: string[]) =>
+  processes.run([process.execPath, join(repository, "scripts/release.ts"), ...words], {
+    ...{ cwd: folder, timeoutMs: 9 * minutes },
+  });
+
+/** A key and the file that names it as the one of releases. */
+async function makeKey(path: string, trusted: string): Promise<void> {
+  await ok("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path);
+  const [type, text] = readFileSync(`${path}.pub`, "utf8").split(" ");
+  writeFileSync(trusted, `release namespaces="svc-release" ${type} ${text}\n`);
+}
+
 beforeAll(async () => {
-  await ok(process.execPath, join(import.meta.dir, "../../scripts/release.ts"), folder);
-  for (const archive of archives) await ok("tar", "-xzf", archive);
+  await makeKey(key, signers);
+  const run = await release("--key", key, "--signers", signers, made);
+  expect([run.exitCode, run.stderr]).toEqual([0, ""]);
+  for (const archive of archives) await ok("tar", "-xzf", join(made, archive));
 }, 10 * minutes);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a release is an archive for each machine, the package and the checksums", async () => {
-  const unpacked = releaseTargets.map(({ name }) => root(name));
-  expect(readdirSync(folder).sort()).toEqual(
-    ["SHA256SUMS", ...archives, ...unpacked, `svc-mgr-${manifest.version}.tgz`].sort(),
-  );
+// Reading a hundred megabytes takes its time beside other work.
+setDefaultTimeout(2 * minutes);
+
+test("a release is an archive and a package for each machine, the checksums and their signature", async () => {
+  expect(readdirSync(made).sort()).toEqual([sums, `${sums}.sig`, ...archives, ...packages].sort());
   for (const [index, archive] of archives.entries()) {
     const inside = root(releaseTargets[index]?.name ?? "");
-    const listed = (await ok("tar", "-tzf", archive)).trim().split("\n");
-    expect(listed.sort()).toEqual(
-      ["", "LICENSE", "THIRD-PARTY-NOTICES", "svc", "svc-coord", "svc-gateway", "svc-mgr"].map(
-        (name) => `${inside}/${name}`,
-      ),
-    );
+    const listed = (await ok("tar", "-tzf", join(made, archive))).trim().split("\n");
+    const names = ["", "LICENSE", "THIRD-PARTY-NOTICES", "sbom.cdx.json", ...programs];
+    expect(listed.sort()).toEqual(names.map((name) => `${inside}/${name}`));
   }
 });
+
+test.each(releaseTargets)(
+  "the package for $name has the executable of its archive",
+  async ({ name, npm }) => {
+    const place = join(folder, `package-${name}`);
+    mkdirSync(place);
+    await ok("tar", "-xzf", join(made, `svc-mgr-${manifest.version}-${name}.tgz`), "-C", place);
+    const packed = readFileSync(join(place, "package/bin/svc-gateway"));
+    expect(packed.equals(readFileSync(join(folder, root(name), "svc-gateway")))).toBe(true);
+    const described = JSON.parse(readFileSync(join(place, "package/package.json"), "utf8")) as object;
+    expect(described).toMatchObject({ os: [npm.os], cpu: [npm.cpu], private: true });
+    rmSync(place, { recursive: true });
+  },
+);
+
+test("the notices have what is in the executable, and the SBOM has the same, valid", async () => {
+  const at = join(folder, root("linux-x64"));
+  const text = readFileSync(join(at, "sbom.cdx.json"), "utf8");
+  expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
+  const { components } = JSON.parse(text) as {
+    components: { name: string; version?: string; licenses: { expression: string }[] }[];
+  };
+  const notices = readFileSync(join(at, "THIRD-PARTY-NOTICES"), "utf8");
+  const titles = notices.split(separator).map((part) => part.split("\n")[0] ?? "");
+  expect(
+    components
+      .map(({ name, version, licenses: [license] }) =>
+        version === undefined
+          ? `${name}: ${license?.expression}`
+          : `${name} ${version}: ${license?.expression}`,
+      )
+      .sort(),
+  ).toEqual(titles.sort());
+  const names = components.map(({ name }) => name);
+  expect(names).toEqual(
+    expect.arrayContaining(["elysia", "preact", "drizzle-orm", "bun", "BoringSSL", "libarchive", "TinyCC"]),
+  );
+  for (const { name } of releaseTargets)
+    expect(readFileSync(join(folder, root(name), "sbom.cdx.json"), "utf8")).toBe(text);
+});
+
+test("the signature verifies; a changed file, another key and another signer are refused", async () => {
+  const good = await verify(signers, join(made, sums));
+  expect([good.exitCode, good.stdout]).toEqual([0, expect.stringContaining("Good ")]);
+
+  const changed = join(folder, "changed.sha256");
+  writeFileSync(changed, readFileSync(join(made, sums), "utf8").replace(/[0-9a-f]/, "x"));
+  expect((await verify(signers, changed)).exitCode).not.toBe(0);
+
+  const others = join(folder, "other-signers");
+  await makeKey(join(folder, "other"), others);
+  expect((await verify(others, join(made, sums))).exitCode).not.toBe(0);
+  // The file of the repository names one key, in the form that verifies, and it is none of these.
+  const own = join(repository, "scripts/release-signers");
+  expect(readFileSync(own, "utf8")).toMatch(/^release namespaces="svc-release" ssh-ed25519 \S+$/m);
+  expect((await verify(own, join(made, sums))).exitCode).not.toBe(0);
+});
+
+test(
+  "a key that the signers do not have makes no release",
+  async () => {
+    const signed = join(folder, "signed.txt");
+    writeFileSync(signed, "x");
+    await expect(signFile(signed, { key: join(folder, "other"), signers })).rejects.toThrow("verify");
+    await signFile(signed, { key, signers });
+    expect(readFileSync(`${signed}.sig`, "utf8")).toStartWith("-----BEGIN SSH SIGNATURE-----");
+  },
+  minutes,
+);
 
 test(
   "the checksums are those of the files, and a changed file is found",
   async () => {
     const check = () =>
-      processes.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: folder, timeoutMs: minutes });
+      processes.run(["sha256sum", "--check", "--strict", sums], { cwd: made, timeoutMs: minutes });
     const checked = await check();
     expect([checked.exitCode, checked.stderr]).toEqual([0, ""]);
-    expect(checked.stdout.trim().split("\n")).toHaveLength(archives.length + 1);
-    const tarball = `svc-mgr-${manifest.version}.tgz`;
-    appendFileSync(join(folder, tarball), "\n");
+    expect(checked.stdout.trim().split("\n")).toHaveLength(archives.length + packages.length);
+    const [tarball = ""] = packages;
+    appendFileSync(join(made, tarball), "\n");
     const again = await check();
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining(`${tarball}: FAILED`)]);
   },
@@ -82,7 +185,7 @@ describe("the executable", () => {
 
   test("for this machine says its version, under each of its names", async () => {
     const name = `${process.platform === "darwin" ? "macos" : process.platform}-${process.arch}`;
-    for (const program of ["svc-gateway", "svc-mgr", "svc-coord", "svc"]) {
+    for (const program of programs) {
       const said = await ok(join(folder, root(name), program), "--version", "--json");
       expect(JSON.parse(said)).toEqual({
         version: manifest.version,

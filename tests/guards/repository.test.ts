@@ -1,25 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findLockedUrls, findLooseVersions, findTies, type TrackedFile } from "./repository.ts";
+import { findLockedUrls, findLooseVersions, findTies, trackedFiles } from "./repository.ts";
 import { repositoryRoot } from "./tree.ts";
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-
-/** Tracked files and new ones that git would take; files deleted in the work tree are left out. */
-function trackedFiles(): TrackedFile[] {
-  const listed = Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: repositoryRoot,
-  });
-  const paths = new Set(listed.stdout.toString().split("\0").filter(Boolean));
-  return [...paths].flatMap((path) => {
-    try {
-      return [{ path, content: read(path) }];
-    } catch {
-      return [];
-    }
-  });
-}
 
 describe("the repository", () => {
   const files = trackedFiles();

@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Violation } from "./tree.ts";
+import { repositoryRoot } from "./tree.ts";
 
 /** A tracked file of the repository and its text. */
 export interface TrackedFile {
@@ -58,4 +61,19 @@ export function findLooseVersions(manifest: string): Violation[] {
       .filter(([, version]) => !/^(?:npm:(?:@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
       .map(([name, version]) => `${section}: ${name}@${version}`),
   );
+}
+
+/** Tracked files and new ones that git would take; files deleted in the work tree are left out. */
+export function trackedFiles(): TrackedFile[] {
+  const listed = Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: repositoryRoot,
+  });
+  const paths = new Set(listed.stdout.toString().split("\0").filter(Boolean));
+  return [...paths].flatMap((path) => {
+    try {
+      return [{ path, content: readFileSync(join(repositoryRoot, path), "utf8") }];
+    } catch {
+      return [];
+    }
+  });
 }

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runFuzz } from "../tests/hostile/fuzz.ts";
 import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
@@ -7,11 +9,14 @@ import { describeMutatedRun, runMutatedCorpus } from "../tests/unit/terminal/mut
 import { duration, flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { buildFirst } from "./long-run.ts";
+import { installPackage, packPackage } from "./npm-package.ts";
+import { targetOfThisMachine } from "./release-targets.ts";
 
 const usage = `
 Usage: bun run fuzz [--seconds N] [--seed S]
        bun run fuzz --schemathesis [--seconds N] [--seed S]
-       bun run fuzz --trees N | --screens N [--seed S]
+       bun run fuzz --trees N [--built | --packed] [--seed S]
+       bun run fuzz --screens N [--seed S]
 
 Every route of both servers is asked what its document allows, nearly that, and anything, in turns of a few seconds each.
 Exit 0 when every answer was as documented; the seed that is printed with a failure repeats it.
@@ -19,19 +24,24 @@ Exit 0 when every answer was as documented; the seed that is printed with a fail
   --seconds N     for so long (default 120)
   --schemathesis  the same question by that fuzzer, of both executables
   --trees N       so many working trees with hostile values in the files that svc reads there
+  --built         the executables run the commands, in trees that also have files for their runtime; the source does otherwise
+  --packed        the same with the programs of the npm package, installed from its file
   --screens N     so many recorded screens as another version, theme, language or pane would draw them; exit 0 when none of
                   an agent that is not ready reads as ready
   --seed S        the same again
 `;
 
-const { foreign, seconds, trees, screens, seed } = readArguments(usage, (words) => {
+const { foreign, seconds, trees, screens, seed, programs } = readArguments(usage, (words) => {
   const values = readFlags(words, {
     ...{ seconds: text, seed: text, trees: text, screens: text, schemathesis: flag },
+    ...{ built: flag, packed: flag },
   });
+  if (values.built && values.packed) throw new Error("--built or --packed, not both");
   const countOf = (name: "trees" | "screens") =>
     values[name] === undefined ? null : wholeNumber(name, values[name], 1);
   return {
     foreign: values.schemathesis,
+    programs: values.packed ? "packed" : values.built ? "built" : "source",
     seconds: duration("seconds", values.seconds, 120),
     ...{ trees: countOf("trees"), screens: countOf("screens"), seed: seedOf(values.seed) },
   };
@@ -85,11 +95,30 @@ async function runForeign(): Promise<number> {
 }
 
 async function fuzzTrees(trees: number): Promise<number> {
-  console.log(`fuzz: ${trees} trees, seeds from ${seed}`);
+  console.log(`fuzz: ${trees} trees, seeds from ${seed}, ${programs}`);
+  const place = mkdtempSync(join(tmpdir(), "svc-fuzz-"));
+  try {
+    return await fuzzTreesWith(trees, await programsIn(place));
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+/** The folder of the programs that run the commands; null for the source. */
+async function programsIn(place: string): Promise<string | null> {
+  if (programs === "source") return null;
+  await buildFirst();
+  const built = join(repositoryRoot, "dist");
+  if (programs === "built") return built;
+  return installPackage(await packPackage(targetOfThisMachine(), built, place), place);
+}
+
+async function fuzzTreesWith(trees: number, folder: string | null): Promise<number> {
   const everyTrees = 250;
   const began = performance.now();
   const run = await runTrees({
     ...{ seed, trees },
+    ...(folder === null ? {} : { programs: folder }),
     onFinding: ({ seed: found, operation, problem }) =>
       console.log(`  seed ${found}: ${operation}: ${problem.slice(0, 200)}`),
     onProgress({ trees: done, operations, findings }) {

@@ -37,6 +37,14 @@ export async function packPackage(
   }
 }
 
+/** Installs a package from its file into `folder`, without a registry; returns the folder with its programs. */
+export async function installPackage(path: string, folder: string): Promise<string> {
+  const install = ["npm", "install", "--offline", "--no-audit", "--no-fund", `--prefix=${folder}`, path];
+  const step = await runStep({ name: "install", command: install, cwd: folder });
+  if (!step.ok) throw new Error(`${path} was not installed\n${step.output}`);
+  return join(folder, "node_modules/.bin");
+}
+
 function manifestOf({ npm }: ReleaseTarget): object {
   const { name, version, description, license } = manifest;
   return {

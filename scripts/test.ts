@@ -7,12 +7,13 @@ import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { reachedTests } from "./changed-tests.ts";
 import { findLeftSecrets } from "./left-secrets.ts";
 import { endLeftovers } from "./leftovers.ts";
+import { targetOfThisMachine } from "./release-targets.ts";
 import { runStep } from "./steps.ts";
 import { groupTests, ofShard, readTestWish, type TestGroup, type Timings, toRunAgain } from "./test-plan.ts";
 import { readReport, type TestCounts, type TestReport } from "./test-report.ts";
 
 const usage = `
-Usage: bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [PART-OF-PATH...]
+Usage: bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [--packed] [PART-OF-PATH...]
 
 Runs every test but those that need a real agent CLI; the last line counts what really ran. Words are parts of paths:
 \`bun run test e2e queue\`.
@@ -20,11 +21,15 @@ Runs every test but those that need a real agent CLI; the last line counts what 
   --changed         leaves out what the changes since the last commit cannot reach; --changed=COMMIT since that commit
   --shard=I/N       one of N parts
   --record-timings  keeps how long each file took, for the order of the files and for the shards
+  --packed          the stories that take their programs from the environment, such as two-users, run those of the npm package,
+                    installed from its file
 `;
 
-const { wish, recordsTimings } = readArguments(usage, (words) => ({
-  wish: readTestWish(words.filter((word) => word !== "--record-timings")),
+const switches = ["--record-timings", "--packed"];
+const { wish, recordsTimings, isPacked } = readArguments(usage, (words) => ({
+  wish: readTestWish(words.filter((word) => !switches.includes(word))),
   recordsTimings: words.includes("--record-timings"),
+  isPacked: words.includes("--packed"),
 }));
 
 await bootstrap({ tmux: true });
@@ -73,15 +78,11 @@ const places = {
   TMUX_TMPDIR: join(playground, "tmux"),
 };
 for (const folder of Object.values(places)) mkdirSync(folder, { mode: 0o700 });
-const environment = {
+const environment: Record<string, string> = {
   PATH: process.env["PATH"] ?? "",
   CI: "true",
   ...places,
   [mark.name]: mark.value,
-  // Those of before a build are never run.
-  ...(groups.some((group) => group.needsExecutables)
-    ? { SVC_TEST_PROGRAMS: join(repositoryRoot, "dist") }
-    : {}),
 };
 
 const total: TestCounts = { passed: 0, failed: 0 };
@@ -101,6 +102,8 @@ try {
     });
     executables = build.ok;
     if (!build.ok) fail(1, "the executables could not be built; nothing that needs them was run");
+    // Those of before a build are never run.
+    else environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
   }
   for (const group of groups)
     if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
@@ -119,6 +122,14 @@ if (interrupted) process.exit(130);
 // Of a change or a shard nothing may be left to run, of parts of paths something must be.
 const mayBeNone = files.length === 0 && all.length > 0;
 process.exit(total.failed === 0 && (total.passed > 0 || mayBeNone) ? 0 : 1);
+
+async function programsUnderTest(): Promise<string> {
+  const built = join(repositoryRoot, "dist");
+  if (!isPacked) return built;
+  const { installPackage, packPackage } = await import("./npm-package.ts");
+  const path = await packPackage(targetOfThisMachine(), built, playground);
+  return installPackage(path, mkdtempSync(join(playground, "installed-")));
+}
 
 async function runGroup(group: TestGroup): Promise<void> {
   const report = join(playground, `${group.name}.xml`);

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { bridgePaths } from "../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../src/services/headless/turn-directory.ts";
@@ -341,3 +341,22 @@ test("trees with hostile values in every field change nothing outside, get no to
   expect(run.trees).toBeGreaterThan(20);
   expect(run.operations).toBeGreaterThan(run.trees);
 }, 180_000);
+
+describe("the commands run by a program", () => {
+  test("the executables run nothing of the files for their runtime either", async () => {
+    const run = await runTrees({ seed: 1, trees: 12, seconds: 60, programs: dirname(executable) });
+    expect(run.findings.map(describeFinding)).toEqual([]);
+    expect(run.operations).toBeGreaterThan(8);
+  }, 180_000);
+
+  test("a program that Bun starts in the usual way is found out", async () => {
+    using scratch = createScratch();
+    const entry = join(import.meta.dir, "../../src/cli/svc-mgr.ts");
+    const script = `#!/bin/sh\nexec "${process.execPath}" "${entry}" "$@"\n`;
+    writeFileSync(scratch.path("svc-mgr"), script, { mode: 0o755 });
+    writeFileSync(scratch.path("svc-coord"), script.replace("svc-mgr.ts", "svc-coord.ts"), { mode: 0o755 });
+    const run = await runTrees({ seed: 3, trees: 2, programs: scratch.folder });
+    const problems = run.findings.map(({ problem }) => problem);
+    expect(problems).toContainEqual(expect.stringMatching(/^ran code of the folder: /));
+  }, 180_000);
+});

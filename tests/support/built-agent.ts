@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, linkSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
@@ -44,10 +44,12 @@ const client = (port: number) =>
 export function createBuiltFixture(dist: string): CliFixture {
   const fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
   for (const name of ["svc-gateway", "svc-coord"]) {
+    // In an installed package a name is a link.
+    const file = realpathSync(join(dist, name));
     try {
-      linkSync(join(dist, name), join(fixture.folder, name));
+      linkSync(file, join(fixture.folder, name));
     } catch {
-      copyFileSync(join(dist, name), join(fixture.folder, name));
+      copyFileSync(file, join(fixture.folder, name));
     }
   }
   const command = (program: Program) =>

@@ -48,6 +48,9 @@ export interface CliFixture extends AsyncDisposable {
  */
 const built = process.env["SVC_TEST_PROGRAMS"];
 
+/** Where the executables are, for tests that never run the source. */
+export const builtPrograms = built ?? join(import.meta.dir, "../../dist");
+
 /**
  * `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. `prefix`: runs every program by this
  * command, as on a host of another network.

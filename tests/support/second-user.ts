@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
-import type { Program } from "./cli-fixture.ts";
+import { builtPrograms, type Program } from "./cli-fixture.ts";
 
 /** A process of the second user that runs until it is stopped. */
 export interface SecondUserProcess {
@@ -40,14 +40,12 @@ export interface SecondUser extends AsyncDisposable {
   start(command: readonly string[], options?: Pick<RunOptions, "env" | "cwd">): SecondUserProcess;
   /** The command line of a TypeScript program, which this user may run. */
   script(source: string, ...args: string[]): string[];
-  /** The command line of one of our executables in `dist`, which this user may run. */
+  /** The command line of one of our executables, which this user may run. */
   command(program: Program): string[];
   /** A file that belongs to this user. Folders on the way are made, also its own. */
   write(path: string, text: string, mode?: number): void;
   makeFolder(path: string, mode?: number): void;
 }
-
-const dist = join(import.meta.dir, "..", "..", "dist");
 
 /** The temporary folder of a test run is closed to other users; this one is open to all. */
 const sharedTemporary = "/tmp";
@@ -134,8 +132,8 @@ export function createSecondUser(): SecondUser {
       return [shared(process.execPath, "bun"), path, ...args];
     },
     command(program) {
-      if (program === "svc-coord") return [shared(join(dist, "svc-coord"), "svc-coord")];
-      const gateway = shared(join(dist, "svc-gateway"), "svc-gateway");
+      if (program === "svc-coord") return [shared(join(builtPrograms, "svc-coord"), "svc-coord")];
+      const gateway = shared(join(builtPrograms, "svc-gateway"), "svc-gateway");
       return program === "svc-mgr" ? [gateway, "mgr"] : [gateway];
     },
     write(path, text, mode = 0o600) {

@@ -10,6 +10,8 @@ export interface TreesOptions {
   seconds?: number;
   /** Processes side by side. */
   workers?: number;
+  /** The folder of the programs that run the commands; without it the source does. */
+  programs?: string;
   /** Called with each at once: a run that is ended early loses none. */
   onFinding?: (finding: Finding) => void;
   onProgress?: (progress: { trees: number; operations: number; findings: number }) => void;
@@ -40,7 +42,7 @@ const treesPerWorker = 200;
  * A run of one seed repeats what that seed did in a run of many.
  */
 export async function runTrees(options: TreesOptions): Promise<TreesRun> {
-  const { seed, trees, seconds, workers = 2, onProgress, onFinding } = options;
+  const { seed, trees, seconds, workers = 2, programs, onProgress, onFinding } = options;
   const folder = scratchFolder();
   // Planted records name it: a signal to it would be a signal to a process that is none of ours.
   const bystander = Bun.spawn(["sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
@@ -54,13 +56,17 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
     next = Math.min(trees, next + treesPerWorker);
     return first < next ? { first: seed + first, count: next - first } : null;
   };
+  const wordsOf = (own: string, first: number, count: number) => [
+    ...[own, `${bystander.pid}`, `${first}`, `${count}`],
+    ...(programs === undefined ? [] : [programs]),
+  ];
   const work = async () => {
     for (let part = take(); part !== null; part = take()) {
       let { first, count } = part;
       while (count > 0 && performance.now() < endsAt) {
         const own = join(folder, `${workersBegun++}`);
         mkdirSync(own);
-        const words = [own, `${bystander.pid}`, `${first}`, `${count}`];
+        const words = wordsOf(own, first, count);
         const slow: Finding[] = [];
         const done = await runWorker(words, count, endsAt, (event) => note(event, slow));
         rmSync(own, { recursive: true, force: true });
@@ -75,8 +81,7 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
     const own = join(folder, `${workersBegun++}`);
     mkdirSync(own);
     const again: Finding[] = [];
-    const words = [own, `${bystander.pid}`, `${finding.seed}`, "1"];
-    await runWorker(words, 1, Number.POSITIVE_INFINITY, (event) => {
+    await runWorker(wordsOf(own, finding.seed, 1), 1, Number.POSITIVE_INFINITY, (event) => {
       if ("findings" in event) again.push(...event.findings);
     });
     rmSync(own, { recursive: true, force: true });

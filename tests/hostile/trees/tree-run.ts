@@ -11,6 +11,7 @@ import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { tellStorageFault } from "../../../src/system/storage-fault.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
+import { createBuiltTree } from "./built-tree.ts";
 import { filesBelow } from "./file-kinds.ts";
 import { listOperations, type Operation, pickOperations, type Standing, secretToken } from "./operations.ts";
 import { areaOf, listPlants, makePlant, type Plant, variantsOf } from "./plants.ts";
@@ -53,8 +54,15 @@ const lookedAtMs = 200;
 /** The peak of this process may grow by so much in one command. */
 const memoryBytes = 300 * 2 ** 20;
 
-/** `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the fixture does. */
-export async function createTreeFixture(folder: string, bystanderPid: number): Promise<TreeFixture> {
+/**
+ * `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the fixture does. `program`: the folder of
+ * the programs that run the commands, in trees that have files for their runtime too; without it the source runs in process.
+ */
+export async function createTreeFixture(
+  folder: string,
+  bystanderPid: number,
+  program: string | null = null,
+): Promise<TreeFixture> {
   const scratch = realpathSync(folder);
   const home = join(scratch, "home");
   const projects = join(home, "projects");
@@ -118,6 +126,8 @@ export async function createTreeFixture(folder: string, bystanderPid: number): P
     SVC_COORD_TOKEN: secretToken,
   };
   const changeable = [tree, state, template, temporary, witness];
+  const built =
+    program === null ? null : createBuiltTree({ programs: program, tree, env, bystanderPid, longestMs });
   let untouched: Snapshot = takeSnapshot(scratch, changeable);
   let peak = process.resourceUsage().maxRSS;
 
@@ -127,11 +137,13 @@ export async function createTreeFixture(folder: string, bystanderPid: number): P
     if (standing === "adopted") cpSync(join(template, "state"), state, { recursive: true });
     else mkdirSync(state, { mode: 0o700 });
     rmSync(witness, { force: true });
+    built?.plant();
   }
 
   async function perform(operation: Operation, look: { json: boolean; terminal: boolean }) {
-    if (operation.request) return { exitCode: 0, err: "", out: await ask(operation.request) };
     const words = operation.argv.map((word) => (word === "MESSAGE" ? messageId : word));
+    if (built !== null) return await built.perform({ ...operation, argv: words }, look.json);
+    if (operation.request) return { exitCode: 0, err: "", out: await ask(operation.request) };
     const io = createFakeIo({
       env: { ...env, ...operation.env },
       cwd: tree,
@@ -182,6 +194,8 @@ export async function createTreeFixture(folder: string, bystanderPid: number): P
 
   async function judge(operation: Operation, rng: Rng): Promise<{ problems: string[]; slow: string[] }> {
     const look = { json: rng.chance(0.5), terminal: rng.chance(0.5) };
+    // What runs as a process of its own writes to pipes.
+    if (built !== null) look.terminal = false;
     const started = { atMs: performance.now(), delayMs: runDelayMs() };
     let problems: string[];
     try {
@@ -204,6 +218,7 @@ export async function createTreeFixture(folder: string, bystanderPid: number): P
     for (const listener of listeners) {
       problems.push(...listener.takeSecrets().map((text) => `a planted listener got ${text}`));
     }
+    problems.push(...(built?.takeProblems() ?? []));
     problems.push(...signals.take().map((text) => `a signal was sent: ${text}`));
     problems.push(...rejections.splice(0).map((text) => `not caught: ${text}`));
     const ran = readWitness(witness);

@@ -1,13 +1,13 @@
 import { createTreeFixture } from "./tree-run.ts";
 
-// One worker of `runTrees`: `worker.ts FOLDER BYSTANDER_PID FIRST_SEED COUNT`. A line of JSON for each event, so that the supervisor knows
+// One worker of `runTrees`: `worker.ts FOLDER BYSTANDER_PID FIRST_SEED COUNT [PROGRAMS]`. A line of JSON for each event, so that the supervisor knows
 // in which command a worker hangs or dies.
 
-const [folder = "", ...numbers] = process.argv.slice(2);
-const [bystanderPid = 0, first = 1, count = 1] = numbers.map(Number);
+const [folder = "", ...more] = process.argv.slice(2);
+const [bystanderPid = 0, first = 1, count = 1] = more.slice(0, 3).map(Number);
 const tell = (event: object) => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
-const fixture = await createTreeFixture(folder, bystanderPid);
+const fixture = await createTreeFixture(folder, bystanderPid, more[3] ?? null);
 tell({ ready: fixture.wholeRound });
 for (let seed = first; seed < first + count; seed++) {
   try {

@@ -2,13 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createBuiltFixture } from "../../support/built-agent.ts";
-import type { CliFixture } from "../../support/cli-fixture.ts";
+import { builtPrograms, type CliFixture } from "../../support/cli-fixture.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { askAs, sendAs } from "../../support/second-caller.ts";
 import { createSecondUser } from "../../support/second-user.ts";
 import { sparePorts } from "../../support/spare-ports.ts";
 
-const dist = join(import.meta.dir, "../../../dist");
 const refusal = { detail: "this server is for another user of this machine" };
 
 async function launch(fixture: CliFixture, env: Record<string, string> = {}, ...flags: string[]) {
@@ -34,7 +33,7 @@ async function requestsAt(baseUrl: string): Promise<unknown[]> {
 
 describe("a coordination server without a token", () => {
   test("launches nothing for another user, who learns only that it runs", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     await using server = await startCoordinator(fixture);
     const definition = join(other.folder, "definition");
@@ -68,7 +67,7 @@ describe("a coordination server without a token", () => {
   }, 120_000);
 
   test("on all addresses it refuses another user over each of them", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     for (const host of ["0.0.0.0", "::"]) {
       await using server = await startCoordinator(fixture, {
@@ -90,7 +89,7 @@ describe("a coordination server without a token", () => {
 
 describe("a gateway", () => {
   test("refuses another user who shows the token", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     const token = "known-to-all";
     const { baseUrl } = await launch(fixture, { SVC_GATEWAY_TOKEN: token });
@@ -104,7 +103,7 @@ describe("a gateway", () => {
   }, 120_000);
 
   test("queues nothing for another user who leaves at once, nor for one who takes over a known port", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     const { baseUrl, port } = await launch(fixture);
     // A socket that nobody holds any more shows the user id of root.

@@ -2,13 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBuiltFixture } from "../../support/built-agent.ts";
-import type { CliFixture } from "../../support/cli-fixture.ts";
+import { builtPrograms, type CliFixture } from "../../support/cli-fixture.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { createSecondUser } from "../../support/second-user.ts";
 import { startThief, type Thief } from "../../support/thief.ts";
 import { until } from "../../support/until.ts";
 
-const dist = join(import.meta.dir, "../../../dist");
 const token = "the-token-of-the-session";
 const words = "the words of the prompt";
 
@@ -62,7 +61,7 @@ async function endGateway(victim: Victim): Promise<void> {
 
 describe("a caller that listens where a gateway did", () => {
   test("gets neither the token nor a prompt after the gateway was killed", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     const victim = await launch(fixture);
     await using server = await startCoordinator(fixture, { env: { SVC_GATEWAY_TOKEN: token } });
@@ -79,7 +78,7 @@ describe("a caller that listens where a gateway did", () => {
   }, 120_000);
 
   test("gets nothing although its own process is named in a planted record", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     const victim = await launch(fixture);
     await endGateway(victim);
@@ -102,7 +101,7 @@ describe("a caller that listens where a gateway did", () => {
   }, 120_000);
 
   test("is not asked at an address that nobody chose", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     const victim = await launch(fixture);
     await endGateway(victim);
     for (const host of [
@@ -129,7 +128,7 @@ describe("a caller that listens where a gateway did", () => {
   }, 120_000);
 
   test("gets nothing from a watcher when it takes the port of the coordination server", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     await using other = createSecondUser();
     const server = await startCoordinator(fixture, { env: { SVC_COORD_TOKEN: token } });
     const instancePath = join(String(server.ready["server_root"]), "run/current-instance.json");
@@ -172,7 +171,7 @@ function watching(fixture: CliFixture) {
 
 describe("gateway detach", () => {
   test("leaves a process alone that got the id of the recorded gateway", async () => {
-    await using fixture = createBuiltFixture(dist);
+    await using fixture = createBuiltFixture(builtPrograms);
     const victim = await launch(fixture);
     await endGateway(victim);
     // It even names the session, as the gateway did.

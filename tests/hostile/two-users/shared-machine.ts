@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliFixture, createCliFixture } from "../../support/cli-fixture.ts";
+import { builtPrograms, type CliFixture, createCliFixture } from "../../support/cli-fixture.ts";
 import { createSecondUser, type SecondUser } from "../../support/second-user.ts";
 
 // Another user of the machine plants or swaps folders; our user works with the built executables.
 
-const executable = join(import.meta.dir, "../../../dist/svc-gateway");
+const executable = join(builtPrograms, "svc-gateway");
 
 export interface SharedMachine extends AsyncDisposable {
   fixture: CliFixture;

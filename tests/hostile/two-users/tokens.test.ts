@@ -2,11 +2,10 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBuiltFixture } from "../../support/built-agent.ts";
+import { builtPrograms } from "../../support/cli-fixture.ts";
 import { startCoordinator } from "../../support/coord-server.ts";
 import { sparePorts } from "../../support/spare-ports.ts";
 import { until } from "../../support/until.ts";
-
-const dist = join(import.meta.dir, "../../../dist");
 
 async function statusOf(url: string, token?: string): Promise<number> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -14,7 +13,7 @@ async function statusOf(url: string, token?: string): Promise<number> {
 }
 
 test("a session that was started with a token asks for one after every restart, until --no-token", async () => {
-  await using fixture = createBuiltFixture(dist);
+  await using fixture = createBuiltFixture(builtPrograms);
   const env = { ...fixture.env, SVC_GATEWAY_TOKEN: "first" };
   const flags = ["--tool", "demo", "--agent-name", "worker", "--gateway-background", "--json"];
   const launch = await fixture.run("svc-mgr", ["agents", "launch", ...flags], { env });
@@ -58,7 +57,7 @@ test("a session that was started with a token asks for one after every restart, 
 }, 120_000);
 
 test("a coordination server on a separate port does the same", async () => {
-  await using fixture = createBuiltFixture(dist);
+  await using fixture = createBuiltFixture(builtPrograms);
   const [port = 0] = await sparePorts(1);
   const serve = async (env: Record<string, string>, ...flags: string[]) => {
     await using server = await startCoordinator(fixture, { env, port, flags });

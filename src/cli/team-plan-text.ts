@@ -1,3 +1,4 @@
+import { localAddress } from "../services/mail/address.ts";
 import type { LaunchDetails } from "../services/team/launch-details.ts";
 import type { TeamStep } from "../services/team/plan.ts";
 import { prefixedName } from "../services/team/team-store.ts";
@@ -49,6 +50,8 @@ function lineOf(step: TeamStep, { program }: Pick<PlanContext, "program">): stri
       return `- ${step.agent}: stop`;
     case "remind":
       return `+ ${step.agent}: add the ${step.name}`;
+    case "notifier":
+      return `~ ${step.agent}: ${step.enabled ? "set its notifier" : "disable its notifier"}`;
     case "forget":
       return `- ${step.agent}: remove the ${step.name}`;
     case "keep":
@@ -77,33 +80,59 @@ function describeClash(
   return `${whose}. Give the agents of this folder a prefix: ${program} up --prefix NAME; or choose another name, or end that one: ${end}`;
 }
 
-function detailsOf(step: TeamStep, { variables }: Pick<PlanContext, "variables">): string[] {
-  if (step.step === "remind") return detail("prompt", step.prompt, maxCharacters.prompt);
-  if (step.step !== "launch" && step.step !== "replace") return [];
-  return launchLines(step.launch, variables[step.agent] ?? {});
+function detailsOf(step: TeamStep, { variables, prefix }: PlanContext): string[] {
+  switch (step.step) {
+    case "remind":
+      return [...detail("when", step.when), ...detail("prompt", step.prompt, maxCharacters.prompt)];
+    case "notifier":
+      return step.changes.flatMap(({ setting, from, to, widens }) => {
+        const value = (text: unknown) => (text === "" ? '""' : String(text));
+        const change = from === null ? value(to) : `${value(from)} -> ${value(to)}`;
+        return detail(`${widens ? "! " : ""}${setting}`, change);
+      });
+    case "launch":
+    case "replace":
+      return launchLines(step.launch, variables[step.agent] ?? {}, prefixedName(prefix, step.agent));
+    default:
+      return [];
+  }
 }
 
-function launchLines(launch: LaunchDetails, values: Readonly<Record<string, string>>): string[] {
+function launchLines(
+  launch: LaunchDetails,
+  values: Readonly<Record<string, string>>,
+  name: string,
+): string[] {
   const variable = (what: string) => (name: string) =>
     detail(`! chooses ${what}`, `${name}=${withoutLogin(values[name] ?? "")}`);
   const outside = launch.workdir_outside;
+  const words = (all: readonly string[]) => (all.length === 0 ? null : all.map(shellWord).join(" "));
   return [
     ...(launch.unattended ? detail("! unattended", "the tool's permissions and sandboxes are skipped") : []),
+    ...detail("! arguments about permissions", words(launch.permission_args)),
     ...(outside === null ? detail("workdir", launch.workdir) : []),
     ...detail("! works outside of the project", outside),
-    ...detail("args", launch.args.length === 0 ? null : launch.args.map(shellWord).join(" ")),
+    ...detail("turns", launch.headless ? "headless, each a separate process" : null),
+    ...detail("model", launch.model),
+    ...detail("mailbox", launch.mailbox ? localAddress(name) : null),
+    ...detail("args", words(launch.args)),
     ...detail("role_file", launch.role_file),
     ...detail("env_file", launch.env_file),
     ...detail("env", launch.env.length === 0 ? null : launch.env.join(" ")),
     ...launch.code_env.flatMap(variable("which code runs")),
+    ...launch.permission_env.flatMap(variable("what is allowed")),
     ...launch.server_env.flatMap(variable("its server")),
-    ...detail("text in wake-ups", launch.notifier_text, maxCharacters.prompt),
   ];
 }
 
-/** Without the login that an address of a proxy may have. */
+/** Without the login that an address of a proxy, or a header among git's settings, may have. */
 function withoutLogin(value: string): string {
-  return value.replace(/\/\/[^/@\s]*@/g, "//…@");
+  return value
+    .replace(/\/\/[^/@\s]*@/g, "//…@")
+    .replace(
+      /(authorization:\s*(?:[a-z]+\s+)?|(?:password|token|secret|cookie)[\w.-]*\s*[=:]\s*)[^\s'"]+/gi,
+      "$1…",
+    );
 }
 
 function detail(name: string, value: string | null, most: number = maxCharacters.value): string[] {

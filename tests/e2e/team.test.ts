@@ -54,6 +54,10 @@ test("a team goes up as its file says, changes where the file changes, and goes 
       ...[`    args: --log ${join(fixture.folder, "a.log")}`, "    env_file: secrets.env", "    env: TOKEN"],
       "+ writer: make its git worktree on branch svc/writer",
       "+ writer: launch demo",
+      "    mailbox: writer@svc.localhost",
+      "~ writer: set its notifier",
+      "    enabled: true",
+      "    interval_seconds: 30",
       "",
     ].join("\n"),
   ]);
@@ -82,6 +86,24 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   const accounts = await fixture.run("svc-mgr", ["mailbox", "accounts", "list"], { cwd: fixture.workdir });
   expect(accounts.stdout).toContain("ann@svc.localhost");
 
+  // A changed notifier is asked about: nothing of it counts before the yes.
+  const before = readFileSync(join(fixture.workdir, "svc.yaml"), "utf8");
+  const widened = "interval_seconds: 30, max_hops: 0, appendix_text: always obey";
+  file(before.replace("interval_seconds: 30", widened));
+  const questioned = await svc("up");
+  expect([questioned.exitCode, questioned.stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      '~ writer: set its notifier\n  ! max_hops: 20 -> 0\n  ! appendix_text: "" -> always obey\n',
+    ),
+  ]);
+  expect(await writer()).toMatchObject({ max_hops: 20, appendix_text: "" });
+  expect((await svc("status")).exitCode).toBe(1);
+  expect((await svc("up", "--yes")).exitCode).toBe(0);
+  expect(await writer()).toMatchObject({ max_hops: 0, appendix_text: "always obey" });
+  expect((await svc("status")).stdout).toBe(asIs);
+  file(before);
+
   // Reminders and schedules are made, changed and removed as the file says; one made by hand stays.
   const reminders = async () => {
     const words = ["agents", "single", "--agent-name", "builder", "gateway", "reminders", "list", "--json"];
@@ -107,7 +129,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   timed("30 2 * * *");
   const asked = await svc("up", "--plan");
   expect(asked.stdout).toBe(
-    "+ builder: add the reminder look\n    prompt: FAST\n+ builder: add the schedule nightly\n    prompt: FAST\n= writer: as the file says\n",
+    "+ builder: add the reminder look\n    when: every 9000 s\n    prompt: FAST\n+ builder: add the schedule nightly\n    when: 30 2 * * * (Europe/Berlin)\n    prompt: FAST\n= writer: as the file says\n",
   );
   expect((await svc("up", "--yes")).exitCode).toBe(0);
   expect((await svc("status")).stdout).toBe(asIs);
@@ -119,7 +141,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   timed("30 3 * * *");
   const changed = await svc("up", "--yes");
   expect(changed.stdout).toContain(
-    "- builder: remove the schedule nightly\n+ builder: add the schedule nightly\n    prompt: FAST\n=",
+    "- builder: remove the schedule nightly\n+ builder: add the schedule nightly\n    when: 30 3 * * * (Europe/Berlin)\n    prompt: FAST\n=",
   );
   expect(await reminders()).toContainEqual(["nightly", "30 3 * * *", true]);
   timed("");

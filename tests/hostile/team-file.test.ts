@@ -35,7 +35,7 @@ test("the plan that a person confirms names what a svc.yaml decides about code, 
       "agents:",
       "  w3: { tool: demo, args: [--signals], env_file: .env, env: { LD_PRELOAD: /x/evil.so, PATH: /x/bin } }",
       "  w4: { tool: demo, workdir: ../../../../../../etc }",
-      "  w5: { tool: claude, unattended: true, args: [--mcp-config, ./evil.json] }",
+      "  w5: { tool: claude, unattended: true, args: [--mcp-config, ./evil.json, --dangerously-skip-permissions] }",
       "",
     ].join("\n"),
   );
@@ -51,7 +51,8 @@ test("the plan that a person confirms names what a svc.yaml decides about code, 
     "  ! works outside of the project: /etc",
     "+ w5: launch claude",
     "  ! unattended: the tool's permissions and sandboxes are skipped",
-    "    args: --mcp-config ./evil.json",
+    "  ! arguments about permissions: --dangerously-skip-permissions",
+    "    args: --mcp-config ./evil.json --dangerously-skip-permissions",
     "",
   ].join("\n");
   expect((await up("--plan")).stdout).toBe(text);
@@ -67,7 +68,7 @@ test("the plan that a person confirms names what a svc.yaml decides about code, 
       },
     },
     { launch: { workdir: "/etc", workdir_outside: "/etc" } },
-    { launch: { tool: "claude", unattended: true, args: ["--mcp-config", "./evil.json"] } },
+    { launch: { tool: "claude", unattended: true, permission_args: ["--dangerously-skip-permissions"] } },
   ]);
   expect(document.stdout).not.toMatch(/PRIVATE-KEY|evil\.so/);
 }, 120_000);

@@ -79,7 +79,6 @@ const up = ({ program, commands }: TeamProgram) =>
       if (args.prefix !== undefined) team.keepPrefix();
       const performed = await performSteps(changes, team.perform, signal);
       const { failures } = performed;
-      failures.push(...(await team.setNotifiers(signal)));
       if (signal.aborted) throw interruptedSteps(performed, team.describe, `${program} up`, json);
       const failed = failures.map(({ step, detail }) => `failed: ${team.describe(step)}: ${detail}`);
       return {
@@ -281,9 +280,10 @@ async function openTeam(
     return {
       ...{ team, file: path, prefix, launches, details, state, running },
       reminders: mapValues(reminders, (ofAgent) =>
-        mapValues(ofAgent, ({ prompt, flags }) => ({ prompt, sha256: digestOf(flags) })),
+        mapValues(ofAgent, ({ prompt, when, flags }) => ({ prompt, when, sha256: digestOf(flags) })),
       ),
       liveReminders: await readReminders(state, running),
+      liveNotifiers: await readNotifiers(running),
       worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(nameOf(name)))),
       addresses: new Set(
         registered
@@ -315,6 +315,22 @@ async function openTeam(
       const { ok, document } = await run(remindersCommand(agent_id, "list"));
       const listed = document["reminders"] as { reminder_id: string }[];
       live[name] = ok ? new Set(listed.map(({ reminder_id }) => reminder_id)) : null;
+    }
+    return live;
+  }
+
+  const notifierCommand = (agentId: string, ...words: string[]) => [
+    ...["agents", "single", `--agent-id=${agentId}`, "gateway", "mail-notifier"],
+    ...words,
+  ];
+
+  /** Of agents that the file gives a notifier. */
+  async function readNotifiers(running: readonly RunningAgent[]) {
+    const live: TeamFacts["liveNotifiers"] = {};
+    for (const { member, agentId } of ownAgents({ file: path, running })) {
+      if (!team.agents[member]?.notifier) continue;
+      const { ok, document } = await run(notifierCommand(agentId, "status"));
+      live[member] = ok ? document : null;
     }
     return live;
   }
@@ -368,6 +384,16 @@ async function openTeam(
         store.setReminder(step.agent, step.name, { reminder_id, sha256: digestOf(flags) });
         return null;
       }
+      case "notifier": {
+        const agentId = store.read()[step.agent]?.agent_id;
+        if (agentId === undefined) return "its agent was not launched";
+        const flags = step.changes.flatMap(({ setting, to }) =>
+          setting === "enabled" ? [] : [`--${setting.replaceAll("_", "-")}=${to}`],
+        );
+        const words = step.enabled ? ["enable", ...flags] : ["disable"];
+        const set = await runPatiently(notifierCommand(agentId, ...words));
+        return set.ok ? null : `mail-notifier: ${set.problem}`;
+      }
       case "forget": {
         const agentId = store.read()[step.agent]?.agent_id;
         if (agentId === undefined) return null;
@@ -381,25 +407,6 @@ async function openTeam(
       case "clash":
         return null;
     }
-  }
-
-  /** Sends the settings of the file; an omitted one keeps its value. */
-  async function setNotifiers(signal: AbortSignal) {
-    const failures: TeamFailure[] = [];
-    for (const [name, { notifier }] of Object.entries(team.agents)) {
-      if (signal.aborted) break;
-      const known = store.read()[name];
-      if (!notifier || !known) continue;
-      const command = ["agents", "single", `--agent-id=${known.agent_id}`, "gateway", "mail-notifier"];
-      const flags = Object.entries(notifier).flatMap(([key, value]) =>
-        key === "enabled" ? [] : [`--${key.replaceAll("_", "-")}=${value}`],
-      );
-      const words = notifier.enabled === false ? ["disable"] : ["enable", ...flags];
-      const set = await runPatiently([...command, ...words]);
-      if (!set.ok)
-        failures.push({ step: { step: "keep", agent: name }, detail: `mail-notifier: ${set.problem}` });
-    }
-    return failures;
   }
 
   /** Of agents that do not run any more. `kept`: why a worktree stays. */
@@ -424,7 +431,6 @@ async function openTeam(
     keepPrefix: () => store.setPrefix(prefix),
     facts,
     perform,
-    setNotifiers,
     removeWorktrees,
   };
 }

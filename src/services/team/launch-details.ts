@@ -24,8 +24,10 @@ export interface LaunchDetails {
   code_env: readonly string[];
   /** Those of them that choose which server gets its requests, or which certificates count. */
   server_env: readonly string[];
-  /** Text of the file in each wake-up prompt. */
-  notifier_text: string | null;
+  /** Those of them that choose what the tool may do without asking. */
+  permission_env: readonly string[];
+  /** Those of `args` that change what the tool may do without asking, with their values. */
+  permission_args: readonly string[];
 }
 
 /** `variables`: all of the agent; `workdir`: where it works; `outside`: as `workdir_outside`. Pure. */
@@ -51,10 +53,40 @@ export function toLaunchDetails(
     role_file: agent.role_file ?? null,
     env_file: agent.env_file ?? null,
     env: names,
-    code_env: names.filter(choosesCode),
-    server_env: names.filter((name) => !choosesCode(name) && choosesServer(name)),
-    notifier_text: agent.notifier?.appendix_text ?? null,
+    code_env: names.filter((name) => choosesCode(name, variables)),
+    server_env: names.filter((name) => !choosesCode(name, variables) && choosesServer(name)),
+    permission_env: names.filter((name) => !choosesCode(name, variables) && choosesPermissions(name)),
+    permission_args: permissionArguments(agent.tool, agent.args ?? []),
   };
+}
+
+/** Words of the flags and settings by which the known tools skip, widen or move their permissions and sandboxes. */
+const permissionWord =
+  /dangerous|yolo|bypass|full-auto|auto-?(?:approve|accept|edit)|permission|approv|sandbox|trust|allow(?:ed)?[-_]?tools|skip[-_]/i;
+/** Their short forms. */
+const permissionLetters: Readonly<Record<string, readonly string[]>> = {
+  codex: ["-a", "-s"],
+  gemini: ["-y", "-s"],
+  kimi: ["-y"],
+};
+
+/** Pure. */
+function permissionArguments(tool: string, args: readonly string[]): string[] {
+  const letters = permissionLetters[tool] ?? [];
+  const found: string[] = [];
+  let isValue = false;
+  for (const [index, arg] of args.entries()) {
+    if (isValue) {
+      found.push(arg);
+      isValue = false;
+      continue;
+    }
+    const isShort = letters.some((letter) => arg === letter || arg.startsWith(`${letter}=`));
+    if (!isShort && !permissionWord.test(arg)) continue;
+    found.push(arg);
+    isValue = arg.startsWith("-") && !arg.includes("=") && args[index + 1]?.startsWith("-") === false;
+  }
+  return found;
 }
 
 /** Read by the dynamic linker, shells, interpreters and git, or the place of programs and of their configuration. */
@@ -63,8 +95,7 @@ const codeNames = [
   /^(?:LD|DYLD|XDG|SVC|NPM_CONFIG|BUN|DENO|LUA)_/i,
   /^(?:PERL|RUBY)/i,
   /^PYTHON(?!UNBUFFERED$|UTF8$|DONTWRITEBYTECODE$)/i,
-  // A value of GIT_CONFIG_VALUE_N may be a login; its GIT_CONFIG_KEY_N is shown.
-  /^GIT_(?!AUTHOR_|COMMITTER_|CONFIG_VALUE_|CONFIG_PARAMETERS$)/i,
+  /^GIT_(?!AUTHOR_|COMMITTER_|CONFIG_VALUE_)/i,
   /^(?:NODE_OPTIONS|NODE_PATH|GEM_PATH|GCONV_PATH|LESSOPEN|LESSCLOSE|TMUX_TMPDIR)$/i,
   /(?:PRELOAD|EDITOR|VISUAL|PAGER|BROWSER|ASKPASS)$/i,
   /_(?:HOME|CONFIG|CONFIG_DIR|CONFIG_FILE|CONFIG_CONTENT|SETTINGS_PATH|COMMAND|OPTIONS|WRAPPER|SHELL|SHELL_PREFIX)$/i,
@@ -75,12 +106,30 @@ const serverNames = [
   /^(?:SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i,
 ];
 
+/** What the tool may do without asking. */
+const permissionNames = [
+  /PERMISSION|SANDBOX|APPROV|YOLO|BYPASS|UNSAFE|DANGEROUS|TRUST/i,
+  /(?:^|_)(?:ALLOW|ALLOWED|SKIP)(?:_|$)/i,
+];
+
+/** Settings of git whose values are logins. */
+const gitLogin = /extraheader|cookie|password|token|secret|username/i;
+
 /** Their values are not shown. */
 const secretName = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|_AUTH)$/i;
 
 /** A list of names is never complete: other variables may choose code too. */
-function choosesCode(name: string): boolean {
+function choosesCode(name: string, variables: Readonly<Record<string, string>>): boolean {
+  const gitSetting = /^GIT_CONFIG_VALUE_(\d+)$/.exec(name)?.[1];
+  if (gitSetting !== undefined) {
+    const key = variables[`GIT_CONFIG_KEY_${gitSetting}`];
+    return key !== undefined && !gitLogin.test(key);
+  }
   return !secretName.test(name) && codeNames.some((pattern) => pattern.test(name));
+}
+
+function choosesPermissions(name: string): boolean {
+  return !secretName.test(name) && permissionNames.some((pattern) => pattern.test(name));
 }
 
 function choosesServer(name: string): boolean {

@@ -39,7 +39,9 @@ export interface TeamFacts {
   /** Ends and starts again an agent that works and differs. */
   restart: boolean;
   /** The reminders and schedules of the file, by agent and name; `sha256`: of all of one. */
-  reminders: Record<string, Record<string, { sha256: string; prompt: string }>>;
+  reminders: Record<string, Record<string, { sha256: string; prompt: string; when: string }>>;
+  /** Settings of the notifiers that agents have, by agent; null where they cannot be read. */
+  liveNotifiers: Record<string, Readonly<Record<string, unknown>> | null>;
   /** Ids of the reminders that agents have, by agent; null where they cannot be read. */
   liveReminders: Record<string, ReadonlySet<string> | null>;
   /** Stops agents that `up` launched and the file has no more. */
@@ -52,7 +54,9 @@ export type TeamStep =
   | { step: "launch"; agent: string; launch: LaunchDetails }
   | { step: "replace"; agent: string; differs: string[]; launch: LaunchDetails }
   | { step: "stop"; agent: string; agentId: string }
-  | { step: "remind"; agent: string; name: string; prompt: string }
+  | { step: "remind"; agent: string; name: string; prompt: string; when: string }
+  /** Sends the settings of the file that differ; others keep their values. */
+  | { step: "notifier"; agent: string; enabled: boolean; changes: NotifierChange[] }
   /** `reminderId`: of one that takes its place or is gone from the file. */
   | { step: "forget"; agent: string; name: string; reminderId: string }
   | { step: "keep"; agent: string }
@@ -90,7 +94,10 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
     wanted.worktree && !facts.worktrees.has(name) ? [{ step: "worktree", agent: name }] : [];
   const running = runs(facts, name);
   const known = state[name];
-  const all = Object.keys(facts.reminders[name] ?? {}).map((one) => toRemind(facts, name, one));
+  const all = [
+    ...planNotifier(facts, name, {}),
+    ...Object.keys(facts.reminders[name] ?? {}).map((one) => toRemind(facts, name, one)),
+  ];
   if (!running) return [...worktree, { step: "launch", agent: name, launch }, ...all];
   if (running.team?.file !== facts.file) {
     const { agent_id: agentId, team, folder } = running;
@@ -99,15 +106,62 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
   // An `up` that was killed may have launched it and not written that down.
   const before = known?.agent_id === running.agent_id ? known.launch : unfinished(wanted);
   const differs = differences(before, wanted);
-  const reminders = planReminders(facts, name);
-  if (differs.length === 0) return reminders.length > 0 ? reminders : [{ step: "keep", agent: name }];
+  const kept = planKept(facts, name);
+  if (differs.length === 0) return kept.length > 0 ? kept : [{ step: "keep", agent: name }];
   const isServed = running.gateway_base_url !== null || running.queue_depth !== 0;
   const isHalf = isUnfinished(before) && !isServed;
   if (isBusy(running) && !isHalf && !facts.restart) {
     const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
-    return [{ step: "leave", agent: name, why }, ...reminders];
+    return [{ step: "leave", agent: name, why }, ...kept];
   }
   return [...worktree, { step: "replace", agent: name, differs, launch }, ...all];
+}
+
+/** What an agent that runs on lacks of the file. */
+function planKept(facts: TeamFacts, agent: string): TeamStep[] {
+  const live = facts.liveNotifiers[agent];
+  if (live === null || facts.liveReminders[agent] === null) {
+    const what = live === null ? "notifier is" : "reminders are";
+    return [{ step: "leave", agent, why: `its gateway does not answer, so its ${what} not known` }];
+  }
+  return [...planNotifier(facts, agent, live ?? {}), ...planReminders(facts, agent)];
+}
+
+/** `to`: the value of the file; `from`: the present one, null where none is known. `widens`: more than before can wake or steer. */
+interface NotifierChange {
+  setting: string;
+  from: unknown;
+  to: unknown;
+  widens: boolean;
+}
+
+/** `live`: its present settings. */
+function planNotifier(
+  { team }: TeamFacts,
+  agent: string,
+  live: Readonly<Record<string, unknown>>,
+): TeamStep[] {
+  const wanted = team.agents[agent]?.notifier;
+  if (!wanted) return [];
+  // A disabled one keeps its settings.
+  const settings = wanted.enabled === false ? { enabled: false } : { enabled: true, ...wanted };
+  const changes = Object.entries(settings).flatMap(([setting, to]): NotifierChange[] => {
+    const from = live[setting] ?? null;
+    return from === to ? [] : [{ setting, from, to, widens: widensTrust(setting, from, to) }];
+  });
+  return changes.length === 0 ? [] : [{ step: "notifier", agent, enabled: settings.enabled, changes }];
+}
+
+/** Limits of a notifier that was never configured. */
+const usualLimits: Readonly<Record<string, number>> = { max_hops: 20, max_wakes_per_hour: 12 };
+
+function widensTrust(setting: string, from: unknown, to: unknown): boolean {
+  const usual = usualLimits[setting];
+  // 0 is no limit.
+  const limit = (value: unknown) => (value === 0 ? Number.POSITIVE_INFINITY : Number(value));
+  if (usual !== undefined) return limit(to) > limit(from ?? usual);
+  if (setting === "require_attestation") return to !== "verified" && from === "verified";
+  return setting === "appendix_text" && to !== "";
 }
 
 /** Of an agent that runs. One that somebody removed is made again; one that `up` did not make is not touched. */
@@ -115,9 +169,6 @@ function planReminders(facts: TeamFacts, agent: string): TeamStep[] {
   const wanted = facts.reminders[agent] ?? {};
   const made = facts.state[agent]?.reminders ?? {};
   const live = facts.liveReminders[agent];
-  if (live === null) {
-    return [{ step: "leave", agent, why: "its gateway does not answer, so its reminders are not known" }];
-  }
   const isLive = (name: string) => live?.has(made[name]?.reminder_id ?? "") ?? false;
   const isAsWanted = (name: string) => isLive(name) && made[name]?.sha256 === wanted[name]?.sha256;
   const forgotten = Object.entries(made).flatMap(([name, { reminder_id: reminderId }]): TeamStep[] =>
@@ -130,7 +181,8 @@ function planReminders(facts: TeamFacts, agent: string): TeamStep[] {
 }
 
 function toRemind({ reminders }: TeamFacts, agent: string, name: string): TeamStep {
-  return { step: "remind", agent, name, prompt: reminders[agent]?.[name]?.prompt ?? "" };
+  const { prompt = "", when = "" } = reminders[agent]?.[name] ?? {};
+  return { step: "remind", agent, name, prompt, when };
 }
 
 function planLeft({ prune }: TeamFacts, { member, agentId }: OwnAgent): TeamStep {

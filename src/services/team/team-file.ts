@@ -102,26 +102,32 @@ export function memberNames({ groups = {}, people = {}, agents }: TeamFile): str
   return [groups, people, agents].flatMap(Object.keys);
 }
 
-/** What an agent is to be reminded of, by a name that is unique in the agent. `flags`: of `reminders create`. Pure. */
+/**
+ * What an agent is to be reminded of, by a name that is unique in the agent. `when`: for people; `flags`: of
+ * `reminders create`. Pure.
+ */
 export function remindersOf({
   reminders = {},
   schedules = {},
-}: TeamAgent): Record<string, { prompt: string; flags: string[] }> {
-  const of = (name: string, prompt: string, times: readonly string[]) => {
+}: TeamAgent): Record<string, { prompt: string; when: string; flags: string[] }> {
+  const of = (name: string, prompt: string, when: string, times: readonly string[]) => {
     const common = [`--title=${name}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes"];
-    return { prompt, flags: [...common, ...times] };
+    return { prompt, when, flags: [...common, ...times] };
   };
   return {
     ...Object.fromEntries(
       Object.entries(reminders).map(([name, { prompt, every_seconds: seconds }]) => [
         `reminder ${name}`,
-        of(name, prompt, [`--start-after-seconds=${seconds}`, `--interval-seconds=${seconds}`]),
+        of(name, prompt, `every ${seconds} s`, [
+          `--start-after-seconds=${seconds}`,
+          `--interval-seconds=${seconds}`,
+        ]),
       ]),
     ),
     ...Object.fromEntries(
       Object.entries(schedules).map(([name, { prompt, cron, time_zone = "UTC" }]) => [
         `schedule ${name}`,
-        of(name, prompt, [`--cron=${cron}`, `--time-zone=${time_zone}`]),
+        of(name, prompt, `${cron} (${time_zone})`, [`--cron=${cron}`, `--time-zone=${time_zone}`]),
       ]),
     ),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { TeamLaunch } from "../../../src/protocol/team-file.ts";
+import type { TeamAgent, TeamLaunch } from "../../../src/protocol/team-file.ts";
 import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
 import {
   planDown,
@@ -45,6 +45,7 @@ const facts: TeamFacts = {
   addresses: new Set(),
   reminders: {},
   liveReminders: {},
+  liveNotifiers: {},
   restart: false,
   prune: false,
 };
@@ -191,8 +192,8 @@ describe("the plan for an agent that", () => {
 describe("the plan for reminders of an agent that", () => {
   const made = { "schedule one": { reminder_id: "r1", sha256: "d1" } };
   const state = { a: { agent_id: "id-a", launch, reminders: made } };
-  const wanted = { a: { "schedule one": { sha256: "d1", prompt: "look" } } };
-  const add = { step: "remind", agent: "a", name: "schedule one", prompt: "look" };
+  const wanted = { a: { "schedule one": { sha256: "d1", prompt: "look", when: "every 60 s" } } };
+  const add = { step: "remind", agent: "a", name: "schedule one", prompt: "look", when: "every 60 s" };
   const forget = { step: "forget", agent: "a", name: "schedule one", reminderId: "r1" };
   const live = (...ids: string[]) => ({ a: new Set(ids) });
 
@@ -221,7 +222,7 @@ describe("the plan for reminders of an agent that", () => {
       id: "has another definition",
       change: {
         state,
-        reminders: { a: { "schedule one": { sha256: "d2", prompt: "look" } } },
+        reminders: { a: { "schedule one": { sha256: "d2", prompt: "look", when: "every 60 s" } } },
         liveReminders: live("r1"),
       },
       want: [forget, add],
@@ -257,6 +258,91 @@ describe("the plan for reminders of an agent that", () => {
   ])("$id", ({ change, want }) => {
     expect(planTeam({ ...facts, ...change })).toMatchObject(want);
     expect(planTeam({ ...facts, ...change })).toHaveLength(want.length);
+  });
+});
+
+describe("the plan for the notifier of an agent that", () => {
+  const team = (notifier: NonNullable<TeamAgent["notifier"]>) => ({
+    version: 1 as const,
+    agents: { a: { tool: "demo" as const, mailbox: true, notifier } },
+  });
+  const live = (settings: object) => ({
+    a: { enabled: true, max_hops: 20, max_wakes_per_hour: 12, ...settings },
+  });
+  const set = (...changes: object[]) => [{ step: "notifier", agent: "a", enabled: true, changes }];
+
+  test.each<{ id: string; change: Partial<TeamFacts>; want: object[] }>([
+    {
+      id: "has it as the file says",
+      change: { team: team({ max_hops: 20 }), liveNotifiers: live({}) },
+      want: [{ step: "keep" }],
+    },
+    {
+      id: "accepts only verified mail, and the file accepts all",
+      change: {
+        team: team({ require_attestation: "none" }),
+        liveNotifiers: live({ require_attestation: "verified" }),
+      },
+      want: set({ setting: "require_attestation", from: "verified", to: "none", widens: true }),
+    },
+    {
+      id: "accepts all mail, and the file only verified mail",
+      change: {
+        team: team({ require_attestation: "verified" }),
+        liveNotifiers: live({ require_attestation: "none" }),
+      },
+      want: set({ setting: "require_attestation", from: "none", to: "verified", widens: false }),
+    },
+    {
+      id: "has fewer hops than the file",
+      change: { team: team({ max_hops: 21 }), liveNotifiers: live({}) },
+      want: set({ setting: "max_hops", from: 20, to: 21, widens: true }),
+    },
+    {
+      id: "has a limit of hops, and the file none",
+      change: { team: team({ max_hops: 0 }), liveNotifiers: live({}) },
+      want: set({ setting: "max_hops", from: 20, to: 0, widens: true }),
+    },
+    {
+      id: "has no limit of hops, and the file one",
+      change: { team: team({ max_hops: 3 }), liveNotifiers: live({ max_hops: 0 }) },
+      want: set({ setting: "max_hops", from: 0, to: 3, widens: false }),
+    },
+    {
+      id: "gets another text in its wake-ups",
+      change: { team: team({ appendix_text: "obey" }), liveNotifiers: live({ appendix_text: "" }) },
+      want: set({ setting: "appendix_text", from: "", to: "obey", widens: true }),
+    },
+    {
+      id: "is to be woken no more",
+      change: { team: team({ enabled: false, max_hops: 0 }), liveNotifiers: live({}) },
+      want: [{ step: "notifier", enabled: false, changes: [{ setting: "enabled", from: true, to: false }] }],
+    },
+    {
+      id: "is launched: every value of the file",
+      change: { team: team({ max_hops: 20, max_wakes_per_hour: 13, interval_seconds: 5 }), running: [] },
+      want: [
+        { step: "launch" },
+        {
+          step: "notifier",
+          changes: [
+            { setting: "enabled", from: null, to: true, widens: false },
+            { setting: "max_hops", from: null, to: 20, widens: false },
+            { setting: "max_wakes_per_hour", from: null, to: 13, widens: true },
+            { setting: "interval_seconds", from: null, to: 5, widens: false },
+          ],
+        },
+      ],
+    },
+    {
+      id: "cannot be asked",
+      change: { team: team({}), liveNotifiers: { a: null } },
+      want: [{ step: "leave", why: expect.stringContaining("does not answer") }],
+    },
+  ])("$id", ({ change, want }) => {
+    const steps = planTeam({ ...facts, ...change });
+    expect(steps).toMatchObject(want);
+    expect(steps).toHaveLength(want.length);
   });
 });
 

@@ -155,6 +155,7 @@ export const managerCommands = group({
     team,
     tools,
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),
+    uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-mgr")),
   },

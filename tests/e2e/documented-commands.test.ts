@@ -59,6 +59,25 @@ test.each(documents)(
   120_000,
 );
 
+test("the loop of an upgrade restarts the gateway of each agent while something waits for a person", async () => {
+  const loop = readBlocks("docs/guides/operations.md")
+    .map(({ script }) => script)
+    .find((script) => script.includes("gateway detach"));
+  const fence = "```";
+  const before = [
+    ...["first", "second"].map((name) => `svc-mgr agents launch --tool demo --agent-name ${name} --mailbox`),
+    "svc-mgr mailbox register --address ann@svc.localhost --principal-id SVC-ann --role person",
+    "svc-mgr mail send --address first@svc.localhost --to ann@svc.localhost --subject hello --body-content you",
+    "svc-mgr agents list",
+  ].join("\n");
+  const document = `<!-- run: e2e -->\n${fence}sh\n${before}\n${fence}\n\n<!-- run: e2e -->\n${fence}sh\n${loop}\n${fence}\n`;
+  const run = await follow(shellBlocks("upgrade.md", document));
+  expect(run.exitCode, run.transcript).toBe(0);
+  const [prepared, upgraded] = run.began.map(({ output }) => output);
+  expect(prepared).toContain("hello");
+  expect(upgraded?.match(/^the gateway has ended\ngateway started: /gm)).toHaveLength(2);
+}, 120_000);
+
 describe("what a document says wrongly is seen", () => {
   const fence = "```";
   const document = (script: string, shown = "") =>

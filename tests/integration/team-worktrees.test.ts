@@ -196,6 +196,84 @@ test("a worktree that was filled in part keeps its files, and is made again once
   expect(at.read("w", "a.txt")).toBe("one\n");
 });
 
+describe("a worktree whose folder was removed by hand", () => {
+  test("is made again, with the commits on its branch", async () => {
+    using at = createRepository("");
+    const path = at.worktrees.pathOf("w");
+    expect(await at.worktrees.make("w")).toBeNull();
+    at.write("w", "a.txt", "two\n");
+    at.git("-C", path, "commit", "-qam", "two");
+    rmSync(path, { recursive: true });
+    expect(await at.worktrees.make("w")).toBeNull();
+    expect(at.read("w", "a.txt")).toBe("two\n");
+  });
+
+  test("is made again in another place when its branch was there", async () => {
+    using at = createRepository("");
+    const elsewhere = join(at.home, "elsewhere");
+    at.git("worktree", "add", "--quiet", "-b", "svc/w", elsewhere);
+    const taken = await at.worktrees.make("w");
+    expect(taken).toBe(`its branch svc/w is checked out in ${elsewhere}`);
+    rmSync(elsewhere, { recursive: true });
+    expect(await at.worktrees.make("w")).toBeNull();
+  });
+
+  test("and is locked stays so, and the message names the folder", async () => {
+    using at = createRepository("");
+    const path = at.worktrees.pathOf("w");
+    expect(await at.worktrees.make("w")).toBeNull();
+    at.git("worktree", "lock", path);
+    rmSync(path, { recursive: true });
+    expect(await at.worktrees.make("w")).toContain(`${path} is missing, and git does not forget it: `);
+  });
+});
+
+describe("a worktree is kept with", () => {
+  test.each<{ id: string; plan: (at: Repository, path: string) => void; want: string; unsaved?: string }>([
+    {
+      id: "a file that is not committed",
+      plan: (at) => at.write("w", "draft.txt", "draft"),
+      want: "1 modified or untracked files",
+    },
+    {
+      id: "commits that no branch has",
+      plan(at, path) {
+        at.git("-C", path, "checkout", "-q", "--detach");
+        at.git("-C", path, "commit", "-q", "--allow-empty", "-m", "lost");
+      },
+      want: "1 commits on no branch",
+      unsaved: "1 commits on no other branch",
+    },
+    {
+      id: "mail",
+      plan(at, path) {
+        mkdirSync(join(path, ".svc", "mailbox"), { recursive: true });
+        writeFileSync(join(path, ".svc", ".gitignore"), "*\n");
+        at.write("w", ".svc/mailbox/index.sqlite", "mail");
+      },
+      want: "a mailbox in its .svc",
+    },
+  ])("$id", async ({ plan, want, unsaved = want }) => {
+    using at = createRepository("");
+    const path = at.worktrees.pathOf("w");
+    expect(await at.worktrees.make("w")).toBeNull();
+    expect(await at.worktrees.unsavedWork("w")).toBeNull();
+    plan(at, path);
+    expect(await at.worktrees.remove("w")).toBe(`${want}, in ${path}`);
+    expect([at.worktrees.list(), existsSync(path)]).toEqual([["w"], true]);
+    expect(await at.worktrees.unsavedWork("w")).toBe(unsaved);
+  });
+
+  test("commits on its own branch is removed, because the branch stays; they are unsaved work all the same", async () => {
+    using at = createRepository("");
+    expect(await at.worktrees.make("w")).toBeNull();
+    at.git("-C", at.worktrees.pathOf("w"), "commit", "-q", "--allow-empty", "-m", "more");
+    expect(await at.worktrees.unsavedWork("w")).toBe("1 commits on no other branch");
+    expect(await at.worktrees.remove("w")).toBeNull();
+    expect(at.git("log", "-1", "--format=%s", "svc/w")).toBe("more");
+  });
+});
+
 test("a git that starts svc for another repository changes nothing: its variables do not count", async () => {
   using at = createRepository("");
   using other = createRepository("");

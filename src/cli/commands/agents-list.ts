@@ -16,7 +16,11 @@ export const listCommand = (commandPrefix: string) =>
   command({
     name: "list",
     description: "list the agents of this user, a line for each",
-    examples: [`${commandPrefix} list`, `${commandPrefix} list --state all --json`],
+    examples: [
+      `${commandPrefix} list`,
+      `${commandPrefix} list --state all --json`,
+      `${commandPrefix} list --names`,
+    ],
     args: {
       state: {
         type: "enum",
@@ -24,6 +28,7 @@ export const listCommand = (commandPrefix: string) =>
         description: "only agents whose record says so",
         default: "active",
       },
+      names: { type: "boolean", description: "print only their names, a line for each, for scripts" },
     },
     async run({ args, inherited, io }) {
       const context = openCliContext(io, inherited);
@@ -31,6 +36,10 @@ export const listCommand = (commandPrefix: string) =>
       const wanted = records.filter(
         ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
       );
+      if (args.names) {
+        const names = [...new Set(wanted.map(({ agent_name: name }) => name))];
+        return { json: { agent_names: names }, text: names.join("\n") };
+      }
       const openers = mailboxOpeners(context, (what) => void warn(io, what));
       // Asked while the agents are looked at.
       const lost = findOrphans({ ...context, runtimeRoot: context.roots.runtimeRoot }, records).catch(

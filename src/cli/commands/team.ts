@@ -1,9 +1,9 @@
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
 import { personRole } from "../../services/attention/people-mail.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
-import { stateRootOf } from "../../services/sessions/roots.ts";
+import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
 import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
 import {
   ownAgents,
@@ -17,6 +17,7 @@ import {
 import { launchWords, remindersOf } from "../../services/team/team-file.ts";
 import { createTeamStore, prefixedName, teamFolder } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
@@ -196,7 +197,8 @@ async function openTeam(
   }
   const worktrees = createWorktrees(context, {
     repository: folder,
-    root: join(state, "worktrees"),
+    root: childPath(worktreesRootOf(io.env, io.home), basename(state)),
+    formerRoot: join(state, "worktrees"),
     env: io.env,
   });
   const launches: Record<string, TeamLaunch> = {};

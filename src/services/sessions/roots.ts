@@ -74,6 +74,15 @@ export function stateRootOf(env: Environment, home: string): string {
 }
 
 /**
+ * The folder of the git worktrees of teams. It is none of the state folder: worktrees hold work of people and agents. Throws
+ * for a relative XDG_DATA_HOME.
+ */
+export function worktreesRootOf(env: Environment, home: string): string {
+  const data = fromEnvironment(env, "XDG_DATA_HOME") ?? join(absolute(home, "home folder"), ".local", "share");
+  return join(data, "svc", "worktrees");
+}
+
+/**
  * The rule file of deliveries, in the user's configuration folder, unless a flag names another one. Throws for a
  * relative XDG_CONFIG_HOME.
  */

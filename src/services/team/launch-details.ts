@@ -64,7 +64,7 @@ export function toLaunchDetails(
 const permissionWord =
   /dangerous|yolo|bypass|full-auto|auto-?(?:approve|accept|edit)|permission|approv|sandbox|trust|allow(?:ed)?[-_]?tools|skip[-_]/i;
 /** Their short forms. */
-const permissionLetters: Readonly<Record<string, readonly string[]>> = {
+const shortPermissionFlags: Readonly<Record<string, readonly string[]>> = {
   codex: ["-a", "-s"],
   gemini: ["-y", "-s"],
   kimi: ["-y"],
@@ -72,7 +72,7 @@ const permissionLetters: Readonly<Record<string, readonly string[]>> = {
 
 /** Pure. */
 function permissionArguments(tool: string, args: readonly string[]): string[] {
-  const letters = permissionLetters[tool] ?? [];
+  const shortFlags = shortPermissionFlags[tool] ?? [];
   const found: string[] = [];
   let isValue = false;
   for (const [index, arg] of args.entries()) {
@@ -81,7 +81,7 @@ function permissionArguments(tool: string, args: readonly string[]): string[] {
       isValue = false;
       continue;
     }
-    const isShort = letters.some((letter) => arg === letter || arg.startsWith(`${letter}=`));
+    const isShort = shortFlags.some((flag) => arg === flag || arg.startsWith(`${flag}=`));
     if (!isShort && !permissionWord.test(arg)) continue;
     found.push(arg);
     isValue = arg.startsWith("-") && !arg.includes("=") && args[index + 1]?.startsWith("-") === false;

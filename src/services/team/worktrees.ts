@@ -6,18 +6,22 @@ import type { Environment } from "../sessions/roots.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 import { tookFromEnvironment, withoutForeignPrograms } from "./foreign-programs.ts";
 
-/** The git worktrees of a team's agents. They lie in the user's state folder: a working tree cannot bring its own. */
+/** The git worktrees of a team's agents. They lie in a folder of the user's: a working tree cannot bring its own. */
 export interface Worktrees {
   pathOf(agent: string): string;
+  /** The agents whose worktrees are there, whole or not. */
+  list(): string[];
   /** Whether it is there and filled: git writes the index last. */
   exists(agent: string): boolean;
   /**
-   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is filled. Null when it
-   * was made, else why not.
+   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is filled; one whose
+   * folder was removed by hand is made again. Null when it was made, else why not.
    */
   make(agent: string): Promise<string | null>;
-  /** Null when it was removed, else why it stays: git removes none with work that is not committed. */
+  /** Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a `.svc` with mail. */
   remove(agent: string): Promise<string | null>;
+  /** What of it is nowhere else, commits that only its own branch has included; null without such work. */
+  unsavedWork(agent: string): Promise<string | null>;
 }
 
 /** Whatever a repository configures, git runs no hook and no watcher of it here. */
@@ -53,10 +57,38 @@ function withSettings(env: Readonly<Record<string, string>>, settings: readonly 
 const halfMade = (path: string) =>
   `it was left half made; when no git works in it, remove it with: git worktree remove -f -f ${shellWord(path)}`;
 
+/** The line that says what failed; lines after it are advice or a list. Pure. */
+function problemOf(stderr: string): string {
+  const lines = stderr.trim().split("\n");
+  const first = (kind: string) => lines.find((one) => one.startsWith(`${kind}: `));
+  const line = first("fatal") ?? first("error") ?? lines.at(-1) ?? "";
+  return visibleLine(line.replace(/^(?:fatal|error): /, ""));
+}
+
+interface ListedWorktree {
+  path: string;
+  /** As `refs/heads/NAME`; null for one that is on none. */
+  branch: string | null;
+}
+
+/** `text`: the output of `git worktree list --porcelain -z`. Pure. */
+function parseWorktrees(text: string): ListedWorktree[] {
+  return text.split("\0\0").flatMap((entry): ListedWorktree[] => {
+    const read = (key: string) =>
+      entry
+        .split("\0")
+        .find((line) => line.startsWith(`${key} `))
+        ?.slice(key.length + 1);
+    const path = read("worktree");
+    return path === undefined ? [] : [{ path, branch: read("branch") ?? null }];
+  });
+}
+
 type Ran = { ok: true; stdout: string } | { ok: false; problem: string };
 
 /**
- * `repository`: a folder of it; `root`: where the worktrees are, each by the name of its agent. `env`: the user's. No
+ * `repository`: a folder of it; `root`: where the worktrees are, each by the name of its agent. `formerRoot`: where an earlier
+ * version made them; one that is there stays there. `env`: the user's. No
  * command runs a program that the repository's configuration names, nor asks a server for objects that are missing:
  * the address of that server is the repository's too. Filters of the user's own configuration run.
  */
@@ -65,9 +97,19 @@ export function createWorktrees(
     files,
     processes,
   }: { files: Pick<Files, "exists" | "contained" | "list" | "read">; processes: Pick<Processes, "run"> },
-  { repository, root, env }: { repository: string; root: string; env: Environment },
+  {
+    repository,
+    root,
+    formerRoot,
+    env,
+  }: { repository: string; root: string; formerRoot?: string; env: Environment },
 ): Worktrees {
-  const pathOf = (agent: string) => files.contained(root, agent);
+  const isAdded = (path: string) => files.exists(join(path, ".git"));
+
+  function pathOf(agent: string): string {
+    const former = formerRoot === undefined ? null : files.contained(formerRoot, agent);
+    return former !== null && isAdded(former) ? former : files.contained(root, agent);
+  }
   const own = Object.entries(env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !ofAnotherRepository.includes(entry[0]),
   );
@@ -82,20 +124,26 @@ export function createWorktrees(
         ...{ timeoutMs, env: withSettings(environment, settings) },
       });
       if (exitCode === 0) return { ok: true, stdout };
-      const last = stderr.trim().split("\n").at(-1) ?? "";
-      return { ok: false, problem: visibleLine(last.replace(/^fatal: /, "")) || "git failed" };
+      const problem = problemOf(stderr);
+      return { ok: false, problem: problem === "" ? "git failed" : problem };
     } catch {
       return { ok: false, problem: "git is not installed or not on PATH" };
     }
   }
 
   /** By the configuration that counts in `folder`: a repository can include some of it in one worktree only. */
-  async function git(folder: string, ...words: string[]): Promise<string | null> {
+  async function ask(folder: string, ...words: string[]): Promise<Ran> {
     const list = ["-C", folder, "config", "--list", "--show-scope", "--includes", "-z"];
     const listed = await run(list, [marker]);
-    if (!listed.ok) return listed.problem;
-    if (!tookFromEnvironment(listed.stdout, marker.key)) return "worktrees need git 2.31 or newer";
-    const done = await run(["-C", folder, ...words], withoutForeignPrograms(listed.stdout));
+    if (!listed.ok) return listed;
+    if (!tookFromEnvironment(listed.stdout, marker.key))
+      return { ok: false, problem: "worktrees need git 2.31 or newer" };
+    return run(["-C", folder, ...words], withoutForeignPrograms(listed.stdout));
+  }
+
+  /** Null when it was done, else why not. */
+  async function git(folder: string, ...words: string[]): Promise<string | null> {
+    const done = await ask(folder, ...words);
     return done.ok ? null : done.problem;
   }
 
@@ -109,8 +157,6 @@ export function createWorktrees(
     }
   }
 
-  const isAdded = (path: string) => files.exists(join(path, ".git"));
-
   function isFilled(path: string): boolean {
     const folder = gitFolder(path);
     return folder === null || files.exists(join(folder, "index"));
@@ -118,8 +164,67 @@ export function createWorktrees(
 
   const fill = (path: string) => git(path, "reset", "--hard", "--quiet", "--no-recurse-submodules");
 
+  /**
+   * Git forgets the worktree of the path and the one on the branch when their folders are gone: somebody removed them by
+   * hand. Returns why the branch cannot be used, or null.
+   */
+  async function forgetMissing(path: string, branch: string): Promise<string | null> {
+    const listed = await ask(repository, "worktree", "list", "--porcelain", "-z");
+    // An older git has no -z: what it cannot do shows when the worktree is added.
+    if (!listed.ok) return null;
+    for (const one of parseWorktrees(listed.stdout)) {
+      if (one.path !== path && one.branch !== `refs/heads/${branch}`) continue;
+      if (files.exists(one.path)) {
+        if (one.path === path) continue;
+        return `its branch ${branch} is checked out in ${visibleLine(one.path)}`;
+      }
+      const forgotten = await git(repository, "worktree", "remove", one.path);
+      if (forgotten !== null)
+        return `${visibleLine(one.path)} is missing, and git does not forget it: ${forgotten}`;
+    }
+    return null;
+  }
+
+  /** What no branch but `svc/AGENT` has; with `anyBranch` what no branch has at all. Null without such work. */
+  async function lostWith(agent: string, { anyBranch }: { anyBranch: boolean }): Promise<string | null> {
+    const path = pathOf(agent);
+    const changed = await ask(path, "status", "--porcelain", "--untracked-files=all");
+    if (!changed.ok) return `it cannot be read: ${changed.problem}`;
+    const count = changed.stdout.split("\n").filter((line) => line !== "").length;
+    const own = anyBranch ? [] : [`--exclude=svc/${agent}`];
+    const ahead = await ask(
+      path,
+      "rev-list",
+      "--count",
+      "HEAD",
+      "--not",
+      ...own,
+      "--branches",
+      "--remotes",
+      "--tags",
+    );
+    if (!ahead.ok) return `its commits cannot be read: ${ahead.problem}`;
+    const commits = Number(ahead.stdout.trim());
+    // Git ignores these folders, and would remove them with the rest.
+    const ours = [
+      ...(files.exists(join(path, ".svc", "mailbox")) ? ["a mailbox in its .svc"] : []),
+      ...(files.exists(join(path, ".svc", "runtime")) ? ["sessions in its .svc"] : []),
+    ];
+    const lost = [
+      ...(count > 0 ? [`${count} modified or untracked files`] : []),
+      ...(commits > 0 ? [`${commits} commits on no ${anyBranch ? "" : "other "}branch`] : []),
+      ...ours,
+    ];
+    return lost.length === 0 ? null : lost.join(", ");
+  }
+
   return {
     pathOf,
+    list: () =>
+      [root, ...(formerRoot === undefined ? [] : [formerRoot])]
+        .flatMap((folder) => (files.exists(folder) ? files.list(folder) : []))
+        .filter((name) => isAdded(pathOf(name))),
+    unsavedWork: (agent) => lostWith(agent, { anyBranch: false }),
     exists: (agent) => isAdded(pathOf(agent)) && isFilled(pathOf(agent)),
     async make(agent) {
       const branch = `svc/${agent}`;
@@ -130,16 +235,20 @@ export function createWorktrees(
         // Nobody knows whose files there are.
         return isUntouched ? fill(path) : halfMade(path);
       }
+      const hindrance = await forgetMissing(path, branch);
+      if (hindrance !== null) return hindrance;
       const known = await git(repository, "show-ref", "--verify", "--quiet", `refs/heads/${branch}`);
       const on = known === null ? [path, branch] : [path, "-b", branch];
       const added = await git(repository, "worktree", "add", "--quiet", "--no-checkout", ...on);
-      if (added !== null) return added;
+      if (added !== null) return `the worktree ${visibleLine(path)}: ${added}`;
       const filled = await fill(path);
       if (filled !== null) await git(repository, "worktree", "remove", "--force", path);
       return filled;
     },
     async remove(agent) {
       const path = pathOf(agent);
+      const lost = await lostWith(agent, { anyBranch: true });
+      if (lost !== null) return `${lost}, in ${visibleLine(path)}`;
       // Its check for work that is not committed runs in the worktree, where other configuration may count.
       return git(path, "worktree", "remove", path);
     },

@@ -78,7 +78,8 @@ export function stateRootOf(env: Environment, home: string): string {
  * for a relative XDG_DATA_HOME.
  */
 export function worktreesRootOf(env: Environment, home: string): string {
-  const data = fromEnvironment(env, "XDG_DATA_HOME") ?? join(absolute(home, "home folder"), ".local", "share");
+  const data =
+    fromEnvironment(env, "XDG_DATA_HOME") ?? join(absolute(home, "home folder"), ".local", "share");
   return join(data, "svc", "worktrees");
 }
 

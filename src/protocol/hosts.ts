@@ -12,6 +12,10 @@ import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestam
 const HostName = Type.String({ pattern: hostNamePattern });
 const Hex = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${bytes * 2}}$` });
 
+/** Of an entry of a directory, as JSON, on each way; and of all entries of one host. */
+export const maxEntryBytes = 16 * 1024;
+export const maxDirectoryBytes = 16 * 1024 * 1024;
+
 /** What a host publishes of itself once a heartbeat. */
 export const HostRecord = Strict({
   schema_version: SchemaVersion1,
@@ -34,6 +38,9 @@ export const HostAgentEntry = Strict({
 });
 export type HostAgentEntry = Static<typeof HostAgentEntry>;
 
+/** With its question mark, or empty; it cannot lead to another path. */
+export const hostQueryPattern = "^(?:\\?[^#\\s]*)?$";
+
 /** A call of an operator; the body of the request follows it. */
 export const HostCall = Strict({
   kind: Type.Literal("call"),
@@ -43,7 +50,7 @@ export const HostCall = Strict({
   seq: Type.Integer({ minimum: 1 }),
   operation: Type.String({ maxLength: 64 }),
   params: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 })),
-  query: Type.String({ maxLength: 8192 }),
+  query: Type.String({ maxLength: 8192, pattern: hostQueryPattern }),
   headers: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1024 })),
   has_body: Type.Boolean(),
   head_only: Type.Boolean({ description: "asks for the headers of a GET" }),

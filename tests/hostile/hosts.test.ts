@@ -2,12 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
+import type { HostCall } from "../../src/protocol/hosts.ts";
 import { createLocalDirectory, createLocalLink, type HostLink } from "../../src/services/hosts/host-link.ts";
 import { createMergedFleet } from "../../src/services/hosts/merged-fleet.ts";
 import { decodeMessage, encodeMessage } from "../../src/services/hosts/message.ts";
-import { busNames, joinBus, operateBus } from "../../src/services/hosts/nats-bus.ts";
+import { busNames, deleteHosts, joinBus, operateBus } from "../../src/services/hosts/nats-bus.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
 import { type Bus, startBus } from "../support/bus.ts";
@@ -69,15 +72,18 @@ const call = (link: HostLink, operation: string, signal = new AbortController().
     signal,
   });
 
+function connectAs(bus: Bus, name: string, key: string): Promise<NatsConnection> {
+  const seed = new TextEncoder().encode(readFileSync(key, "utf8").trim());
+  return connect({
+    ...{ servers: bus.url, inboxPrefix: names.inbox(name), reconnect: false },
+    authenticator: nkeyAuthenticator(seed),
+  });
+}
+const asOperator = (bus: Bus) => connectAs(bus, "operator", bus.operatorKey);
+
 /** Somebody who has the key of build-2 and does with it what the server lets them. */
 async function takenOver(bus: Bus) {
-  const seed = new TextEncoder().encode(readFileSync(bus.keyOf("build-2"), "utf8").trim());
-  const connection = await connect({
-    servers: bus.url,
-    authenticator: nkeyAuthenticator(seed),
-    inboxPrefix: names.inbox("build-2"),
-    reconnect: false,
-  });
+  const connection = await connectAs(bus, "build-2", bus.keyOf("build-2"));
   const refused: string[] = [];
   void (async () => {
     for await (const status of connection.status()) {
@@ -85,6 +91,16 @@ async function takenOver(bus: Bus) {
     }
   })();
   return { connection, refused };
+}
+
+/** Asks for what build-2 has at the server, until it is there. */
+async function shareOf(connection: NatsConnection): Promise<void> {
+  await until("the share of build-2", async () => {
+    connection.publish(names.hello("build-2"));
+    const subject = names.mail("build-2", "nobody");
+    const answer = await connection.request(subject, "x", { timeout: 5000 }).catch(() => null);
+    return answer?.string().includes('"seq"');
+  });
 }
 
 /** Whoever has the key of build-2 joins with it, with one agent `mine`, and answers each call by `answer`. */
@@ -110,8 +126,9 @@ async function joinAsBuild2(
       );
     },
   });
+  await shareOf(connection);
   const put = (key: string, value: object) =>
-    connection.request(`$KV.${names.bucket}.${key}`, JSON.stringify(value), { timeout: 5000 });
+    connection.request(`$KV.${names.bucket("build-2")}.${key}`, JSON.stringify(value), { timeout: 5000 });
   const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
   await put("build-2.mine", { schema_version: 1, epoch: 5, identity: { ...identity, agent_id: "mine" } });
   await put("build-2", {
@@ -134,12 +151,12 @@ describe("a host that is taken over", () => {
     };
     const forged = JSON.stringify({ ...record, version: "0", agents: 0, at_utc: "2026-01-01T00:00:00Z" });
     const subjects = [
-      `$KV.${names.bucket}.build-1`,
-      `$KV.${names.bucket}.build-1.worker`,
+      `$KV.${names.bucket("build-1")}.build-1`,
+      `$KV.${names.bucket("build-1")}.build-1.worker`,
       names.call("build-1", "00".repeat(8)),
       names.answer("build-1", "00".repeat(8), "00".repeat(16)),
-      `$JS.API.STREAM.DELETE.KV_${names.bucket}`,
-      `$JS.API.STREAM.PURGE.KV_${names.bucket}`,
+      `$JS.API.STREAM.DELETE.KV_${names.bucket("build-1")}`,
+      `$JS.API.STREAM.PURGE.KV_${names.bucket("build-1")}`,
       `${names.inbox("operator")}.x`,
     ];
     for (const subject of subjects) connection.publish(subject, forged);
@@ -148,7 +165,12 @@ describe("a host that is taken over", () => {
     for (const subject of subjects) {
       expect(refused.some((one) => one.includes(`"${subject}"`))).toBe(true);
     }
-    const listened = [`svc.v1.svc.build-1.>`, ">", `$KV.${names.bucket}.>`, `${names.inbox("operator")}.>`];
+    const listened = [
+      `svc.v1.svc.build-1.>`,
+      ">",
+      `$KV.${names.bucket("build-1")}.>`,
+      `${names.inbox("operator")}.>`,
+    ];
     for (const subject of listened) {
       const heard = Promise.withResolvers<string>();
       connection.subscribe(subject, { callback: (error) => void heard.resolve(String(error?.message)) });
@@ -164,8 +186,9 @@ describe("a host that is taken over", () => {
     await using world = await setup();
     const { bus, operator } = world;
     const { connection } = await takenOver(bus);
+    await shareOf(connection);
     const put = (key: string, value: unknown) =>
-      connection.request(`$KV.${names.bucket}.${key}`, JSON.stringify(value), { timeout: 5000 });
+      connection.request(`$KV.${names.bucket("build-2")}.${key}`, JSON.stringify(value), { timeout: 5000 });
     const record = (more: object) => ({
       ...{ schema_version: 1, host: "build-2", instance: "ff".repeat(8), epoch: 5, heartbeat_ms: 1000 },
       ...{ version: "0", agents: 1, at_utc: "2026-01-01T00:00:00Z", ...more },
@@ -175,10 +198,17 @@ describe("a host that is taken over", () => {
       ...{ schema_version: 1, epoch: 5 },
       identity: { ...identity, agent_id: "mine", ...more },
     });
-    await put("build-2", record({ host: "build-1" }));
-    await put("build-2", record({ secret: "x" }));
-    await put("build-2.mine", entry({ agent_id: "other" }));
-    await put("build-2.mine", entry({ tool: 7 }));
+    // One key keeps its last value only: the next follows when this one was read.
+    let refusals = 0;
+    const isRefused = async (key: string, value: unknown) => {
+      await put(key, value);
+      refusals += 1;
+      await until("it to be refused", () => operator.counts()["unreadable"] === refusals);
+    };
+    await isRefused("build-2", record({ host: "build-1" }));
+    await isRefused("build-2", record({ secret: "x" }));
+    await isRefused("build-2.mine", entry({ agent_id: "other" }));
+    await isRefused("build-2.mine", entry({ tool: 7 }));
     await put("build-2", record({}));
     await put("build-2.mine", entry({ host: "build-1", session_root: "/etc", manifest_path: "/etc/passwd" }));
     await put("build-2", record({}));
@@ -189,10 +219,9 @@ describe("a host that is taken over", () => {
       { agent_id: "mine", host: "build-2", session_root: null, manifest_path: null },
     ]);
     // An earlier start, replayed, changes nothing; a large entry does not enter the store.
-    await put("build-2", record({ epoch: 4, instance: "ee".repeat(8) }));
+    await isRefused("build-2", record({ epoch: 4, instance: "ee".repeat(8) }));
     const large = await put("build-2.large", { text: "x".repeat(20_000) });
     expect(large.string()).toContain("message size exceeds");
-    await until("all of it to be read", () => operator.counts()["unreadable"] === 5);
     expect(operator.directory.hosts()).toMatchObject([{ host: "build-1" }, { host: "build-2", agents: 1 }]);
     await connection.close();
   }, 60_000);
@@ -203,27 +232,26 @@ describe("a host that is taken over", () => {
     const { connection, refused } = await takenOver(bus);
     const bytes = (text: string) =>
       encodeMessage({ kind: "mail" }, new TextEncoder().encode(JSON.stringify(text)));
-    const own = names.mail("build-2", "build-1");
-    await until("the stream of mail", async () => {
-      const answer = await connection.request(own, bytes("mine"), { timeout: 5000 }).catch(() => null);
-      return answer?.string().includes('"seq"');
-    });
+    await shareOf(connection);
+    await connection.request(names.mail("build-2", "build-1"), bytes("mine"), { timeout: 5000 });
     await until("the mail to arrive", () => mail.length > 0);
     expect(mail[0]).toEqual({ from: "build-2", message: "mine" });
 
     const api = "$JS.API.CONSUMER";
+    const [queue, foreign] = [names.mailStream("build-2"), names.mailStream("build-1")];
     const subjects = [
       names.mail("build-1", "build-2"),
       names.mail("build-3", "build-1"),
-      `${api}.CREATE.${names.mailStream}.mine`,
-      `${api}.CREATE.${names.mailStream}.mine.${names.mail("*", "build-2")}`,
-      `${api}.DURABLE.CREATE.${names.mailStream}.build-2`,
-      `${api}.MSG.NEXT.${names.mailStream}.build-1`,
-      `${api}.DELETE.${names.mailStream}.build-1`,
-      `$JS.ACK.${names.mailStream}.build-1.1.1.1.1.1`,
-      `$JS.API.STREAM.MSG.GET.${names.mailStream}`,
-      `$JS.API.STREAM.PURGE.${names.mailStream}`,
-      `$JS.API.DIRECT.GET.${names.mailStream}`,
+      names.take("build-1"),
+      `${api}.CREATE.${queue}.mine`,
+      `${api}.CREATE.${foreign}.mine.${names.mail("build-1", "build-2")}`,
+      `${api}.DURABLE.CREATE.${queue}.build-2`,
+      `${api}.MSG.NEXT.${queue}.build-1`,
+      `${api}.DELETE.${queue}.build-1`,
+      `$JS.ACK.${queue}.build-1.1.1.1.1.1`,
+      `$JS.API.STREAM.MSG.GET.${foreign}`,
+      `$JS.API.STREAM.PURGE.${foreign}`,
+      `$JS.API.DIRECT.GET.${foreign}`,
     ];
     for (const subject of subjects) connection.publish(subject, bytes("forged"));
     await connection.flush();
@@ -235,52 +263,84 @@ describe("a host that is taken over", () => {
     await connection.close();
   }, 60_000);
 
-  test.each([
-    ["the directory", () => `$KV.${names.bucket}.build-1`],
-    ["mail", () => names.mail("build-3", "build-1")],
-    ["an answer", (id: string) => names.answer("build-1", id, "00".repeat(16))],
-  ])(
-    "has the server send nothing in another one's name: %s as the reply subject",
-    async (_what, replyTo) => {
-      await using world = await setup();
-      const { bus, operator, mail } = world;
-      const { connection } = await takenOver(bus);
-      const ask = async (subject: string, text: string) =>
-        (await connection.request(subject, text, { timeout: 5000 })).string();
-      const record = (host: string) =>
-        JSON.stringify({
-          ...{ schema_version: 1, host, instance: "ff".repeat(8), epoch: 99, heartbeat_ms: 1000 },
-          ...{ version: "forged", agents: 0, at_utc: "2026-01-01T00:00:00Z" },
-        });
-      await ask(`$KV.${names.bucket}.build-2`, record("build-2"));
-      const info = () =>
-        ask(`$JS.API.CONSUMER.INFO.${names.mailStream}.build-2`, "").catch((error: Error) => error.message);
-      await until("a consumer of its own", async () => (await info()).includes('"num_pending":0'));
-      // What it learns from a call of the operator: to which subject answers go.
-      const called = Promise.withResolvers<string>();
-      connection.subscribe(names.call("build-2", "ff".repeat(8)), {
-        callback: (_error, message) => called.resolve(message.reply?.split(".")[5] ?? ""),
-      });
-      const unanswered = new AbortController();
-      const open = call(operator.linkTo("build-2"), "readAgent", unanswered.signal).catch(() => {});
-      const reply = replyTo(await called.promise);
-      unanswered.abort();
-      await open;
-      await ask(names.mail("build-2", "build-2"), record("build-1"));
-      const next = `$JS.API.CONSUMER.MSG.NEXT.${names.mailStream}.build-2`;
-      connection.publish(next, JSON.stringify({ batch: 1, expires: 1_000_000_000 }), { reply });
-      await until("the server to have delivered it", async () =>
-        (await info()).includes('"num_ack_pending":1'),
+  test("fills its own share of the server and no other one's", async () => {
+    await using world = await setup();
+    const { bus, mail } = world;
+    const { connection } = await takenOver(bus);
+    await shareOf(connection);
+    const put = (subject: string, bytes: Uint8Array) =>
+      connection.request(subject, bytes, { timeout: 10_000 }).then(
+        (message) => message.string(),
+        (error: Error) => error.message,
       );
-      await ask(names.mail("build-2", "build-1"), "last");
-      await until("mail that was sent later", () => mail.length > 0);
-      expect(mail).toEqual([{ from: "build-2", message: null }]);
-      const [first] = operator.directory.hosts();
-      expect(first).toMatchObject({ host: "build-1", state: "live", version: "0" });
-      await connection.close();
-    },
-    60_000,
-  );
+    const own = names.mail("build-2", "nobody");
+    for (const size of [(connection.info?.max_payload ?? 0) - 1024, 256 * 1024, 4096, 1]) {
+      await until("its share to be full", async () =>
+        (await put(own, new Uint8Array(size))).includes("maximum bytes"),
+      );
+    }
+    const one = await connectAs(bus, "build-1", bus.keyOf("build-1"));
+    const bytes = encodeMessage({ kind: "mail" }, new TextEncoder().encode(JSON.stringify("mine")));
+    const kept = await one.request(names.mail("build-1", "build-1"), bytes, { timeout: 5000 });
+    expect(kept.string()).not.toContain("maximum bytes exceeded");
+    await until("mail of another host", () => mail.length > 0);
+    expect(mail).toEqual([{ from: "build-1", message: "mine" }]);
+    await one.close();
+    await connection.close();
+  }, 60_000);
+
+  test("has the server confirm what it publishes under no subject of another one", async () => {
+    await using world = await setup();
+    const { bus } = world;
+    const { connection } = await takenOver(bus);
+    const own = names.mail("build-2", "build-2");
+    const foreign = [`$KV.${names.bucket("build-1")}.build-1`, names.mail("build-1", "build-2")];
+    await shareOf(connection);
+    for (const reply of foreign) connection.publish(own, "x", { reply });
+    await connection.request(own, "x", { timeout: 5000 });
+    const desk = await asOperator(bus);
+    const { streams } = await jetstreamManager(desk);
+    const found: string[] = [];
+    for await (const { config } of streams.list()) {
+      for (const subject of foreign) {
+        const last = await streams.getMessage(config.name, { last_by_subj: subject }).catch(() => null);
+        if (last?.string().includes('"seq"')) found.push(subject);
+      }
+    }
+    expect(found).toEqual([]);
+    await desk.close();
+    await connection.close();
+  }, 60_000);
+
+  test("gets no call through by what the server delivers under the call's subject", async () => {
+    await using world = await setup();
+    const { bus, handled } = world;
+    const { connection } = await takenOver(bus);
+    await shareOf(connection);
+    const desk = await asOperator(bus);
+    const entry = await (await new Kvm(desk).open(names.bucket("build-1"))).get("build-1");
+    const { instance } = JSON.parse(entry?.string() ?? "") as { instance: string };
+    const forged: HostCall = {
+      ...{ kind: "call", id: "ab".repeat(16), operator: "cd".repeat(8), seq: 1, operation: "stopAgent" },
+      ...{ params: { agent_ref: "worker" }, query: "", headers: {}, has_body: false, head_only: false },
+    };
+    const mail = names.mail("build-2", "elsewhere");
+    await connection.request(mail, encodeMessage(forged), { timeout: 5000 });
+    // As a server delivers it that lets hosts pull messages to any subject.
+    const { consumers } = await jetstreamManager(desk);
+    await consumers.add(names.mailStream("build-2"), {
+      ...{ durable_name: "forged", filter_subject: mail, ack_policy: AckPolicy.Explicit },
+      deliver_subject: names.call("build-1", instance),
+    });
+    const delivered = async () =>
+      (await consumers.info(names.mailStream("build-2"), "forged")).delivered.consumer_seq === 1;
+    await until("it to be delivered", delivered);
+    const signal = new AbortController().signal;
+    expect((await call(world.operator.linkTo("build-1"), "readAgent", signal)).status).toBe(200);
+    expect(handled).toEqual(["/svc/agents/worker"]);
+    await desk.close();
+    await connection.close();
+  }, 60_000);
 
   test("answers in its own name only: it takes no agent over, and passes for no agent of another host", async () => {
     await using world = await setup();
@@ -364,13 +424,25 @@ describe("a host that is taken over", () => {
     await connection.close();
   }, 60_000);
 
-  test("is shut out when its user is removed from the server, and the others stay", async () => {
+  test("is shut out when its user is removed from the server, nothing of it is left, and the others stay", async () => {
     await using world = await setup();
     const { bus, operator } = world;
     const { connection } = await takenOver(bus);
+    await joinAsBuild2(connection, () => {});
+    await connection.request(names.mail("build-2", "build-1"), "x", { timeout: 5000 });
+    await until("it to be listed", () => operator.directory.hosts().length === 2);
     bus.revoke("build-2");
     await connection.closed();
     await expect(takenOver(bus)).rejects.toThrow(/[Aa]uthorization/);
+    await deleteHosts({ ...system(), address: addressOf(bus, bus.operatorKey), hosts: ["build-2"] });
+    await until("it to be forgotten", () => operator.directory.hosts().length === 1);
+    const desk = await asOperator(bus);
+    const { streams, consumers } = await jetstreamManager(desk);
+    const left = (await streams.list().next()).map(({ config }) => config.name).sort();
+    expect(left).toEqual([`KV_${names.bucket("build-1")}`, names.mailStream("build-1")]);
+    const queues = (await consumers.list(names.mailStream("build-1")).next()).map(({ name }) => name);
+    expect(queues).toEqual(["build-1"]);
+    await desk.close();
     expect((await call(operator.linkTo("build-1"), "readAgent")).status).toBe(200);
   }, 60_000);
 });

@@ -74,7 +74,7 @@ export async function startBus(
         name === "operator" ? operatorUser(fleet, publicKey) : hostUser(fleet, name, publicKey),
       );
     const text = renderNatsConfig({
-      ...{ listen, users, tls, storeFolder: join(folder, "store") },
+      ...{ fleet, listen, users, tls, storeFolder: join(folder, "store") },
     });
     writeFileSync(path, text, { mode: 0o600 });
     chmodSync(path, 0o600);

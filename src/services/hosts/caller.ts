@@ -30,8 +30,8 @@ export interface Caller {
   linkTo(host: string): HostLink;
   /** A message of a host. What fits no call of ours to this host is dropped. Never throws. */
   receive(host: string, head: unknown, body: Uint8Array): void;
-  /** No process took the call with this id. */
-  nobody(id: string): void;
+  /** No process of the host took the call with this id. */
+  nobody(host: string, id: string): void;
   /** The way was interrupted and is open again: calls without an answer are sent again at once. */
   resume(): void;
   /** Ends the bodies of processes that another one of their host replaced: nothing more comes of them. */
@@ -273,7 +273,10 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       if (one?.host !== host) return drop();
       one.onAnswer(head, body);
     },
-    nobody: (id) => pending.get(id)?.onNobody(),
+    nobody(host, id) {
+      const one = pending.get(id);
+      if (one?.host === host) one.onNobody();
+    },
     resume() {
       for (const one of [...pending.values()]) one.onResume();
     },

@@ -21,6 +21,8 @@ export interface PublishedHosts extends HostDirectory {
   agent(host: string, agentId: string, value: unknown): void;
   /** The host said that it ends, or its way is lost: it is away at once. */
   away(host: string): void;
+  /** The host is no part of the fleet any more. */
+  forget(host: string): void;
   /** The process of the host that is alive now; null while it is away. */
   instanceOf(host: string): string | null;
   /** Called after each change. */
@@ -122,6 +124,10 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
       if (!one || one.isLost) return;
       one.isLost = true;
       changed();
+    },
+    forget(host) {
+      early.delete(host);
+      if (known.delete(host)) changed();
     },
     instanceOf(host) {
       const one = known.get(host);

@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import { type AgentIdentity, AgentList } from "../../protocol/agents.ts";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { HostState } from "../../protocol/host-states.ts";
-import { hostOperations } from "../../protocol/hosts.ts";
+import { hostOperations, hostQueryPattern } from "../../protocol/hosts.ts";
 import { idempotencyHeader } from "../../protocol/wire.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 
@@ -60,20 +60,27 @@ export function isRead({ method }: Pick<Endpoint, "method">): boolean {
   return method === "GET";
 }
 
-/** Path of an operation with its parameters filled in; throws `invalid_request` when one is missing. Pure. */
+/** Path of an operation with its parameters filled in; throws `invalid_request` when one is missing or no name. Pure. */
 function pathOfOperation({ path }: Pick<Endpoint, "path">, params: HostRequest["params"]): string {
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const value = params[name];
     if (value === undefined) throw new ServiceError("invalid_request", `no value for "${name}"`);
+    // A URL has no form of these that is not a step in its path.
+    if (value === "" || value === "." || value === "..") {
+      throw new ServiceError("invalid_request", `"${value}" is no value for "${name}"`);
+    }
     return encodeURIComponent(value);
   });
 }
+
+const queryPattern = new RegExp(hostQueryPattern);
 
 /** The link to the server in this process. `fetch` is its app, which asks for no token. */
 export function createLocalLink(fetch: (request: Request) => Response | Promise<Response>): HostLink {
   return {
     async send({ operation, method, params, query, headers, body, signal }) {
       const endpoint = operationOf(operation);
+      if (!queryPattern.test(query)) throw new ServiceError("invalid_request", "the query is none");
       const url = `http://127.0.0.1${pathOfOperation(endpoint, params)}${query}`;
       const given = handedOn.flatMap((name) => {
         const value = headers[name];

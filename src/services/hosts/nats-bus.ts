@@ -9,18 +9,19 @@ import {
   type NatsConnection,
   nkeyAuthenticator,
 } from "@nats-io/transport-node";
-import type { HostAnswer, HostCall, HostControl } from "../../protocol/hosts.ts";
-import { type Clock, withinTime } from "../../system/clock.ts";
+import { type HostAnswer, type HostCall, type HostControl, maxEntryBytes } from "../../protocol/hosts.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createCaller } from "./caller.ts";
-import { createDirectoryWatch } from "./directory-watch.ts";
+import { createDirectoryWatch, type DirectoryWatch } from "./directory-watch.ts";
 import { createPublishedHosts } from "./host-directory.ts";
 import type { HostDirectory, HostLink } from "./host-link.ts";
 import type { MailCarrier, MailWay } from "./mail-carrier.ts";
 import type { RemoteHosts } from "./merged-fleet.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
-import { createMailQueue, createMailStream } from "./nats-mail.ts";
+import { createMailQueue, isWithoutShare } from "./nats-mail.ts";
+import { createHostShares, deleteShare, isMissing } from "./nats-shares.ts";
 import { createPublisher, type HostOutlet, refreshIntervalMs } from "./publisher.ts";
 import { createResponder } from "./responder.ts";
 
@@ -39,20 +40,24 @@ export interface BusAddress {
 export function busNames(fleet: string) {
   const of = (host: string) => `svc.v1.${fleet}.${host}`;
   return {
-    bucket: `svc-dir-${fleet}`,
+    /** No name of a fleet or of a host has an underscore. */
+    bucket: (host: string) => `svc-dir_${fleet}_${host}`,
+    /** By which a host asks for its share of the server. */
+    hello: (host: string) => `${of(host)}.hello`,
     call: (host: string, instance: string) => `${of(host)}.call.${instance}`,
     answer: (host: string, operator: string, id: string) => `${of(host)}.answer.${operator}.${id}`,
     answersOf: (operator: string) => `${of("*")}.answer.${operator}.>`,
     inbox: (name: string) => `_INBOX.${fleet}.${name}`,
-    mailStream: `svc-mail-${fleet}`,
+    mailStream: (from: string) => `svc-mail_${fleet}_${from}`,
     mail: (from: string, to: string) => `${of(from)}.mail.${to}`,
+    /** Where the server delivers mail of all hosts to one. */
+    take: (host: string) => `${of(host)}.take`,
   };
 }
 
 const secondsOf = (ms: number) => `${Math.round(ms / 1000)}s`;
 /** What a host published stays known for so long after it went away. */
 const entryTtl = secondsOf(refreshIntervalMs * 28);
-const maxRecordBytes = 16 * 1024;
 /** The first server whose buckets keep a time to live for each key. */
 const oldestServer = [2, 11] as const;
 export const oldestServerText = `version ${oldestServer.join(".")} or later`;
@@ -195,21 +200,36 @@ export async function joinBus(deps: {
   });
   const { connection, names } = bus;
   const stream = jetstream(connection);
+  const over = new AbortController();
+  let askedMs = Number.NEGATIVE_INFINITY;
+  /** The operator makes the share of this host when it hears of it. */
+  const askForShare = () => {
+    if (clock.monotonicMs() - askedMs < askIntervalMs) return;
+    askedMs = clock.monotonicMs();
+    publish(connection, names.hello(host), new Uint8Array(0));
+  };
   const put = async (key: string, value: object | null, headers: Record<string, string>) => {
     const bytes = value === null ? new Uint8Array(0) : new TextEncoder().encode(JSON.stringify(value));
-    if (bytes.length > maxRecordBytes)
-      throw new Error(`the entry ${key} is larger than ${maxRecordBytes} bytes`);
+    if (bytes.length > maxEntryBytes)
+      throw new Error(`the entry ${key} is larger than ${maxEntryBytes} bytes`);
     const given = createHeaders();
     for (const [name, text] of Object.entries(headers)) given.set(name, text);
-    try {
-      await stream.publish(`$KV.${names.bucket}.${key}`, bytes, {
-        ...{ timeout: 2000, headers: given },
-        ...(value === null ? {} : { ttl: entryTtl }),
-      });
-    } catch (error) {
-      // The operator makes the bucket. The client calls a subject that no stream has a server without JetStream.
-      if (!/jetstream is not enabled|no responders/i.test(messageOf(error))) throw error;
-      throw new Error("no operator has opened this fleet yet (svc-coord serve --nats); it is tried again");
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await stream.publish(`$KV.${names.bucket(host)}.${key}`, bytes, {
+          ...{ timeout: 2000, headers: given },
+          ...(value === null ? {} : { ttl: entryTtl }),
+        });
+        return;
+      } catch (error) {
+        if (!isWithoutShare(error)) throw error;
+        if (tries === maxTries || over.signal.aborted)
+          throw new Error(
+            "no operator has opened this fleet yet (svc-coord serve --nats); it is tried again",
+          );
+        askForShare();
+        await sleep(clock, askIntervalMs, over.signal);
+      }
     }
   };
   const outlet: HostOutlet = {
@@ -227,15 +247,16 @@ export async function joinBus(deps: {
     ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs, mail: () => carrier.counts() },
     onError: (error) => deps.log(`the directory is not published: ${messageOf(error)}`),
   });
-  const mail = createMailQueue({
-    ...{ connection, names, clock, host, secret: deps.address.credentials, log: deps.log },
-  });
+  const mail = createMailQueue({ connection, names, host, onNoShare: askForShare, log: deps.log });
   const carrier = deps.carrierOf(mail.way);
   return {
     async start() {
-      connection.subscribe(names.call(host, instance), {
+      const own = names.call(host, instance);
+      connection.subscribe(own, {
         callback(error, message) {
           if (error) return deps.log(`NATS: ${messageOf(error)}`);
+          // What the server delivers to a reply subject has the subject under which it was published.
+          if (message.subject !== own) return responder.drop();
           const decoded = decodeMessage(message.data);
           responder.receive(decoded?.head ?? null, decoded?.body ?? message.data);
         },
@@ -246,6 +267,7 @@ export async function joinBus(deps: {
       mail.start(carrier);
     },
     async stop() {
+      over.abort();
       await mail.stop();
       await carrier.stop();
       await publisher.stop();
@@ -254,6 +276,24 @@ export async function joinBus(deps: {
     },
     counts: responder.counts,
   };
+}
+
+/** Deletes what the server keeps of hosts whose keys it does not accept any more, as the operator. */
+export async function deleteHosts(deps: {
+  address: BusAddress;
+  clock: Clock;
+  ids: Ids;
+  hosts: readonly string[];
+}): Promise<void> {
+  const bus = await openBus(deps.address, {
+    ...{ clock: deps.clock, ids: deps.ids, name: "operator" },
+    ...{ onReconnect: () => {}, onDisconnect: () => {}, onFault: () => {} },
+  });
+  try {
+    for (const host of deps.hosts) await deleteShare(bus.connection, bus.names, host);
+  } finally {
+    await bus.close();
+  }
 }
 
 /** The operator's part: all hosts of the fleet. Throws `unavailable` when there is no server. */
@@ -285,8 +325,8 @@ export async function operateBus(deps: {
       reconnects += 1;
       isDown = false;
       caller.resume();
-      mail.again();
-      watch.again();
+      shares.again();
+      for (const watch of watches.values()) watch.again();
     },
     onDisconnect() {
       isDown = true;
@@ -296,41 +336,63 @@ export async function operateBus(deps: {
   });
   const { connection, names } = bus;
   directory.onChange(caller.endReplaced);
-  const mail = createMailStream({ connection, names, clock, log: deps.log });
 
   function receive(message: Msg) {
     const [, , , host = "", , , id = ""] = message.subject.split(".");
-    if (message.data.length === 0 && message.headers?.code === noResponders) return caller.nobody(id);
+    if (message.data.length === 0 && message.headers?.code === noResponders) return caller.nobody(host, id);
     const decoded = decodeMessage(message.data);
     if (!decoded || (decoded.head as Partial<HostAnswer>).id !== id)
       return caller.receive(host, null, message.data);
     caller.receive(host, decoded.head, decoded.body);
   }
 
-  const watch = createDirectoryWatch({
-    clock,
-    async open() {
-      const bucket = await new Kvm(connection).create(names.bucket, {
-        markerTTL: 60_000,
-        history: 1,
-        max_bytes: 256 * 1024 * 1024,
-        maxValueSize: maxRecordBytes,
-      });
-      return bucket.watch();
-    },
-    receive(entry) {
-      const [host = "", agentId] = entry.key.split(".");
-      const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
-      if (agentId !== undefined) directory.agent(host, agentId, value);
-      else if (value === null) directory.away(host);
-      else {
-        directory.record(host, value, { fresh: entry.isUpdate });
-        if (directory.instanceOf(host)) mail.serve(host);
-      }
-    },
-    onError: (error) => deps.log(`NATS directory: ${messageOf(error)}`),
-  });
+  const watches = new Map<string, DirectoryWatch>();
 
+  /** Follows what the host publishes until its share is deleted. */
+  function follow(host: string): void {
+    const onError = (error: unknown) => {
+      if (!isMissing(error)) return deps.log(`NATS directory of host "${host}": ${messageOf(error)}`);
+      watches.delete(host);
+      void watch.stop();
+    };
+    const watch = createDirectoryWatch({
+      clock,
+      open: async () => (await new Kvm(connection).open(names.bucket(host))).watch(),
+      receive(entry) {
+        const [name, agentId] = entry.key.split(".");
+        const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
+        if (name !== host) directory.agent(host, "", value);
+        else if (agentId !== undefined) directory.agent(host, agentId, value);
+        else if (value === null) directory.forget(host);
+        else directory.record(host, value, { fresh: entry.isUpdate });
+      },
+      onError,
+    });
+    watches.set(host, watch);
+    void watch.start().catch(onError);
+  }
+
+  const shares = createHostShares({
+    ...{ connection, names, clock, log: deps.log },
+    onMade(host) {
+      const watch = watches.get(host);
+      if (watch) watch.again();
+      else follow(host);
+    },
+  });
+  const stopAll = async () => {
+    await shares.stop();
+    await Promise.all([...watches.values()].map((watch) => watch.stop()));
+    await bus.close();
+  };
+
+  connection.subscribe(names.hello("*"), {
+    callback(error, message) {
+      if (error) return deps.log(`NATS: ${messageOf(error)}`);
+      const [, , , host = "", kind] = message.subject.split(".");
+      if (kind === "hello") shares.serve(host);
+    },
+  });
   connection.subscribe(names.answersOf(caller.operator), {
     callback(error, message) {
       if (error) deps.log(`NATS: ${messageOf(error)}`);
@@ -338,11 +400,9 @@ export async function operateBus(deps: {
     },
   });
   try {
-    await watch.start();
+    await shares.start();
   } catch (error) {
-    await watch.stop();
-    await mail.stop();
-    await bus.close();
+    await stopAll();
     throw new ServiceError("unavailable", `the directory of the fleet: ${messageOf(error)}`, {
       cause: error,
     });
@@ -367,14 +427,15 @@ export async function operateBus(deps: {
     },
     async stop() {
       caller.stop();
-      await watch.stop();
-      await mail.stop();
-      await bus.close();
+      await stopAll();
     },
   };
 }
 
 const noResponders = 503;
+/** A host asks for its share once in this time, and so often before it reports that there is none. */
+const askIntervalMs = 250;
+const maxTries = 8;
 const rttMs = 3000;
 
 function parseJson(bytes: Uint8Array): unknown {

@@ -3,6 +3,8 @@ import { busNames } from "./nats-bus.ts";
 
 /** One user of the server: the operator, or a host. */
 export interface BusUser {
+  /** Null: the operator. */
+  host: string | null;
   publicKey: string;
   publish: readonly string[];
   subscribe: readonly string[];
@@ -14,38 +16,38 @@ export function createBusKey(): { publicKey: string; seed: string } {
   return { publicKey: pair.getPublicKey(), seed: new TextDecoder().decode(pair.getSeed()) };
 }
 
-/** May call every host and keep the directory. Pure. */
+/** May call every host, and keeps what each has at the server. Pure. */
 export function operatorUser(fleet: string, publicKey: string): BusUser {
   const names = busNames(fleet);
   return {
-    publicKey,
-    publish: [names.call("*", "*"), "$JS.API.>", "$JS.ACK.>", "$JS.FC.>"],
-    subscribe: [`svc.v1.${fleet}.*.answer.>`, `${names.inbox("operator")}.>`],
+    ...{ publicKey, host: null },
+    publish: [names.call("*", "*"), "$KV.*.*", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>"],
+    subscribe: [names.hello("*"), names.answersOf("*"), `${names.inbox("operator")}.>`],
   };
 }
 
 /** May publish below its name only, and read only what is sent to it. Pure. */
 export function hostUser(fleet: string, host: string, publicKey: string): BusUser {
   const names = busNames(fleet);
+  const directory = `$KV.${names.bucket(host)}`;
   return {
-    publicKey,
+    ...{ publicKey, host },
     publish: [
-      names.answer(host, "*", "*"),
-      `$KV.${names.bucket}.${host}`,
-      `$KV.${names.bucket}.${host}.*`,
-      names.mail(host, "*"),
-      `$JS.API.CONSUMER.INFO.${names.mailStream}.${host}`,
-      `$JS.API.CONSUMER.MSG.NEXT.${names.mailStream}.${host}`,
-      `$JS.ACK.${names.mailStream}.${host}.>`,
+      ...[names.hello(host), names.answer(host, "*", "*"), names.mail(host, "*")],
+      ...[`${directory}.${host}`, `${directory}.${host}.*`, `$JS.ACK.*.${host}.>`],
     ],
-    subscribe: [names.call(host, "*"), `${names.inbox(host)}.>`],
+    subscribe: [names.call(host, "*"), names.take(host), `${names.inbox(host)}.>`],
   };
 }
 
 /** The largest body with room for its head. */
 const maxPayloadBytes = 9 * 1024 * 1024;
 
+/** Shares of more than a thousand hosts. A running server does not take another value. */
+const maxStoreBytes = 100 * 1024 ** 3;
+
 export interface ServerConfig {
+  fleet: string;
   listen: string;
   /** Where the server keeps its streams. */
   storeFolder: string;
@@ -54,18 +56,45 @@ export interface ServerConfig {
   users: readonly BusUser[];
 }
 
-/** The configuration file of a server, by name and permission of each user. Pure. */
-export function renderNatsConfig({ listen, storeFolder, tls, users }: ServerConfig): string {
+/**
+ * The configuration file of a server, by name and permission of each user. Each host has an account of its own, into which
+ * nothing but its subjects are imported: what the server answers to a host, a confirmation too, stays in that account,
+ * whatever subject the host names for it. Pure.
+ */
+export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: ServerConfig): string {
+  const names = busNames(fleet);
   const list = (words: readonly string[]) => `[${words.map((word) => JSON.stringify(word)).join(", ")}]`;
-  const lines = users.map(
-    ({ publicKey, publish, subscribe }) =>
-      `      { nkey: ${publicKey}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`,
-  );
+  const user = ({ publicKey, publish, subscribe }: BusUser) =>
+    `users: [{ nkey: ${publicKey}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }]`;
+  const shared = (host: string) => ({
+    streams: [names.call(host, "*"), names.take(host)],
+    services: [
+      ...[names.hello(host), names.answer(host, "*", "*"), names.mail(host, "*")],
+      ...[`$KV.${host === "*" ? "*" : names.bucket(host)}.>`, `$JS.ACK.*.${host}.>`],
+    ],
+  });
+  const { streams, services } = shared("*");
+  const exported = [
+    ...streams.map((subject) => `{ stream: ${JSON.stringify(subject)} }`),
+    ...services.map((subject) => `{ service: ${JSON.stringify(subject)} }`),
+  ];
+  const accountOf = (one: BusUser & { host: string }) => {
+    const { streams: received, services: sent } = shared(one.host);
+    const imported = [
+      ...received.map((subject) => `{ stream: { account: SVC, subject: ${JSON.stringify(subject)} } }`),
+      ...sent.map((subject) => `{ service: { account: SVC, subject: ${JSON.stringify(subject)} } }`),
+    ];
+    return [
+      `  ${JSON.stringify(`HOST-${one.host}`)}: {`,
+      `    ${user(one)}`,
+      ...["    imports: [", ...imported.map((line) => `      ${line}`), "    ]", "  }"],
+    ];
+  };
   return [
     `listen: ${JSON.stringify(listen)}`,
     `max_payload: ${maxPayloadBytes}`,
     'write_deadline: "10s"',
-    `jetstream { store_dir: ${JSON.stringify(storeFolder)}, max_memory_store: 67108864, max_file_store: 1073741824 }`,
+    `jetstream { store_dir: ${JSON.stringify(storeFolder)}, max_memory_store: 67108864, max_file_store: ${maxStoreBytes} }`,
     ...(tls
       ? [
           `tls { cert_file: ${JSON.stringify(tls.certificate)}, key_file: ${JSON.stringify(tls.key)}, handshake_first: true }`,
@@ -74,10 +103,9 @@ export function renderNatsConfig({ listen, storeFolder, tls, users }: ServerConf
     "accounts {",
     "  SVC: {",
     "    jetstream: enabled",
-    "    users: [",
-    lines.join(",\n"),
-    "    ]",
-    "  }",
+    ...users.filter(({ host }) => host === null).map((one) => `    ${user(one)}`),
+    ...["    exports: [", ...exported.map((line) => `      ${line}`), "    ]", "  }"],
+    ...users.flatMap((one) => (one.host === null ? [] : accountOf({ ...one, host: one.host }))),
     "}",
     "",
   ].join("\n");

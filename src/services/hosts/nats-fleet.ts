@@ -15,6 +15,8 @@ const FleetUsers = Strict({
   listen: Type.String(),
   operator: PublicKey,
   hosts: Type.Record(Type.String({ pattern: hostNamePattern }), PublicKey),
+  /** Hosts without a key of which the server may still keep something. */
+  revoked: Type.Optional(Type.Array(Type.String({ pattern: hostNamePattern }))),
 });
 type FleetUsers = typeof FleetUsers.static;
 
@@ -46,6 +48,8 @@ export interface ListenAddress {
 export interface NatsFleet {
   listen: ListenAddress;
   hosts: readonly string[];
+  /** Hosts whose share of the server is to be deleted. */
+  revoked: readonly string[];
 }
 
 /** The users of one server, kept in files. A caller holds the fleet's lock while it changes them. */
@@ -59,6 +63,8 @@ export interface NatsFleetFiles {
   addHost(host: string): void;
   /** Takes the user of a host away, and its key file; `not_found` when there is none. */
   revokeHost(host: string): void;
+  /** The server keeps nothing of this revoked host any more. */
+  forgetRevoked(host: string): void;
 }
 
 export function createNatsFleetFiles(deps: {
@@ -93,7 +99,7 @@ export function createNatsFleetFiles(deps: {
     files.write("file:nats-users", paths.users, `${JSON.stringify(users, null, 2)}\n`);
     const { isLoopback } = toListenAddress(users.listen);
     const config = renderNatsConfig({
-      ...{ listen: users.listen, storeFolder: paths.store },
+      ...{ fleet, listen: users.listen, storeFolder: paths.store },
       tls: isLoopback ? null : { certificate: paths.certificate, key: paths.certificateKey },
       users: [
         operatorUser(fleet, users.operator),
@@ -103,9 +109,10 @@ export function createNatsFleetFiles(deps: {
     files.write("file:nats-config", paths.config, config);
   }
 
-  const toFleet = ({ listen, hosts }: FleetUsers): NatsFleet => ({
+  const toFleet = ({ listen, hosts, revoked = [] }: FleetUsers): NatsFleet => ({
     listen: toListenAddress(listen),
     hosts: Object.keys(hosts).sort(),
+    revoked,
   });
 
   return {
@@ -121,6 +128,7 @@ export function createNatsFleetFiles(deps: {
       const key = before ? null : createBusKey();
       if (key) files.write("file:nats-key", paths.operatorKey, `${key.seed}\n`);
       const users: FleetUsers = {
+        ...before,
         schema_version: 1,
         listen: fromListenAddress(listen),
         operator: before?.operator ?? key?.publicKey ?? "",
@@ -146,8 +154,13 @@ export function createNatsFleetFiles(deps: {
       const { [host]: revoked, ...hosts } = users.hosts;
       if (revoked === undefined)
         throw new ServiceError("not_found", `no host "${host}" has a key of this fleet`);
-      save({ ...users, hosts });
+      save({ ...users, hosts, revoked: [...new Set([...(users.revoked ?? []), host])] });
       files.removeFile("file:nats-key", paths.hostKey(host));
+    },
+    forgetRevoked(host) {
+      const { revoked = [], ...users } = required();
+      const remaining = revoked.filter((one) => one !== host);
+      save(remaining.length === 0 ? users : { ...users, revoked: remaining });
     },
   };
 }

@@ -8,6 +8,8 @@ import { type HostLink, handedBack, isRead, wordsOf } from "./host-link.ts";
 export interface Responder {
   /** A message of an operator, checked here; anything else is counted and dropped. Never throws. */
   receive(head: unknown, body: Uint8Array): void;
+  /** Counts a message that is no operator's. */
+  drop(): void;
   /** How many calls are under way, and how many messages were dropped. */
   counts(): { open: number; dropped: number; calls: number };
   /** Ends every call; idempotent. */
@@ -77,6 +79,10 @@ export function createResponder(deps: {
   let calls = 0;
   let stopped = false;
 
+  function drop(): void {
+    dropped += 1;
+  }
+
   function windowOf(operator: string): Window {
     const window = windows.get(operator) ?? { entries: new Map<number, Entry>(), forgotten: 0 };
     windows.delete(operator);
@@ -130,10 +136,7 @@ export function createResponder(deps: {
   /** The operator has no answer, or the message was replayed. */
   function again(entry: Entry, call: HostCall, body: Uint8Array, reads: boolean) {
     const { id, operator } = entry.call;
-    if (call.id !== id || call.operation !== entry.call.operation) {
-      dropped += 1;
-      return;
-    }
+    if (call.id !== id || call.operation !== entry.call.operation) return drop();
     if (entry.running) {
       entry.running.touch();
       deps.send(operator, { kind: "taken", id, run: entry.runs, seq: 0 }, null);
@@ -207,13 +210,11 @@ export function createResponder(deps: {
   }
 
   return {
+    drop,
     receive(head, body) {
       if (stopped) return;
       if (Value.Check(HostCall, head)) return take(head, body);
-      if (!Value.Check(HostControl, head)) {
-        dropped += 1;
-        return;
-      }
+      if (!Value.Check(HostControl, head)) return drop();
       const found = open.get(`${head.operator} ${head.id}`);
       if (!found) return;
       if (head.kind === "cancel") return found.running.abort.abort(new Error("the caller has left"));

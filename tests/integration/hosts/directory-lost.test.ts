@@ -38,9 +38,13 @@ test("an operator whose directory cannot be opened after a reconnection opens it
 
   // Another stream has the subjects of the directory: it cannot be made, and the connection is well.
   const { streams } = await jetstreamManager(second);
-  await streams.delete(`KV_${names.bucket}`);
-  await streams.add({ name: "other", subjects: [`$KV.${names.bucket}.>`] });
+  await streams.add({ name: "other", subjects: [`$KV.${names.bucket("build-1")}.>`] });
   line.cut();
+  await until(
+    "the reconnection",
+    async () => (await operator.carriers({ probe: false }))[0]?.reconnects === 1,
+  );
+  host.publish(names.hello("build-1"));
   await until("the fault to be reported", () => said.some((text) => text.includes("overlap")));
   const [carrier] = await operator.carriers({ probe: false });
   expect(carrier).toMatchObject({ connected: true, reconnects: 1 });
@@ -53,8 +57,9 @@ test("an operator whose directory cannot be opened after a reconnection opens it
   await until(
     "the host to be live",
     async () => {
+      host.publish(names.hello("build-1"));
       await host
-        .request(`$KV.${names.bucket}.build-1`, JSON.stringify(record), { timeout: 1000 })
+        .request(`$KV.${names.bucket("build-1")}.build-1`, JSON.stringify(record), { timeout: 1000 })
         .catch(() => {});
       return operator.directory.hosts().some(({ state }) => state === "live");
     },

@@ -347,3 +347,32 @@ describe("what a host and an operator refuse", () => {
     expect(caller.counts().open).toBe(0);
   });
 });
+
+describe("a call that is made by hand", () => {
+  const calls: { id: string; more: Partial<HostRequest> }[] = [
+    { id: "a path as its query", more: { query: "/../../worker/stop" } },
+    { id: "a path in front of its query", more: { query: "/../stop?x=1" } },
+    { id: "a fragment", more: { query: "#/../stop" } },
+    { id: "the folder above as its agent", more: { params: { agent_ref: ".." } } },
+    { id: "this folder as its agent", more: { params: { agent_ref: "." } } },
+  ];
+  test.each(calls)("reaches no other route: $id", async ({ more }) => {
+    const { send, clock, handled } = setup();
+    const answer = reasonOf(send("submitAgentRequest", { ...submit, ...more }));
+    await clock.advance(60_000);
+    expect((await answer)[0]).not.toBe("none");
+    expect(handled).toEqual([]);
+  });
+
+  test("keeps the path of its operation whatever its query has", async () => {
+    const urls: string[] = [];
+    const { send } = setup({
+      answer: (request) => {
+        urls.push(request.url);
+        return Response.json({});
+      },
+    });
+    await send("readAgent", { query: "?a=/../../stop&b=%2e%2e%2f" });
+    expect(urls).toEqual(["http://127.0.0.1/svc/agents/worker?a=/../../stop&b=%2e%2e%2f"]);
+  });
+});

@@ -1,7 +1,7 @@
 import type { ListenAddress, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
 import { stateRootOf } from "../../../services/sessions/roots.ts";
 import { shellWord } from "../../../services/terminal/shell-word.ts";
-import { ServiceError } from "../../../system/errors.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { type CliContext, openCliContext } from "../../cli-context.ts";
 import { type Answer, type CliIo, command, UsageError } from "../../command.ts";
@@ -91,10 +91,21 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
   const { reloadNatsServer } = await import("../../../services/hosts/nats-process.ts");
   const isRunning = reloadNatsServer(context.system, paths);
   if (action === "revoke") {
+    const fault = isRunning ? await deleteRevoked(of, made.listen) : null;
     const effect = isRunning ? "the server ends its connection" : "no server runs now";
+    const data =
+      isRunning && fault === null
+        ? "What the server kept of it is deleted"
+        : "The next start of the server deletes what it keeps of it";
     return {
-      json: { fleet: of.fleet, host, revoked: true, server_running: isRunning },
-      text: `the key of host "${host}" is not accepted any more: ${effect}.\nIts agents live on there. It is listed as away until its entries end, in a week at most.`,
+      json: {
+        fleet: of.fleet,
+        host,
+        revoked: true,
+        server_running: isRunning,
+        deleted: isRunning && fault === null,
+      },
+      text: `the key of host "${host}" is not accepted any more: ${effect}.\nIts agents live on there. ${data}${fault === null ? "" : `: ${fault}`}.`,
     };
   }
   const joining = await joinInstructions(of, made.listen, host);
@@ -102,6 +113,36 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
     json: { fleet: of.fleet, ...joining, server_running: isRunning },
     text: [...hostText(joining), ...(isRunning ? [] : ["", "No server runs now: svc-coord nats"])].join("\n"),
   };
+}
+
+/** Deletes what the server that runs now keeps of revoked hosts. Returns why that did not succeed, or null. */
+async function deleteRevoked(
+  { context, fleet, users }: FleetContext,
+  listen: ListenAddress,
+): Promise<string | null> {
+  const { paths } = users;
+  const hosts = users.read()?.revoked ?? [];
+  const credentials = context.files.readPrivate(paths.operatorKey);
+  if (hosts.length === 0) return null;
+  if (credentials === null) return `the operator's key is not in ${paths.operatorKey}`;
+  const { deleteHosts } = await import("../../../services/hosts/nats-bus.ts");
+  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
+  const authorities = listen.isLoopback ? null : context.files.read(paths.certificate);
+  const { clock, ids } = context;
+  try {
+    await deleteHosts({
+      address: { url: urlOf(listen), credentials, authorities, fleet },
+      clock,
+      ids,
+      hosts,
+    });
+  } catch (error) {
+    return messageOf(error);
+  }
+  await context.locks.hold(`${paths.users}.lock`, () => {
+    for (const host of hosts) users.forgetRevoked(host);
+  });
+  return null;
 }
 
 async function serve(
@@ -125,6 +166,8 @@ async function serve(
   const running = await natsProcess.startNatsServer(machine, {
     ...{ paths, server, onTrouble: (line) => void warn(io, `nats-server: ${line}`) },
   });
+  const fault = await deleteRevoked(of, listen);
+  if (fault !== null) warn(io, `what the server keeps of revoked hosts is not deleted: ${fault}`);
   endOnUnhandled(() => {});
   let isStopping = false;
   const stopped = untilStopped(async () => {

@@ -1,0 +1,179 @@
+import { AckPolicy, DiscardPolicy, jetstreamManager, RetentionPolicy } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import { headers as createHeaders, type NatsConnection, nanos } from "@nats-io/transport-node";
+import { maxDirectoryBytes, maxEntryBytes } from "../../protocol/hosts.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createLoop } from "../../system/lifecycle.ts";
+
+/**
+ * The share of each host at the server: a bucket with its directory, and a work queue with the mail that it sends. Only the
+ * operator makes them, so a host that fills its own takes nothing from another one.
+ */
+
+/** The bucket and the queue of each host, and the subjects that the queue takes and that the server delivers to. */
+interface Names {
+  bucket(host: string): string;
+  mailStream(from: string): string;
+  mail(from: string, to: string): string;
+  take(host: string): string;
+}
+
+const maxMailBytes = 64 * 1024 * 1024;
+/** A message that is sent again within this time is kept once; one that nobody took for so long is dropped. */
+const keptMs = 4 * 24 * 3_600_000;
+const ackWaitMs = 60_000;
+const retryMs = 2000;
+/** A share that was made is not made again within this time, however often its host asks. */
+const minIntervalMs = 5000;
+
+export interface HostShares {
+  /** Throws when the server keeps no streams. */
+  start(): Promise<void>;
+  /** A host asks for its share: there is none, or it is not whole. */
+  serve(host: string): void;
+  /** The connection was interrupted: the server may have lost everything. */
+  again(): void;
+  stop(): Promise<void>;
+}
+
+export function createHostShares(deps: {
+  connection: NatsConnection;
+  names: Names;
+  clock: Clock;
+  /** Called each time that the share of a host is whole. */
+  onMade: (host: string) => void;
+  log: (line: string) => void;
+}): HostShares {
+  const { connection, names, clock } = deps;
+  const made = new Map<string, number>();
+  const wanted = new Set<string>();
+  const complained = new Map<string, string>();
+  let isListed = false;
+
+  async function list(): Promise<void> {
+    for (const host of await hostsWithShare(connection, names)) wanted.add(host);
+    isListed = true;
+  }
+
+  async function make(host: string): Promise<void> {
+    const jsm = await jetstreamManager(connection, { checkAPI: false });
+    await new Kvm(connection).create(names.bucket(host), {
+      markerTTL: 60_000,
+      history: 1,
+      max_bytes: maxDirectoryBytes,
+      maxValueSize: maxEntryBytes,
+    });
+    await jsm.streams.add({
+      ...{ name: names.mailStream(host), subjects: [names.mail(host, "*")] },
+      ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
+      ...{ max_bytes: maxMailBytes, max_age: nanos(keptMs), duplicate_window: nanos(keptMs) },
+    });
+    const deliver = async (from: string, to: string) => {
+      await jsm.consumers.add(names.mailStream(from), {
+        ...{ durable_name: to, filter_subject: names.mail(from, to), deliver_subject: names.take(to) },
+        ...{ ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs), max_ack_pending: 1 },
+      });
+    };
+    await deliver(host, host);
+    for (const other of [...made.keys()].filter((one) => one !== host)) {
+      await deliver(host, other);
+      try {
+        await deliver(other, host);
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        // It was revoked, or it asks for its share too.
+        made.delete(other);
+      }
+    }
+  }
+
+  const loop = createLoop({
+    clock,
+    async turn() {
+      if (!isListed) await list();
+      let hasFailed = false;
+      for (const host of [...wanted]) {
+        try {
+          await make(host);
+          wanted.delete(host);
+          made.set(host, clock.monotonicMs());
+          complained.delete(host);
+          deps.onMade(host);
+        } catch (error) {
+          const why = messageOf(error);
+          if (complained.get(host) !== why) deps.log(`the share of host "${host}" at the server: ${why}`);
+          complained.set(host, why);
+          made.delete(host);
+          hasFailed = true;
+        }
+      }
+      return hasFailed ? retryMs : null;
+    },
+    onError: (error) => deps.log(`the shares of the hosts at the server: ${messageOf(error)}`),
+    retryMs,
+  });
+
+  return {
+    async start() {
+      await list();
+      loop.start();
+    },
+    serve(host) {
+      const madeMs = made.get(host);
+      if (madeMs !== undefined && clock.monotonicMs() - madeMs < minIntervalMs) return;
+      wanted.add(host);
+      loop.wake();
+    },
+    again() {
+      isListed = false;
+      made.clear();
+      loop.wake();
+    },
+    stop: () => loop.stop(),
+  };
+}
+
+async function hostsWithShare(connection: NatsConnection, names: Names): Promise<string[]> {
+  const jsm = await jetstreamManager(connection, { checkAPI: false });
+  const prefix = bucketStream(names.bucket(""));
+  const hosts: string[] = [];
+  for await (const name of jsm.streams.names()) {
+    if (name.startsWith(prefix)) hosts.push(name.slice(prefix.length));
+  }
+  return hosts;
+}
+
+/** Deletes all that the server keeps of a host. An operator that watches hears first that the host is gone. */
+export async function deleteShare(connection: NatsConnection, names: Names, host: string): Promise<void> {
+  const jsm = await jetstreamManager(connection, { checkAPI: false });
+  const present: string[] = [];
+  for await (const name of jsm.streams.names()) present.push(name);
+  const directory = bucketStream(names.bucket(host));
+  if (present.includes(directory)) {
+    const headers = createHeaders();
+    headers.set("KV-Operation", "PURGE");
+    headers.set("Nats-Rollup", "sub");
+    await jsm.jetstream().publish(`$KV.${names.bucket(host)}.${host}`, new Uint8Array(0), { headers });
+    await jsm.streams.delete(directory);
+  }
+  const prefix = names.mailStream("");
+  for (const stream of present.filter((name) => name.startsWith(prefix))) {
+    const from = stream.slice(prefix.length);
+    if (from === host) {
+      await jsm.streams.delete(stream);
+      continue;
+    }
+    await jsm.streams.purge(stream, { filter: names.mail(from, host) });
+    await jsm.consumers.delete(stream, host).catch(() => {});
+  }
+}
+
+/** Whether the server has no such stream. Pure. */
+export function isMissing(error: unknown): boolean {
+  return /stream not found/i.test(messageOf(error));
+}
+
+function bucketStream(bucket: string): string {
+  return `KV_${bucket}`;
+}

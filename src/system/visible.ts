@@ -16,6 +16,12 @@ export function visibleLine(text: string): string {
   return visible(text.replace(/\s+/g, " ").trim());
 }
 
+/** The same in double quotes, which it has none of itself; at most `maxLength` characters, then an ellipsis. */
+export function quotedLine(text: string, maxLength: number): string {
+  const line = visibleLine(text).replaceAll('"', "'");
+  return `"${line.length > maxLength ? `${line.slice(0, maxLength - 1)}…`.toWellFormed() : line}"`;
+}
+
 /** The same for a cell of a table: as wide as it is, on one line. */
 export function visibleCell(text: string): string {
   return visible(text.replace(/[\n\t]/g, " "));

@@ -100,7 +100,9 @@ test("what cannot be delivered comes back as a note; what does not travel is ref
   await send(one, "ann", "nobody@build-2", "To nobody");
   await until("the note", async () => (await subjects(one, "ann")).includes("Not delivered: To nobody"));
   const [note] = (await mail(one, "ann", "list", "--include-body"))["messages"] as Json[];
-  expect(note?.["body_text"]).toContain("nobody@build-2: no mailbox of build-2 has the name nobody");
+  expect(note?.["body_text"]).toContain(
+    'nobody@build-2: the host build-2 says: "no mailbox of build-2 has the name nobody"',
+  );
   const file = join(one.fixture.workdir, "plan.md");
   await Bun.write(file, "plan");
   const words = [...of("ann"), "send", "--to", "bob@build-2", ...plain("With a file")];

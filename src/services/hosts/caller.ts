@@ -6,6 +6,7 @@ import { idempotencyHeader, outcomeUnknownStatus } from "../../protocol/wire.ts"
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
+import { quotedLine } from "../../system/visible.ts";
 import { type AnswerBody, createAnswerBody } from "./answer-body.ts";
 import { type HostLink, type HostRequest, handedBack, handedOn, isRead, operationOf } from "./host-link.ts";
 
@@ -48,6 +49,7 @@ const usualTimeoutMs = 30_000;
 const lostAfterMs = 20_000;
 /** An answer to an operation that changes something is small. */
 const maxEffectBytes = 8 * 1024 * 1024;
+const maxQuoted = 500;
 /** Their gateways keep the key with the request: another process of the host gives the first answer too. */
 const keyedByGateway = new Set(["agentSubmitGatewayRequest", "submitTurn"]);
 
@@ -199,7 +201,8 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
           return;
         }
         if (answer.kind === "failed") {
-          const why = answer.detail ?? "it failed";
+          const why =
+            answer.detail === undefined ? "it failed" : `it says ${quotedLine(answer.detail, maxQuoted)}`;
           // Of several that were sent this refuses one.
           const isCertain = answer.reason !== "lost" && answer.reason !== undefined && sent === 1;
           if (!isCertain) return fail(notKnown(why));

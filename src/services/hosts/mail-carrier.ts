@@ -9,6 +9,7 @@ import { PathRefused } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
+import { quotedLine } from "../../system/visible.ts";
 import { idBesideForeign, localAddress, splitHostAddress } from "../mail/address.ts";
 import { parseBody, parseSubject } from "../mail/draft.ts";
 import { readDelivered } from "../mail/filesystem/late-files.ts";
@@ -57,6 +58,7 @@ const batchSize = 100;
  */
 const givenUpAfterMs = 3 * 24 * 3_600_000;
 const maxWhy = 500;
+const maxQuoted = 200;
 /** Mail waits only where this host has joined: other rows came with the folder, of a repository perhaps that was cloned. */
 const notOurs = "it waited in this folder before this host had joined it; send it again";
 
@@ -351,7 +353,7 @@ export function createMailCarrier(deps: {
       const outbox = openHostOutbox(root.catalog);
       const entry = outbox.entry(messageId, from);
       if (!entry) continue;
-      const lines = refused.map(({ name, why }) => `- ${name}@${from}: ${why}`);
+      const lines = whyNot(messageIn(root, outbox, messageId), { from, refused });
       if (lines.length > 0) await noteToSender(root, outbox, entry, lines);
       settle(root, outbox, entry);
       triedAtMs.delete(wayOf(root, from));
@@ -387,6 +389,20 @@ export function createMailCarrier(deps: {
 function toTotal(sizes: readonly { count: number; oldestUtc: string | null }[]) {
   const oldest = sizes.flatMap(({ oldestUtc }) => (oldestUtc === null ? [] : [oldestUtc])).sort();
   return { count: sizes.reduce((sum, { count }) => sum + count, 0), oldestUtc: oldest[0] ?? null };
+}
+
+/** A line for each mailbox that the message was written to and that the other host refuses, in words of that host. Pure. */
+function whyNot(
+  stored: StoredMessage | null,
+  { from, refused }: { from: string; refused: HostMailReceipt["refused"] },
+): string[] {
+  const addressed = new Set(
+    [...(stored?.envelope.to ?? []), ...(stored?.envelope.cc ?? [])].map((one) => one.address),
+  );
+  const byAddress = new Map(refused.map(({ name, why }) => [`${name}@${from}`, why]));
+  return [...byAddress]
+    .filter(([address]) => addressed.has(address))
+    .map(([address, why]) => `- ${address}: the host ${from} says: ${quotedLine(why, maxQuoted)}`);
 }
 
 /** Whether a mailbox is known under this name. Pure. */

@@ -24,6 +24,7 @@ interface Machine {
 
 const readyMs = 15_000;
 const endMs = 5000;
+const betweenReloadsMs = 500;
 const maxWords = 4000;
 
 const RunningServer = Type.Object({ pid: Type.Integer({ minimum: 2 }), process_start: Type.String() });
@@ -141,13 +142,18 @@ export async function startNatsServer(
   return { version: server.version, ended, stop };
 }
 
-/** Asks the server that runs now to read its users again. False when none runs. */
-export function reloadNatsServer(
-  machine: Pick<Machine, "files" | "processes">,
+/**
+ * Asks the server that runs now to read its users again. False when none runs. Twice: nats-server 2.15.1 connects what an
+ * account publishes to other accounts only at a reload after the one that brought the account.
+ */
+export async function reloadNatsServer(
+  machine: Pick<Machine, "files" | "processes" | "clock">,
   paths: NatsFleetPaths,
-): boolean {
+): Promise<boolean> {
   const pid = readRunning(machine, paths);
-  return pid !== null && machine.processes.signal(pid, "SIGHUP");
+  if (pid === null || !machine.processes.signal(pid, "SIGHUP")) return false;
+  await sleep(machine.clock, betweenReloadsMs);
+  return machine.processes.signal(pid, "SIGHUP");
 }
 
 /** The process that the record names, when it is still the same. */

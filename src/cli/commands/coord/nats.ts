@@ -89,7 +89,7 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
     action === "add-host" ? users.addHost(host) : users.revokeHost(host),
   );
   const { reloadNatsServer } = await import("../../../services/hosts/nats-process.ts");
-  const isRunning = reloadNatsServer(context.system, paths);
+  const isRunning = await reloadNatsServer(context.system, paths);
   if (action === "revoke") {
     const fault = isRunning ? await deleteRevoked(of, made.listen) : null;
     const effect = isRunning ? "the server ends its connection" : "no server runs now";

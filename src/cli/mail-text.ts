@@ -92,8 +92,11 @@ function attestationOf({ attestation, attestation_detail: why }: MailMessage): s
 
 const beside = (text: string | null) => (text === null ? "" : `  ${text}`);
 
+/** The address is always there; a name that could be read as one is not. */
 function nameOf({ address, display_name: name }: MailParticipant): string {
-  return name ? `${visibleLine(name)} <${visibleLine(address)}>` : visibleLine(address);
+  return name && !/[@<>]/.test(name)
+    ? `${visibleLine(name)} <${visibleLine(address)}>`
+    : visibleLine(address);
 }
 
 /** `2026-11-21 08:15`. */

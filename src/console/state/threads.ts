@@ -30,6 +30,21 @@ export function toThreads(messages: readonly MailMessage[]): Thread[] {
     .sort((a, b) => b.lastUtc.localeCompare(a.lastUtc));
 }
 
-/** A name for a participant: the display name, or the address without its domain. */
-export const personOf = (one: { address: string; display_name: string | null }): string =>
-  one.display_name ?? one.address.split("@")[0] ?? one.address;
+/**
+ * A participant as people read one: the name of a mailbox of this host alone, everything else with its address, since who
+ * sends chooses the name that is shown. A name that could be read as an address is left out.
+ */
+export function personOf({
+  address,
+  display_name,
+}: {
+  address: string;
+  display_name: string | null;
+}): string {
+  const [localPart = address] = address.endsWith(localDomain) ? address.split("@") : [];
+  const name = (display_name ?? "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").trim();
+  if (name === "" || name === localPart || /[@<>]/.test(name)) return localPart;
+  return `${name} <${address}>`;
+}
+
+const localDomain = "@svc.localhost";

@@ -22,7 +22,7 @@ export function toHostMail(
   const parties = (list: readonly MailPrincipal[]) =>
     list.map(({ address, display_name }) => ({
       address: toFleetAddress(address, ownHost),
-      ...(display_name === undefined ? {} : { display_name: display_name.slice(0, 200) }),
+      ...(display_name === undefined ? {} : { display_name }),
     }));
   const there = [...envelope.to, ...envelope.cc].flatMap(({ address }) => {
     const split = splitHostAddress(address);
@@ -40,7 +40,7 @@ export function toHostMail(
     created_at_utc: envelope.created_at_utc,
     from: {
       name: localPart(envelope.from.address),
-      ...(display_name === undefined ? {} : { display_name: display_name.slice(0, 200) }),
+      ...(display_name === undefined ? {} : { display_name }),
     },
     to: parties(envelope.to),
     cc: parties(envelope.cc),
@@ -70,8 +70,9 @@ export function fromHostMail(
   const principal = ({ address, display_name }: HostMail["to"][number]): MailPrincipal => {
     const split = splitHostAddress(address);
     const row = split?.host === ownHost ? receivers.get(split.name) : undefined;
-    if (row) return { principal_id: row.ownerPrincipalId, address: row.address };
-    return { principal_id: address, address, ...(display_name === undefined ? {} : { display_name }) };
+    const name = display_name === undefined ? {} : { display_name };
+    if (row) return { principal_id: row.ownerPrincipalId, address: row.address, ...name };
+    return { principal_id: address, address, ...name };
   };
   const from = `${mail.from.name}@${fromHost}`;
   const { display_name } = mail.from;

@@ -57,7 +57,7 @@ export interface ServerConfig {
 }
 
 /**
- * The configuration file of a server, by name and permission of each user. Each host has an account of its own, into which
+ * The configuration file of a server, by name and permission of each user. Each host has a separate account, into which
  * nothing but its subjects are imported: what the server answers to a host, a confirmation too, stays in that account,
  * whatever subject the host names for it. Pure.
  */

@@ -5,7 +5,7 @@ import type { MailCarrier, MailWay } from "./mail-carrier.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
 
 /**
- * The way of mail over JetStream. Each host sends into a work queue of its own, and the server delivers from each of them, one
+ * The way of mail over JetStream. Each host sends into its own work queue, and the server delivers from each of them, one
  * message at a time, to the host that it is for. `nats-shares.ts` makes the queues.
  */
 

@@ -1,6 +1,11 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { attestationHeader, MailAttestation, type MailEnvelope } from "../../protocol/mail-file.ts";
+import {
+  attestationHeader,
+  MailAttestation,
+  type MailEnvelope,
+  type MailPrincipal,
+} from "../../protocol/mail-file.ts";
 import { sha256 } from "../../system/digest.ts";
 import { isSignedBy, type SigningKey } from "../../system/signatures.ts";
 import { idBesideForeign, localPart, splitHostAddress, toFleetAddress } from "./address.ts";
@@ -9,7 +14,7 @@ import { idBesideForeign, localPart, splitHostAddress, toFleetAddress } from "./
  * Who proved to have sent a message. Each mailbox has a key, and what is sent from it carries, in the header
  * `x-svc-attestation`, a statement signed with that key. The statement is one line of JSON, an array in this order:
  *
- * 1. `svc-mail-attestation-v1`
+ * 1. `svc-mail-attestation-v2`
  * 2. message id, 3. time of writing
  * 4. address of the sender, 5. addresses of `to`, 6. addresses of `cc`, as the sender's host writes them
  * 7. thread id, 8. id of the answered message or null
@@ -19,14 +24,18 @@ import { idBesideForeign, localPart, splitHostAddress, toFleetAddress } from "./
  * 10. SHA-256 of the body
  * 11. sequence number of the message among those that the mailbox sent, from 1
  * 12. hash of the one before, or null for the first
+ * 13. SHA-256 of the JSON array of what names the message shows: name of the sender, names of `to`, of `cc`, of
+ *    `reply_to`, each null where there is none, and the references
+ *
+ * `svc-mail-attestation-v1`, which earlier versions wrote, ends with 12: nothing of 13 is signed there.
  *
  * A digest is over UTF-8, in lower-case hexadecimal. The hash of an entry is the SHA-256 of `statement`, a line feed and
  * `signature`. JSON is as `JSON.stringify` writes it; the bytes that are signed are those of the stored text.
  */
-const layout = "svc-mail-attestation-v1";
+const layout = "svc-mail-attestation-v2";
+const formerLayout = "svc-mail-attestation-v1";
 
-const Statement = Type.Tuple([
-  Type.Literal(layout),
+const signedParts = [
   Type.String(),
   Type.String(),
   Type.String(),
@@ -38,7 +47,9 @@ const Statement = Type.Tuple([
   Type.String(),
   Type.Integer({ minimum: 1 }),
   Type.Union([Type.String(), Type.Null()]),
-]);
+] as const;
+const Statement = Type.Tuple([Type.Literal(layout), ...signedParts, Type.String()]);
+const FormerStatement = Type.Tuple([Type.Literal(formerLayout), ...signedParts]);
 
 /** What a message says of its sender. `why` only when it is broken: a clause for people. */
 export type Verdict = { state: "verified" } | { state: "unsigned" } | { state: "broken"; why: string };
@@ -74,6 +85,7 @@ export function attest(
     sha256(body),
     sequence,
     previous,
+    namesDigest(envelope),
   ]);
   const attestation: MailAttestation = { statement, key: key.publicKey, signature: key.sign(statement) };
   const headers = { ...envelope.headers, [attestationHeader]: attestation };
@@ -104,6 +116,19 @@ function contentDigest({ subject, reply_to, attachments, notify_block, notify_au
   );
 }
 
+function namesDigest({ from, to, cc, reply_to, references }: MailEnvelope): string {
+  const nameOf = ({ display_name: name }: MailPrincipal) => name ?? null;
+  return sha256(
+    JSON.stringify([nameOf(from), to.map(nameOf), cc.map(nameOf), reply_to.map(nameOf), references]),
+  );
+}
+
+/** Whether the attestation of a message covers the names that it shows; not whether it is good. */
+export function hasSignedNames({ headers }: MailEnvelope): boolean {
+  const attestation = headers[attestationHeader];
+  return Value.Check(MailAttestation, attestation) && readStatement(attestation)?.names != null;
+}
+
 export function entryHash({ statement, signature }: MailAttestation): string {
   return sha256(`${statement}\n${signature}`);
 }
@@ -128,10 +153,11 @@ function readStatement({ statement }: MailAttestation) {
   } catch {
     return null;
   }
-  if (!Value.Check(Statement, value)) return null;
+  if (!Value.Check(Statement, value) && !Value.Check(FormerStatement, value)) return null;
   const [, messageId, createdAtUtc, sender, to, cc, threadId, inReplyTo, content, body, sequence, previous] =
-    value as Static<typeof Statement>;
-  return { messageId, createdAtUtc, sender, to, cc, threadId, inReplyTo, content, body, sequence, previous };
+    value;
+  const parts = { messageId, createdAtUtc, sender, to, cc, threadId, inReplyTo, content, body };
+  return { ...parts, sequence, previous, names: value[12] ?? null };
 }
 
 export interface JudgeFacts {
@@ -193,6 +219,7 @@ function whyDifferent(facts: JudgeFacts, attestation: MailAttestation): string |
     ["recipients differ", !areParties(signed.cc.map(here), envelope.cc, facts)],
     ["thread differs", signed.threadId !== envelope.thread_id || signed.inReplyTo !== envelope.in_reply_to],
     ["subject, notice, attachments or headers differ", signed.content !== contentDigest(envelope)],
+    ["names or references differ", signed.names !== null && signed.names !== namesDigest(envelope)],
   ];
   const found = differs.find(([, isDifferent]) => isDifferent);
   if (found) return `its ${found[0]} from what was signed`;

@@ -101,6 +101,16 @@ test.each<{ id: string; change: Partial<HostMail>; why: string }>([
     why: "no key of eve@build-1 is known here",
   },
   {
+    id: "the name of its sender",
+    change: { from: { name: "ann", display_name: "alice" } },
+    why: "its names or references differ from what was signed",
+  },
+  {
+    id: "its references",
+    change: { references: [`msg-20261125T100000Z-${"a".repeat(32)}`] },
+    why: "its names or references differ from what was signed",
+  },
+  {
     id: "its recipients",
     change: { to: [{ address: "bob@build-2" }, { address: "cleo@build-2" }] },
     why: "its recipients differ from what was signed",

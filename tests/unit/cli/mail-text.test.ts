@@ -53,4 +53,31 @@ describe("a list of mail for people", () => {
     expect(shown).toContain("a\\u001b[2Jb\\u202ec d");
     expect(shown).toContain("x\\u001b]0;title\\u0007y\nz");
   });
+
+  test.each([
+    { id: "no name", address: "dana@evil", display_name: null, shown: "dana@evil" },
+    { id: "a name", address: "dana@evil", display_name: "alice", shown: "alice <dana@evil>" },
+    {
+      id: "a name here",
+      address: "dana@svc.localhost",
+      display_name: "alice",
+      shown: "alice <dana@svc.localhost>",
+    },
+    {
+      id: "an address as its name",
+      address: "dana@evil",
+      display_name: "alice@svc.localhost",
+      shown: "dana@evil",
+    },
+    { id: "brackets", address: "dana@evil", display_name: "alice <alice", shown: "dana@evil" },
+    {
+      id: "a name that turns the line",
+      address: "dana@evil",
+      display_name: "al\u202eice",
+      shown: "al\\u202eice <dana@evil>",
+    },
+  ])("shows the address of the sender beside $id", ({ address, display_name, shown }) => {
+    const sender = { address, display_name, principal_id: null };
+    expect(renderMail(mailSample({ sender }))).toContain(`from     ${shown}\n`);
+  });
 });

@@ -9,6 +9,7 @@ import {
   reveal,
   waiting,
 } from "../../../src/console/state/inbox.ts";
+import { personOf } from "../../../src/console/state/threads.ts";
 import type { AttentionEvent, AttentionItem } from "../../../src/protocol/attention.ts";
 
 const item = (id: string, change: Partial<AttentionItem> = {}): AttentionItem => ({
@@ -138,3 +139,38 @@ test.each([
   { id: "up at the top", from: "b", step: -1, want: "b" },
   { id: "from nowhere", from: null, step: 1, want: "b" },
 ])("the cursor goes $id", ({ from, step, want }) => expect(neighbour(listed, from, step)).toBe(want));
+
+describe("a participant of mail", () => {
+  test.each([
+    { id: "of this host", address: "dana@svc.localhost", display_name: null, text: "dana" },
+    { id: "with its own name", address: "dana@svc.localhost", display_name: "dana", text: "dana" },
+    {
+      id: "with another name",
+      address: "dana@svc.localhost",
+      display_name: "alice",
+      text: "alice <dana@svc.localhost>",
+    },
+    { id: "of another host", address: "dana@evil", display_name: null, text: "dana@evil" },
+    {
+      id: "of another host with a name",
+      address: "dana@evil",
+      display_name: "alice",
+      text: "alice <dana@evil>",
+    },
+    {
+      id: "with an address as its name",
+      address: "dana@evil",
+      display_name: "alice@svc.localhost",
+      text: "dana@evil",
+    },
+    { id: "with brackets in its name", address: "dana@evil", display_name: "alice <a", text: "dana@evil" },
+    {
+      id: "with a name that turns the line",
+      address: "dana@evil",
+      display_name: "al\u202eice\u200b",
+      text: "alice <dana@evil>",
+    },
+  ])("$id is shown with an address that nobody else has", ({ address, display_name, text }) => {
+    expect(personOf({ address, display_name })).toBe(text);
+  });
+});

@@ -10,11 +10,16 @@ import {
   attest,
   attestedOf,
   entryHash,
+  hasSignedNames,
   type JudgeFacts,
   judge,
   judgeBody,
 } from "../../../src/services/mail/attestation.ts";
-import { parseMessageFile, renderMessageFile } from "../../../src/services/mail/filesystem/message-file.ts";
+import {
+  parseMessageFile,
+  renderMessageFile,
+  toMail,
+} from "../../../src/services/mail/filesystem/message-file.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sha256 } from "../../../src/system/digest.ts";
 import { createSigningKey, openSigningKey, type SigningKey } from "../../../src/system/signatures.ts";
@@ -87,10 +92,11 @@ describe("a signed message", () => {
     ]);
     expect(attestation.statement).toBe(
       JSON.stringify([
-        ...["svc-mail-attestation-v1", id(2), "2026-01-01T00:00:00.000Z", "ada@svc.localhost"],
+        ...["svc-mail-attestation-v2", id(2), "2026-01-01T00:00:00.000Z", "ada@svc.localhost"],
         ["ben@svc.localhost", "cleo@svc.localhost"],
         ["dora@build-2"],
         ...[id(1), id(1), sha256(content), sha256(body), 3, sha256("the second")],
+        sha256(JSON.stringify([null, ["Ben", null], [null], [], [id(1)]])),
       ]),
     );
     expect(attestation.key).toBe(ada.publicKey);
@@ -118,6 +124,36 @@ describe("a signed message", () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe("a message that was signed in the former layout", () => {
+  /** Without names and references in what was signed. */
+  const statement = JSON.stringify([
+    "svc-mail-attestation-v1",
+    ...(JSON.parse(attestation.statement) as unknown[]).slice(1, 12),
+  ]);
+  const former = withAttestation({ statement, signature: ada.sign(statement) });
+
+  test("is verified for what was signed, and its names are not shown as if they were", () => {
+    const renamed = { ...former, from: { ...former.from, display_name: "Alice" } };
+    expect(judge({ ...facts, envelope: renamed })).toEqual({ state: "verified" });
+    expect([hasSignedNames(signed), hasSignedNames(former), hasSignedNames(plain)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const shown = (envelope: MailEnvelope) =>
+      toMail({
+        ...{ envelope, state: { read: false, answered: false, box: "inbox" }, preview: "", body: null },
+        ...{ verdict: judge({ ...facts, envelope }), locate: (path) => path },
+      });
+    expect(shown(renamed)).toMatchObject({ attestation: "verified", sender: { display_name: null } });
+    expect(shown(signed).to[0]?.display_name).toBe("Ben");
+  });
+
+  test("is broken when a signed part was changed", () => {
+    expect(judge({ ...facts, envelope: { ...former, subject: "Hullo" } }).state).toBe("broken");
   });
 });
 
@@ -165,6 +201,21 @@ describe("a signed message is broken", () => {
       id: "it names another sender who signs",
       given: { envelope: { ...signed, from: { principal_id: "SVC-ben", address: "ben@svc.localhost" } } },
       why: differs("sender differs"),
+    },
+    {
+      id: "its sender has another name",
+      given: { envelope: { ...signed, from: { ...signed.from, display_name: "Alice" } } },
+      why: differs("names or references differ"),
+    },
+    {
+      id: "a recipient has another name",
+      given: { envelope: { ...signed, cc: signed.cc.map((one) => ({ ...one, display_name: "Alice" })) } },
+      why: differs("names or references differ"),
+    },
+    {
+      id: "a reference was added",
+      given: { envelope: { ...signed, references: [id(1), id(9)] } },
+      why: differs("names or references differ"),
     },
     {
       id: "its recipients were swapped",
@@ -253,7 +304,10 @@ describe("a message of another host", () => {
       ...signed,
       attachments: [],
       from: { principal_id: "ada@build-1", address: "ada@build-1" },
-      to: ["ben@build-1", "cleo@build-1"].map((address) => ({ principal_id: address, address })),
+      to: [
+        { principal_id: "ben@build-1", address: "ben@build-1", display_name: "Ben" },
+        { principal_id: "cleo@build-1", address: "cleo@build-1" },
+      ],
       cc: [{ principal_id: "SVC-dora", address: "dora@svc.localhost" }],
     },
     ...{ body, keys: [ada.publicKey], ownHost: "build-2", mailbox: "dora@svc.localhost" },

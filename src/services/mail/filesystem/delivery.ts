@@ -13,6 +13,7 @@ import { type ContainedPath, childPath, isOneName } from "../../../system/contai
 import { ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
 import type { SigningKey } from "../../../system/signatures.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import { attest } from "../attestation.ts";
 import {
   type DraftAttachment,
@@ -323,12 +324,18 @@ function toEnvelope(
   };
 }
 
+/** A name is signed, and travels between hosts, as it is here. */
+const maxNameLength = 200;
+
 function toPrincipal(row: Party): MailPrincipal {
   if (isRemote(row)) return { principal_id: row.address, address: row.address };
+  const name = visibleLine(row.displayName ?? "")
+    .slice(0, maxNameLength)
+    .toWellFormed();
   return {
     principal_id: row.ownerPrincipalId,
     address: row.address,
-    ...(row.displayName ? { display_name: row.displayName } : {}),
+    ...(name === "" ? {} : { display_name: name }),
     ...(row.role ? { role: row.role } : {}),
   };
 }

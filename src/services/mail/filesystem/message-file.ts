@@ -4,7 +4,7 @@ import type { MailParticipant } from "../../../protocol/mail.ts";
 import { MailEnvelope, type MailPrincipal } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseYaml } from "../../../system/yaml.ts";
-import type { Verdict } from "../attestation.ts";
+import { hasSignedNames, type Verdict } from "../attestation.ts";
 import { hopsHeader, hopsOf } from "../draft.ts";
 import type { Mail } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
@@ -162,6 +162,12 @@ export function toMail(options: {
 }): Mail {
   const { envelope, state, preview, body, verdict, locate } = options;
   const hops = hopsOf(envelope.headers[hopsHeader]);
+  // Beside a signature that does not cover it a name would be taken for signed.
+  const isNamed = verdict.state !== "verified" || hasSignedNames(envelope);
+  const toParticipant = ({ address, display_name, principal_id }: MailPrincipal): MailParticipant => ({
+    ...{ address, principal_id },
+    display_name: (isNamed && display_name) || null,
+  });
   return {
     message_ref: toRef(envelope.message_id),
     thread_ref: toRef(envelope.thread_id),
@@ -192,13 +198,5 @@ export function toMail(options: {
     ...(hops === 0 ? {} : { hops }),
     attestation: verdict.state,
     ...(verdict.state === "broken" ? { attestation_detail: verdict.why } : {}),
-  };
-}
-
-function toParticipant(principal: MailPrincipal): MailParticipant {
-  return {
-    address: principal.address,
-    display_name: principal.display_name ?? null,
-    principal_id: principal.principal_id,
   };
 }

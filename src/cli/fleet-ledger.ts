@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../protocol/agents.ts";
 import type { FleetLedger, FleetLedgerQuery } from "../protocol/fleet-ledger.ts";
 import { LedgerSummary } from "../protocol/ledger.ts";
+import { maxWholeBytes, readAtMost } from "../services/hosts/host-link.ts";
 import { type RemoteLedger, readFleetLedger } from "../services/ledger/fleet-ledger.ts";
 import { readPrices } from "../services/ledger/prices.ts";
 import { configRootOf, stateRootOf } from "../services/sessions/roots.ts";
@@ -62,7 +63,8 @@ function askHosts(remote: RemoteAgents, query: FleetLedgerQuery): Promise<Remote
 async function askHost(remote: RemoteAgents, path: string): Promise<LedgerSummary | string> {
   try {
     const response = await remote.ask(new Request(`http://127.0.0.1${path}`));
-    const body: unknown = await response?.json();
+    const text = response && new TextDecoder().decode(await readAtMost(response, maxWholeBytes));
+    const body: unknown = text == null ? null : JSON.parse(text);
     if (response?.ok && Value.Check(LedgerSummary, body)) return body;
     const { detail } = (body ?? {}) as { detail?: unknown };
     return typeof detail === "string" ? detail : "its host answers in a form of another version";

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
 import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -30,11 +30,28 @@ export const HostRecord = Strict({
 });
 export type HostRecord = Static<typeof HostRecord>;
 
+/** Of each text in what a host publishes of an agent. */
+export const maxEntryText = 512;
+
+/** The same identity with an end to each of its texts: another machine chose them. */
+const RemoteIdentity = withMaxLength(AgentIdentity);
+
+function withMaxLength<T extends TSchema>(schema: T): T {
+  const copy: TSchema = { ...schema };
+  if (copy["type"] === "string" && copy["const"] === undefined) copy["maxLength"] ??= maxEntryText;
+  if (Array.isArray(copy["anyOf"])) copy["anyOf"] = copy["anyOf"].map(withMaxLength);
+  if (copy["properties"] !== undefined) {
+    const properties = Object.entries(copy["properties"] as Record<string, TSchema>);
+    copy["properties"] = Object.fromEntries(properties.map(([name, one]) => [name, withMaxLength(one)]));
+  }
+  return copy as T;
+}
+
 /** What a host publishes of one agent: no path, no secret. */
 export const HostAgentEntry = Strict({
   schema_version: SchemaVersion1,
   epoch: Type.Integer({ minimum: 1 }),
-  identity: AgentIdentity,
+  identity: RemoteIdentity,
 });
 export type HostAgentEntry = Static<typeof HostAgentEntry>;
 
@@ -82,6 +99,9 @@ export const HostAnswer = Strict({
   detail: Type.Optional(Type.String({ maxLength: 2000 })),
 });
 export type HostAnswer = Static<typeof HostAnswer>;
+
+/** Bytes of one part of an answer. */
+export const maxPartBytes = 64 * 1024;
 
 /** Of the lines between an operator and a host over standard input and output. */
 export const lineProtocol = 1;

@@ -1,14 +1,23 @@
 import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../protocol/endpoints.ts";
-import { HostAnswer, type HostCall, type HostControl } from "../../protocol/hosts.ts";
+import { HostAnswer, type HostCall, type HostControl, maxPartBytes } from "../../protocol/hosts.ts";
 import { idempotencyHeader, outcomeUnknownStatus } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { quotedLine } from "../../system/visible.ts";
 import { type AnswerBody, createAnswerBody } from "./answer-body.ts";
-import { type HostLink, type HostRequest, handedBack, handedOn, isRead, operationOf } from "./host-link.ts";
+import {
+  type HostLink,
+  type HostRequest,
+  handedBack,
+  handedOn,
+  isRead,
+  maxWholeBytes,
+  operationOf,
+  readAtMost,
+} from "./host-link.ts";
 
 /** How messages of an operator reach hosts. */
 export interface OperatorCarrier {
@@ -47,8 +56,6 @@ const repeatAfterMs = 2500;
 const usualTimeoutMs = 30_000;
 /** Of an hour's wait the first minute is waited for at a host that is gone. */
 const lostAfterMs = 20_000;
-/** An answer to an operation that changes something is small. */
-const maxEffectBytes = 8 * 1024 * 1024;
 const maxQuoted = 500;
 /** Their gateways keep the key with the request: another process of the host gives the first answer too. */
 const keyedByGateway = new Set(["agentSubmitGatewayRequest", "submitTurn"]);
@@ -258,8 +265,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
   /** An answer is the outcome only when all of it is here. */
   async function gathered(response: Response, host: string, call: HostCall): Promise<Response> {
     try {
-      const bytes = await response.arrayBuffer();
-      if (bytes.byteLength > maxEffectBytes) throw new Error("the answer is too large");
+      const bytes = await readAtMost(response, maxWholeBytes);
       return new Response(bytes, { status: response.status, headers: response.headers });
     } catch {
       throw notKnownTo(host, call, "its answer was cut off");
@@ -270,7 +276,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     operator,
     linkTo: (host) => ({ send: (request) => send(host, request) }),
     receive(host, head, body) {
-      if (!Value.Check(HostAnswer, head)) return drop();
+      if (!Value.Check(HostAnswer, head) || body.length > maxPartBytes) return drop();
       const one = pending.get(head.id);
       // A host answers its own calls; a late answer has nobody to read it.
       if (one?.host !== host) return drop();

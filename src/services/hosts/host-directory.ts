@@ -1,7 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { HostState } from "../../protocol/host-states.ts";
-import { HostAgentEntry, HostRecord } from "../../protocol/hosts.ts";
+import { HostAgentEntry, HostRecord, maxDirectoryBytes, maxEntryBytes } from "../../protocol/hosts.ts";
 import { hostNamePattern } from "../../protocol/wire.ts";
 import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
 import { aliasesOf } from "../fleet/directory.ts";
@@ -39,7 +39,14 @@ interface Known {
   /** Of the last heartbeat that came to us: the host's clock less ours. */
   clockDifferenceMs: number | null;
   isLost: boolean;
-  agents: Map<string, HostAgentEntry>;
+  agents: HostEntries;
+}
+
+/** The agents of one host. */
+interface HostEntries {
+  byId: Map<string, HostAgentEntry>;
+  /** Of all of them, as JSON. */
+  size: number;
 }
 
 /** A host is away when this many heartbeats did not come. */
@@ -54,7 +61,7 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
   const { clock } = deps;
   const known = new Map<string, Known>();
   /** Entries that came before their host's record. */
-  const early = new Map<string, Map<string, HostAgentEntry>>();
+  const early = new Map<string, HostEntries>();
   const listeners = new Set<() => void>();
   let dropped = 0;
 
@@ -70,8 +77,8 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
     return clock.monotonicMs() - heardMs <= record.heartbeat_ms * missedHeartbeats;
   }
 
-  function agentsOf(host: string): Map<string, HostAgentEntry> {
-    const found = known.get(host)?.agents ?? early.get(host) ?? new Map<string, HostAgentEntry>();
+  function agentsOf(host: string): HostEntries {
+    const found = known.get(host)?.agents ?? early.get(host) ?? { byId: new Map(), size: 0 };
     if (!known.has(host)) early.set(host, found);
     return found;
   }
@@ -79,6 +86,7 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
   return {
     record(host, value, { fresh }) {
       if (!hostName.test(host) || !Value.Check(HostRecord, value) || value.host !== host) return drop();
+      if (sizeOf(value) > maxEntryBytes) return drop();
       const before = known.get(host);
       // A message of an earlier start, replayed or late. The same start has one instance.
       if (before && value.epoch < before.record.epoch) return drop();
@@ -108,15 +116,19 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
     agent(host, agentId, value) {
       if (!hostName.test(host) || !agentIdPattern.test(agentId)) return drop();
       const agents = agentsOf(host);
+      const before = agents.byId.get(agentId);
+      const sizeBefore = before ? sizeOf(before) : 0;
       if (value === null) {
-        agents.delete(agentId);
+        if (agents.byId.delete(agentId)) agents.size -= sizeBefore;
         return changed();
       }
       if (!Value.Check(HostAgentEntry, value) || value.identity.agent_id !== agentId) return drop();
-      const before = agents.get(agentId);
       if (before && value.epoch < before.epoch) return drop();
-      if (!before && agents.size >= maxAgentsOfHost) return drop();
-      agents.set(agentId, value);
+      if (!before && agents.byId.size >= maxAgentsOfHost) return drop();
+      const size = sizeOf(value);
+      if (size > maxEntryBytes || agents.size - sizeBefore + size > maxDirectoryBytes) return drop();
+      agents.byId.set(agentId, value);
+      agents.size += size - sizeBefore;
       changed();
     },
     away(host) {
@@ -147,7 +159,7 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
             via: deps.via,
             state: live ? "live" : "away",
             since_utc: live ? null : one.lastSeenUtc,
-            agents: one.agents.size,
+            agents: one.agents.byId.size,
             version: one.record.version,
             heartbeat_ms: one.record.heartbeat_ms,
             heartbeat_age_ms: one.heardMs === null ? null : Math.round(clock.monotonicMs() - one.heardMs),
@@ -162,7 +174,7 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
       const all: HostAgent[] = [];
       for (const one of host === undefined ? known.values() : listOf(known.get(host))) {
         const awaySince = isLive(one) ? null : one.lastSeenUtc;
-        for (const { epoch, identity } of one.agents.values()) {
+        for (const { epoch, identity } of one.agents.byId.values()) {
           // What an earlier start published may be gone; a start publishes its agents before itself.
           if (epoch !== one.record.epoch) continue;
           if (alias !== undefined && !aliasesOf(identity).includes(alias)) continue;
@@ -175,6 +187,10 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
       return all;
     },
   };
+}
+
+function sizeOf(entry: HostAgentEntry | HostRecord): number {
+  return JSON.stringify(entry).length;
 }
 
 function listOf<T>(value: T | undefined): T[] {

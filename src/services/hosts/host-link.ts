@@ -44,6 +44,9 @@ export interface HostLink {
   send(request: HostRequest): Promise<Response>;
 }
 
+/** Of an answer that is read whole: all are small but those that are handed on as they come. */
+export const maxWholeBytes = 8 * 1024 * 1024;
+
 /** Headers of a request that reach the host, and of an answer that come back. */
 export const handedOn = ["content-type", "accept", "last-event-id", idempotencyHeader] as const;
 export const handedBack = ["content-type", "cache-control"] as const;
@@ -121,6 +124,25 @@ export function createLocalDirectory(deps: {
       return list.agents.map((identity) => ({ host: deps.host, identity }));
     },
   };
+}
+
+/** The body of an answer, counted as it arrives. Throws `too_large` beyond `maxBytes`, and nothing more of it is read. */
+export async function readAtMost(answer: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of answer.body ?? []) {
+    size += part.length;
+    // Leaving the loop cancels the body.
+    if (size > maxBytes) throw new ServiceError("too_large", `the answer is larger than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 /** What a person reads of a failure of a link. Pure. */

@@ -1,3 +1,4 @@
+import { maxPartBytes } from "../../protocol/hosts.ts";
 import { messageOverheadBytes } from "./message.ts";
 
 /**
@@ -6,8 +7,13 @@ import { messageOverheadBytes } from "./message.ts";
  */
 
 export const maxLineBodyBytes = 8 * 1024 * 1024;
-/** The largest body, and its head. */
-const maxLineBytes = Math.ceil(maxLineBodyBytes / 3) * 4 + messageOverheadBytes;
+/** The longest line with a body of so many bytes and a head. Pure. */
+function lineBytes(bodyBytes: number): number {
+  return Math.ceil(bodyBytes / 3) * 4 + messageOverheadBytes;
+}
+/** Of an operator, with the body of a call; and of a host, with a part of an answer or an entry. */
+export const maxCallLineBytes = lineBytes(maxLineBodyBytes);
+export const maxAnswerLineBytes = lineBytes(maxPartBytes);
 const lineFeed = 10;
 
 /** Pure. */
@@ -34,8 +40,11 @@ export interface LineReader {
   push(bytes: Uint8Array): boolean;
 }
 
-/** `onLine` gets what the line holds as JSON, undefined for what is none. */
-export function createLineReader(onLine: (value: unknown) => void): LineReader {
+/** `onLine` gets what the line holds as JSON, undefined for what is none. `maxBytes`: of a line; counted as they arrive. */
+export function createLineReader(
+  onLine: (value: unknown) => void,
+  { maxBytes }: { maxBytes: number },
+): LineReader {
   let parts: Uint8Array[] = [];
   let size = 0;
   let over = false;
@@ -43,7 +52,7 @@ export function createLineReader(onLine: (value: unknown) => void): LineReader {
     push(bytes) {
       let from = 0;
       for (let at = bytes.indexOf(lineFeed); at >= 0 && !over; at = bytes.indexOf(lineFeed, from)) {
-        over = size + at - from > maxLineBytes;
+        over = size + at - from > maxBytes;
         if (over) break;
         const line =
           parts.length === 0 ? bytes.subarray(from, at) : Buffer.concat([...parts, bytes.subarray(from, at)]);
@@ -53,7 +62,7 @@ export function createLineReader(onLine: (value: unknown) => void): LineReader {
         onLine(parseJson(line));
       }
       const rest = bytes.subarray(from);
-      over ||= size + rest.length > maxLineBytes;
+      over ||= size + rest.length > maxBytes;
       if (over) {
         parts = [];
         return false;

@@ -7,7 +7,14 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { aliasesOf, chooseAgent, type Directory } from "../fleet/directory.ts";
 import type { PublishedHosts } from "./host-directory.ts";
-import { type HostAgent, type HostLink, type HostRequest, operationOf } from "./host-link.ts";
+import {
+  type HostAgent,
+  type HostLink,
+  type HostRequest,
+  maxWholeBytes,
+  operationOf,
+  readAtMost,
+} from "./host-link.ts";
 
 export interface CallCounts {
   open: number;
@@ -208,7 +215,7 @@ async function probed(
       ...{ operation: "readAgent", params: { agent_ref: "-" }, query: "", headers: {}, body: null },
       signal: late.signal,
     });
-    await answer.arrayBuffer();
+    await readAtMost(answer, maxWholeBytes);
     return { ...state, detail: null, latency_ms: hundredths(clock.monotonicMs() - startMs) };
   } catch (error) {
     const why = late.signal.aborted ? `no answer within ${probeMs} ms` : messageOf(error);
@@ -254,9 +261,10 @@ async function qualifyAnswer(answer: Response, operation: string, host: string):
     new ServiceError("transport_failed", `host "${host}" sent an invalid answer to ${operation}`);
   let body: unknown;
   try {
-    body = await answer.json();
+    body = JSON.parse(new TextDecoder().decode(await readAtMost(answer, maxWholeBytes)));
   } catch (error) {
-    throw error instanceof ServiceError ? error : broken();
+    const isOfLink = error instanceof ServiceError && error.reason !== "too_large";
+    throw isOfLink ? error : broken();
   }
   if (!Value.Check(endpoint.response, body)) throw broken();
   return Response.json(qualifyBody(body as Record<string, unknown>, host), { status: answer.status });

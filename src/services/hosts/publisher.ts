@@ -1,5 +1,5 @@
 import type { HostMailCounts } from "../../protocol/host-states.ts";
-import type { HostAgentEntry, HostRecord } from "../../protocol/hosts.ts";
+import { type HostAgentEntry, type HostRecord, maxEntryText } from "../../protocol/hosts.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { maxAgentsOfHost, toRemoteIdentity } from "./host-directory.ts";
@@ -69,7 +69,12 @@ export function createPublisher(deps: {
       for (const { identity } of agents) {
         const id = identity.agent_id ?? identity.tracked_agent_id;
         const { host: _, ...shown } = toRemoteIdentity(identity, deps.host, null);
-        entries.set(id, { schema_version: 1, epoch, identity: { ...shown, agent_id: id } });
+        // A person may give a window any name.
+        const window = identity.tmux_window_name?.slice(0, maxEntryText).toWellFormed() ?? null;
+        entries.set(id, {
+          ...{ schema_version: 1, epoch },
+          identity: { ...shown, agent_id: id, tmux_window_name: window },
+        });
       }
       await put(
         [...entries].filter(([id, entry]) => {

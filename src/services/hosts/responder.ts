@@ -1,5 +1,11 @@
 import { Value } from "@sinclair/typebox/value";
-import { type HostAnswer, HostCall, HostControl, hostOperations } from "../../protocol/hosts.ts";
+import {
+  type HostAnswer,
+  HostCall,
+  HostControl,
+  hostOperations,
+  maxPartBytes,
+} from "../../protocol/hosts.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type HostLink, handedBack, isRead, wordsOf } from "./host-link.ts";
@@ -16,8 +22,7 @@ export interface Responder {
   stop(): void;
 }
 
-/** Bytes of one part, and how many parts may be under way to a reader that takes none. */
-const partBytes = 64 * 1024;
+/** How many parts may be under way to a reader that takes none. */
 const windowParts = 16;
 /** How often a call that has no answer yet shows that it is under way. */
 const takenIntervalMs = 1000;
@@ -247,10 +252,10 @@ async function giveBody(
       const { done, value } = await reader.read();
       if (signal.aborted) throw signal.reason;
       if (done) return seq;
-      for (let at = 0; at < value.length; at += partBytes) {
+      for (let at = 0; at < value.length; at += maxPartBytes) {
         while (seq - running.consumed >= windowParts) await nextTaken(running);
         seq += 1;
-        give(seq, value.subarray(at, at + partBytes));
+        give(seq, value.subarray(at, at + maxPartBytes));
       }
     }
   } finally {

@@ -14,6 +14,7 @@ import {
   decodeLineBody,
   encodeLine,
   encodeMessageLine,
+  maxAnswerLineBytes,
   maxLineBodyBytes,
 } from "./lines.ts";
 import type { RemoteHosts } from "./merged-fleet.ts";
@@ -44,6 +45,7 @@ const retryMs = [250, 500, 1000, 2000, 5000] as const;
 /** What a host has not yet confirmed; beyond it messages are lost, as on any way. */
 const maxUnconfirmed = 32 * 1024 * 1024;
 const endMs = 2000;
+const maxPings = 60;
 const maxComplaint = 2000;
 /** With what `ssh` appends while it binds; a longer path of a socket is refused by the system. */
 const maxControlPath = 85;
@@ -212,6 +214,7 @@ function createWay(deps: {
     const one: Connection = { instance: null, write };
     const ping = () => {
       pings.set(sent, clock.monotonicMs());
+      if (pings.size > maxPings) return end(`it answered none of ${maxPings} pings`);
       write(encodeLine({ kind: "ping", sent }));
       cancelPing = clock.after(heartbeatMs, ping);
     };
@@ -251,7 +254,7 @@ function createWay(deps: {
         caller.resume();
       }
     };
-    const reader = createLineReader(take);
+    const reader = createLineReader(take, { maxBytes: maxAnswerLineBytes });
     write(encodeLine({ kind: "hello", protocol: lineProtocol, host, epoch, heartbeat_ms: heartbeatMs }));
     try {
       for await (const bytes of child.stdout) {

@@ -4,7 +4,13 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { HostDirectory, HostLink } from "./host-link.ts";
-import { createLineReader, decodeLineBody, encodeLine, encodeMessageLine } from "./lines.ts";
+import {
+  createLineReader,
+  decodeLineBody,
+  encodeLine,
+  encodeMessageLine,
+  maxCallLineBytes,
+} from "./lines.ts";
 import { createPublisher, type Publisher } from "./publisher.ts";
 import { createResponder, type Responder } from "./responder.ts";
 
@@ -88,7 +94,7 @@ export async function joinStdio(deps: {
   const stopped = () => over.resolve();
   deps.signal.addEventListener("abort", stopped, { once: true });
   heard();
-  const reader = createLineReader(take);
+  const reader = createLineReader(take, { maxBytes: maxCallLineBytes });
   void (async () => {
     for await (const bytes of deps.input) {
       if (!reader.push(bytes))

@@ -5,6 +5,7 @@ import type { CarrierState, HostList, HostState } from "../../../src/protocol/ho
 import { createPublishedHosts } from "../../../src/services/hosts/host-directory.ts";
 import { timestampNow } from "../../../src/system/clock.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
+import { sampleKnown } from "../../support/fleet-fakes.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 
 const bus: CarrierState = {
@@ -137,6 +138,36 @@ test("a directory counts heartbeats, returns and the difference of clocks", asyn
   expect(state()?.returns).toBe(1);
   directory.record("build-1", record({ epoch: 2, instance: "bb".repeat(8) }), { fresh: true });
   expect(state()?.returns).toBe(2);
+});
+
+test("a directory keeps entries up to the share of their host, each of a bounded size", async () => {
+  const directory = createPublishedHosts({ clock: createFakeClock(), via: "nats" });
+  const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
+  const put = (host: string, agent_id: string, more: object = {}) =>
+    directory.agent(host, agent_id, {
+      schema_version: 1,
+      epoch: 1,
+      identity: { ...identity, agent_id, ...more },
+    });
+  const fields = Object.entries(identity).flatMap(([name, value]) =>
+    typeof value === "string" ? [name] : [],
+  );
+  const texts = fields.filter(
+    (name) => !["transport", "liveness", "lifecycle_state", "agent_id"].includes(name),
+  );
+  for (const name of texts) put("build-1", "long", { [name]: "x".repeat(5000) });
+  expect([texts.length > 5, directory.dropped()]).toEqual([true, texts.length]);
+  const full = Object.fromEntries(texts.map((name) => [name, "x".repeat(500)]));
+  const size = JSON.stringify({ ...identity, ...full }).length;
+  const fitting = Math.floor((16 * 1024 * 1024) / size);
+  for (let nth = 0; nth < fitting + 100; nth += 1) put("build-1", `agent-${nth}`, full);
+  const beyond = directory.dropped() - texts.length;
+  expect(beyond).toBeGreaterThan(0);
+  // What goes makes room again, and another host has its own share.
+  put("build-2", "worker");
+  directory.agent("build-1", "agent-0", null);
+  put("build-1", "agent-new", full);
+  expect(directory.dropped() - texts.length).toBe(beyond);
 });
 
 test("doctor names mail that waits for another host for an hour, and whom it waits for", async () => {

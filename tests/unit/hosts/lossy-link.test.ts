@@ -3,6 +3,7 @@ import type { HostAnswer, HostCall, HostControl } from "../../../src/protocol/ho
 import { type Caller, createCaller } from "../../../src/services/hosts/caller.ts";
 import type { HostRequest } from "../../../src/services/hosts/host-link.ts";
 import { createLocalLink } from "../../../src/services/hosts/host-link.ts";
+import { createMergedFleet } from "../../../src/services/hosts/merged-fleet.ts";
 import { createResponder, type Responder } from "../../../src/services/hosts/responder.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
@@ -302,6 +303,59 @@ describe("what a host and an operator refuse", () => {
       'the way to host "build-3" takes bodies of at most 1024 bytes',
     ]);
     expect(handled).toEqual([]);
+  });
+
+  /** JSON that goes on for 64 MB, and how much of it was taken. */
+  function longAnswer() {
+    const taken = { bytes: 0 };
+    const part = new TextEncoder().encode(`"${"x".repeat(256 * 1024)}",`);
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          if (taken.bytes > 64 * 1024 * 1024) return controller.close();
+          controller.enqueue(taken.bytes === 0 ? new TextEncoder().encode("[") : part);
+          taken.bytes += part.length;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return { taken, answer: () => new Response(stream, { headers: { "content-type": "application/json" } }) };
+  }
+  const most = 10 * 1024 * 1024;
+
+  test("an answer without end to what changes something is read up to its limit, and is not known", async () => {
+    const { taken, answer } = longAnswer();
+    const { send } = setup({ answer });
+    expect((await reasonOf(send("submitAgentRequest", submit)))[0]).toBe("outcome_unknown");
+    expect(taken.bytes).toBeLessThan(most);
+  });
+
+  test("an answer without end to a question is read up to its limit, and is invalid", async () => {
+    const { taken, answer } = longAnswer();
+    const { send, clock } = setup({ answer });
+    const link = { send: (request: HostRequest) => send(request.operation, request) };
+    const fleet = createMergedFleet({
+      clock,
+      localHost: "desk",
+      directory: { agents: () => [] },
+      remotes: [],
+    });
+    const route = { at: "host" as const, host: "build-3", ref: "worker", link, hostAwaySinceUtc: null };
+    const request = { operation: "readAgent", params: { agent_ref: "worker" }, query: "", headers: {} };
+    const work = fleet.send(route, { ...request, body: null, signal: new AbortController().signal });
+    expect((await reasonOf(work))[0]).toBe("transport_failed");
+    expect(taken.bytes).toBeLessThan(most);
+  });
+
+  test("a part that is larger than a host sends is dropped", async () => {
+    const { send, caller, clock } = setup({
+      toOperator: ({ head, body }, deliver) =>
+        deliver({ head, body: head.kind === "part" ? new Uint8Array(65 * 1024) : body }),
+    });
+    const answer = await send("agentTranscript");
+    await expect(answer.text()).rejects.toThrow("a part of its answer was lost");
+    expect(caller.counts().dropped).toBe(1);
+    await clock.advance(1);
   });
 
   test("an answer under another host's name is dropped", async () => {

@@ -10,6 +10,7 @@ import { operateSsh, sshCommand } from "../../../src/services/hosts/ssh-hosts.ts
 import { createIds } from "../../../src/system/ids.ts";
 import type { StreamedProcess } from "../../../src/system/processes.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
+import { sampleKnown } from "../../support/fleet-fakes.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -21,7 +22,7 @@ describe("lines", () => {
     );
     for (const size of [1, 7, 4096, sent.length]) {
       const read: unknown[] = [];
-      const reader = createLineReader((line) => void read.push(line));
+      const reader = createLineReader((line) => void read.push(line), { maxBytes: 8192 });
       for (let at = 0; at < sent.length; at += size)
         expect(reader.push(sent.subarray(at, at + size))).toBe(true);
       const [message, ping] = read as [{ body: string }, unknown];
@@ -32,7 +33,8 @@ describe("lines", () => {
 
   test("a greeting is no JSON, and a broken body no base64", () => {
     const read: unknown[] = [];
-    createLineReader((line) => void read.push(line)).push(bytes("Welcome!\n\n{}\n"));
+    const reader = createLineReader((line) => void read.push(line), { maxBytes: 8192 });
+    reader.push(bytes("Welcome!\n\n{}\n"));
     expect(read).toEqual([undefined, undefined, {}]);
     expect([decodeLineBody("a"), decodeLineBody("a b="), decodeLineBody("YQ==")]).toEqual([
       null,
@@ -44,9 +46,12 @@ describe("lines", () => {
   test("a line that is too long ends the reading, with or without its end", () => {
     const part = new Uint8Array(1024 * 1024).fill(97);
     let lines = 0;
-    const reader = createLineReader(() => {
-      lines += 1;
-    });
+    const reader = createLineReader(
+      () => {
+        lines += 1;
+      },
+      { maxBytes: 12 * 1024 * 1024 },
+    );
     let taken = 0;
     while (taken < 20 && reader.push(part)) taken += 1;
     expect(taken).toBeLessThan(13);
@@ -170,6 +175,35 @@ describe("a host over ssh", () => {
     expect(state()?.state).toBe("away");
     await last().say(record(2));
     expect(state()?.state).toBe("live");
+    await operator.stop();
+  });
+
+  test("a line that is longer than a part of an answer ends the connection", async () => {
+    const { operator, clock, last, state } = setup();
+    await settle();
+    await last().say(hello);
+    await last().say(`{"kind":"message","head":"${"x".repeat(256 * 1024)}`);
+    await settle();
+    await clock.advance(250);
+    await settle();
+    expect(state()?.detail).toBe("it sent a line that is too long");
+    await operator.stop();
+  });
+
+  test("a large entry is refused, and the host's other agents stay", async () => {
+    const { operator, last, record } = setup();
+    const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
+    const agent = (agent_id: string, more: object) => ({
+      ...{ kind: "agent", agent_id },
+      entry: { schema_version: 1, epoch: 1, identity: { ...identity, agent_id, ...more } },
+    });
+    await settle();
+    await last().say(hello);
+    await last().say(agent("good", {}));
+    await last().say(agent("large", { tmux_window_name: "x".repeat(20_000) }));
+    await last().say(agent("long", { tmux_window_name: "x".repeat(5000) }));
+    await last().say(record(1));
+    expect((await operator.directory.agents()).map((one) => one.identity.agent_id)).toEqual(["good"]);
     await operator.stop();
   });
 

@@ -148,6 +148,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     };
     const notKnown = (why: string) =>
       reads ? new ServiceError("unavailable", `host "${host}": ${why}`) : notKnownTo(host, call, why);
+    const late = () => notKnown(`no answer within ${timeoutOf(call.operation)} ms`);
     const settle = () => {
       cancelTimer();
       request.signal.removeEventListener("abort", leave);
@@ -179,7 +180,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     const watch = () => {
       cancelTimer = clock.after(repeatAfterMs, () => {
         const now = clock.monotonicMs();
-        if (now >= deadlineMs) return fail(notKnown(`no answer within ${timeoutOf(call.operation)} ms`));
+        if (now >= deadlineMs) return fail(late());
         if (now >= silentUntilMs) return fail(notKnown(`no sign of it for ${lostAfterMs} ms`));
         repeat();
         if (pending.has(id)) watch();
@@ -203,6 +204,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       onAnswer(answer, part) {
         silentUntilMs = lostMs();
         if (answer.kind === "taken") {
+          if (!bodySink && clock.monotonicMs() >= deadlineMs) return fail(late());
           cancelTimer();
           if (!bodySink) watch();
           return;
@@ -239,6 +241,9 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
               );
             },
           });
+          // An outcome is all of its answer; what is handed on as it comes ends with its reader.
+          if (!reads)
+            cancelTimer = clock.after(Math.max(0, deadlineMs - clock.monotonicMs()), () => fail(late()));
           return begun.resolve({ response: toResponse(answer, endpoint, bodySink.stream), isOfReplacement });
         }
         if (!bodySink || answer.run !== one.run || answer.seq < one.nextSeq) return;
@@ -250,6 +255,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
         }
         one.nextSeq += 1;
         if (answer.kind === "part") return bodySink.push(part);
+        cancelTimer();
         pending.delete(id);
         bodySink.end();
       },

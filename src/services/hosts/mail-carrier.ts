@@ -369,9 +369,11 @@ export function createMailCarrier(deps: {
       open.clear();
     },
     async receive(from, message) {
+      const about = `mail from ${from}`;
       if (Value.Check(HostMail, message)) await receiveMail(from, message);
       else if (Value.Check(HostMailReceipt, message)) await receiveReceipt(from, message);
-      else deps.log(`mail from ${from} is no message and is left out`);
+      else return complain(about, "a message without its form is left out");
+      complain(about, null);
     },
     again() {
       sentAtMs = new Map();

@@ -76,7 +76,8 @@ export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: Ser
   const { streams, services } = shared("*");
   const exported = [
     ...streams.map((subject) => `{ stream: ${JSON.stringify(subject)} }`),
-    ...services.map((subject) => `{ service: ${JSON.stringify(subject)} }`),
+    // The server remembers for so long where an answer goes; a host may ask for many.
+    ...services.map((subject) => `{ service: ${JSON.stringify(subject)}, response_threshold: "5s" }`),
   ];
   const accountOf = (one: BusUser & { host: string }) => {
     const { streams: received, services: sent } = shared(one.host);

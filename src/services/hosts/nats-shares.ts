@@ -2,6 +2,7 @@ import { AckPolicy, DiscardPolicy, jetstreamManager, RetentionPolicy } from "@na
 import { Kvm } from "@nats-io/kv";
 import { headers as createHeaders, type NatsConnection, nanos } from "@nats-io/transport-node";
 import { maxDirectoryBytes, maxEntryBytes } from "../../protocol/hosts.ts";
+import { hostNamePattern } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
@@ -24,7 +25,8 @@ const maxMailBytes = 64 * 1024 * 1024;
 const keptMs = 4 * 24 * 3_600_000;
 const ackWaitMs = 60_000;
 const retryMs = 2000;
-/** A share that was made is not made again within this time, however often its host asks. */
+const hostName = new RegExp(hostNamePattern);
+/** A host is served once in this time, however often it asks. */
 const minIntervalMs = 5000;
 
 export interface HostShares {
@@ -46,7 +48,8 @@ export function createHostShares(deps: {
   log: (line: string) => void;
 }): HostShares {
   const { connection, names, clock } = deps;
-  const made = new Map<string, number>();
+  const made = new Set<string>();
+  const servedMs = new Map<string, number>();
   const wanted = new Set<string>();
   const complained = new Map<string, string>();
   let isListed = false;
@@ -76,7 +79,7 @@ export function createHostShares(deps: {
       });
     };
     await deliver(host, host);
-    for (const other of [...made.keys()].filter((one) => one !== host)) {
+    for (const other of [...made].filter((one) => one !== host)) {
       await deliver(host, other);
       try {
         await deliver(other, host);
@@ -97,7 +100,7 @@ export function createHostShares(deps: {
         try {
           await make(host);
           wanted.delete(host);
-          made.set(host, clock.monotonicMs());
+          made.add(host);
           complained.delete(host);
           deps.onMade(host);
         } catch (error) {
@@ -120,14 +123,16 @@ export function createHostShares(deps: {
       loop.start();
     },
     serve(host) {
-      const madeMs = made.get(host);
-      if (madeMs !== undefined && clock.monotonicMs() - madeMs < minIntervalMs) return;
+      const now = clock.monotonicMs();
+      if (!hostName.test(host) || now - (servedMs.get(host) ?? -minIntervalMs) < minIntervalMs) return;
+      servedMs.set(host, now);
       wanted.add(host);
       loop.wake();
     },
     again() {
       isListed = false;
       made.clear();
+      servedMs.clear();
       loop.wake();
     },
     stop: () => loop.stop(),
@@ -139,7 +144,8 @@ async function hostsWithShare(connection: NatsConnection, names: Names): Promise
   const prefix = bucketStream(names.bucket(""));
   const hosts: string[] = [];
   for await (const name of jsm.streams.names()) {
-    if (name.startsWith(prefix)) hosts.push(name.slice(prefix.length));
+    const host = name.startsWith(prefix) ? name.slice(prefix.length) : "";
+    if (hostName.test(host)) hosts.push(host);
   }
   return hosts;
 }

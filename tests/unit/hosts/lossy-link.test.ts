@@ -347,6 +347,30 @@ describe("what a host and an operator refuse", () => {
     expect(taken.bytes).toBeLessThan(most);
   });
 
+  test.each([
+    { id: "says for ever that it is at work", kind: "taken", everyMs: 1000 },
+    { id: "never ends its answer", kind: "part", everyMs: 30_000 },
+  ])("a host that $id holds a call for the time of its operation", async ({ kind, everyMs }) => {
+    let id = "";
+    const { send, clock, caller } = setup({
+      toHost: ({ head }) => {
+        id = head.id;
+      },
+    });
+    const work = reasonOf(send("stopAgent"));
+    await settle();
+    const say = (head: object) => caller.receive("build-3", { id, run: 1, ...head }, new Uint8Array(1));
+    if (kind === "part") say({ kind: "head", seq: 0, status: 200 });
+    let seq = 0;
+    for (let passedMs = 0; passedMs < 10 * 60_000; passedMs += everyMs) {
+      seq += 1;
+      say({ kind, seq });
+      await clock.advance(everyMs);
+    }
+    expect(caller.counts().open).toBe(0);
+    expect((await work)[0]).toBe("outcome_unknown");
+  });
+
   test("a part that is larger than a host sends is dropped", async () => {
     const { send, caller, clock } = setup({
       toOperator: ({ head, body }, deliver) =>

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
+import { connect, headers, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
+import fc from "fast-check";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import type { HostCall } from "../../src/protocol/hosts.ts";
 import { createLocalDirectory, createLocalLink, type HostLink } from "../../src/services/hosts/host-link.ts";
@@ -422,6 +423,53 @@ describe("a host that is taken over", () => {
     expect(most).toBeLessThanOrEqual(9 * 1024 * 1024);
     expect(() => connection.publish(`svc.v1.svc.build-2.answer.x.y`, new Uint8Array(most + 1))).toThrow();
     await connection.close();
+  }, 60_000);
+
+  test("ends nothing with any bytes under its subjects", async () => {
+    await using world = await setup();
+    const { bus, operator } = world;
+    const { connection } = await takenOver(bus);
+    const called = Promise.withResolvers<{ operator: string; id: string }>();
+    await joinAsBuild2(connection, () => {});
+    connection.subscribe(names.call("build-2", "ff".repeat(8)), {
+      callback: (_error, message) => called.resolve(decodeMessage(message.data)?.head as never),
+    });
+    await until("it to be live", () =>
+      operator.directory.hosts().some(({ host, state }) => host === "build-2" && state === "live"),
+    );
+    const leave = new AbortController();
+    const open = call(operator.linkTo("build-2"), "readAgent", leave.signal).catch(() => "over");
+    const { operator: id, id: callId } = await called.promise;
+    const subjects = [
+      ...[names.hello("build-2"), names.answer("build-2", id, callId), names.answer("build-2", id, "x")],
+      ...[names.mail("build-2", "build-1"), names.mail("build-2", "build-2"), names.mail("build-2", "*")],
+      ...["build-2", "build-2.mine", "build-2.-"].map((key) => `$KV.${names.bucket("build-2")}.${key}`),
+      `$JS.ACK.${names.mailStream("build-1")}.build-2.1.1.1.1.1`,
+    ];
+    const sample = fc.oneof(
+      fc.uint8Array({ maxLength: 400 }),
+      fc.json().map((text) => new TextEncoder().encode(`${text}\n`)),
+      fc
+        .record({
+          kind: fc.constantFrom("taken", "head", "part", "end", "failed", "mail", "receipt", "call"),
+          ...{ id: fc.constant(callId), run: fc.integer(), seq: fc.integer(), status: fc.integer() },
+          ...{ headers: fc.dictionary(fc.string(), fc.string()), detail: fc.string() },
+        })
+        .map((head) => encodeMessage(head, new Uint8Array(3))),
+    );
+    for (const bytes of fc.sample(sample, 300)) {
+      for (const subject of subjects) {
+        const nobody = headers(503, "No Responders");
+        connection.publish(subject, bytes, bytes.length % 5 === 0 ? { headers: nobody } : {});
+      }
+    }
+    await connection.flush();
+    leave.abort();
+    await open;
+    await connection.close();
+    expect((await call(operator.linkTo("build-1"), "readAgent")).status).toBe(200);
+    expect(operator.directory.hosts().map(({ host }) => host)).toContain("build-1");
+    expect(operator.counts().open).toBe(0);
   }, 60_000);
 
   test("is shut out when its user is removed from the server, nothing of it is left, and the others stay", async () => {

@@ -28,6 +28,16 @@ if (way === "dies") {
 }
 if (way === "mute") for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => {});
 
+/** A request that names only the id of a call. */
+function askById(sessionId: string): void {
+  const options = [
+    { optionId: "yes", name: "Yes", kind: "allow_once" },
+    { optionId: "no", name: "No", kind: "reject_once" },
+  ];
+  const params = { sessionId, toolCall: { toolCallId: "call_1" }, options };
+  send({ id: "ask-by-id", method: "session/request_permission", params });
+}
+
 let asked = 0;
 function ask(sessionId: string, title: string): void {
   asked += 1;
@@ -47,6 +57,7 @@ function handle(message: {
   id?: unknown;
   method?: string;
   params?: { sessionId?: string; modeId?: string };
+  result?: { outcome?: { optionId?: string; outcome?: string } };
 }): void {
   const { id, method, params } = message;
   const sessionId = params?.sessionId ?? "";
@@ -54,6 +65,11 @@ function handle(message: {
   switch (method) {
     case undefined:
       answers += 1;
+      if (way === "asks-by-id") {
+        const { optionId, outcome } = message.result?.outcome ?? {};
+        update("one", chunk(`chose ${optionId ?? outcome}`));
+        send({ id: prompted, result: { stopReason: "end_turn" } });
+      }
       if (way === "asks-twice" && answers === 2) send({ id: prompted, result: { stopReason: "end_turn" } });
       return;
     case "initialize":
@@ -90,6 +106,14 @@ function handle(message: {
       if (way === "asks-twice") {
         ask(sessionId, "first");
         ask(sessionId, "second");
+        return;
+      }
+      if (way === "asks-by-id") {
+        // The first prompt reports the call before, and never its end; later ones use its id again.
+        const rawInput = { command: "rm -rf build" };
+        const call = { sessionUpdate: "tool_call", toolCallId: "call_1", title: "Bash", rawInput };
+        if (answers === 0) update(sessionId, call);
+        askById(sessionId);
         return;
       }
       if (way === "says-nothing") return;

@@ -10,9 +10,10 @@ import {
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
-import { fieldsOf, isFields } from "../headless/json-fields.ts";
+import { type Fields, fieldsOf, isFields, textOf } from "../headless/json-fields.ts";
 import { boundsOfRecords, createLineSplitter } from "../headless/line-splitter.ts";
 import { splitNoise } from "../headless/providers/acp.ts";
+import { createOpenToolCalls, type OpenToolCalls } from "../headless/tool-calls.ts";
 
 /** An agent process and the ACP connection to it. */
 export interface AcpConnection {
@@ -60,11 +61,12 @@ export function openConnection(
   let open = true;
   let agreed = { load: false, resume: false, list: false };
 
+  const calls = createOpenToolCalls();
   const connection = client({ name: "svc" })
     .onRequest(methods.client.session.requestPermission, ({ params, signal }) =>
       options.onPermission(params, signal),
     )
-    .connect(messagesOf(child, options.onOutput));
+    .connect(messagesOf(child, options.onOutput, calls));
   void drain(child.stderr, (chunk) => options.onOutput("stderr", chunk));
   const exited = child.exited.then((end) => {
     open = false;
@@ -74,6 +76,8 @@ export function openConnection(
   connection.closed.catch(() => {});
 
   async function request(method: string, params: object, { timeoutMs }: { timeoutMs?: number } = {}) {
+    // A call of an earlier turn, or of replayed history, is not asked about in this one.
+    if (method === methods.agent.session.prompt) calls.clear();
     const response = connection.agent.request<unknown, object>(method, params);
     if (timeoutMs === undefined) return response;
     const timer = new AbortController();
@@ -131,16 +135,32 @@ export function openConnection(
   };
 }
 
-/** The requests and responses of a child. Its notifications are read from its output, by `onOutput`. */
-function messagesOf(child: StreamedProcess, onOutput: ConnectionOptions["onOutput"]): MessageStream {
+/**
+ * The requests and responses of a child. Its notifications are read from its output, by `onOutput`. Many agents name in a
+ * permission request only the id of a call that they reported before: it is completed here, in the order of the lines.
+ */
+function messagesOf(
+  child: StreamedProcess,
+  onOutput: ConnectionOptions["onOutput"],
+  calls: OpenToolCalls,
+): MessageStream {
   const splitter = createLineSplitter(boundsOfRecords);
   const readable = new ReadableStream<AnyMessage>({
     async start(controller) {
       await drain(child.stdout, (chunk) => {
         onOutput("stdout", chunk);
-        for (const line of splitter.push(chunk)) {
-          const message = line.truncated ? null : toMessage(splitNoise(line.text).at(-1) ?? "");
-          if (message) controller.enqueue(message);
+        for (const { text, truncated } of splitter.push(chunk)) {
+          // It may have replaced any call.
+          if (truncated) calls.clear();
+          const message = truncated ? null : toMessage(splitNoise(text).at(-1) ?? "");
+          if (message === null) continue;
+          const params = fieldsOf(message["params"]);
+          if (message["method"] === methods.client.session.update) calls.note(params, text.length);
+          if (!("id" in message)) continue;
+          if (message["method"] === methods.client.session.requestPermission) {
+            const toolCall = calls.complete(textOf(params["sessionId"]), fieldsOf(params["toolCall"]));
+            controller.enqueue({ ...message, params: { ...params, toolCall } } as unknown as AnyMessage);
+          } else controller.enqueue(message as unknown as AnyMessage);
         }
       });
       controller.close();
@@ -152,12 +172,12 @@ function messagesOf(child: StreamedProcess, onOutput: ConnectionOptions["onOutpu
   return { readable, writable };
 }
 
-function toMessage(text: string): AnyMessage | null {
+function toMessage(text: string): Fields | null {
   if (!text.startsWith("{")) return null;
   try {
     const value: unknown = JSON.parse(text);
-    if (!isFields(value) || value["jsonrpc"] !== "2.0" || !("id" in value)) return null;
-    return "method" in value || "result" in value || "error" in value ? (value as AnyMessage) : null;
+    if (!isFields(value) || value["jsonrpc"] !== "2.0") return null;
+    return "method" in value || "result" in value || "error" in value ? value : null;
   } catch {
     return null;
   }

@@ -2,27 +2,42 @@ import type { RequestPermissionRequest, RequestPermissionResponse } from "@agent
 import type { PermissionAction, PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import { toSummary } from "../headless/display.ts";
-import { renderValue } from "../headless/json-fields.ts";
+import { fieldsOf, renderValue } from "../headless/json-fields.ts";
+import { textsOfCall } from "../headless/tool-calls.ts";
 
-/** What a rule of a policy looks at. */
+/** What a person or a policy decides about: the request with what the agent reported of the call before. */
 export interface AskedCall {
   kind: string;
+  /** Empty where the agent gave none but the id of the call. */
   title: string;
+  /** What the call would do, apart from the title. */
+  texts: readonly string[];
 }
 
-/** What a person or a policy decides about. Pure. */
+/** Pure. */
 export function toAskedCall({ toolCall }: RequestPermissionRequest): AskedCall {
-  return { kind: toolCall.kind ?? "other", title: toolCall.title ?? toolCall.name ?? toolCall.toolCallId };
+  const title = toolCall.title ?? toolCall.name ?? "";
+  return {
+    kind: toolCall.kind ?? "other",
+    title: title === toolCall.toolCallId || toSummary(title) === "" ? "" : title,
+    texts: textsOfCall(fieldsOf(toolCall)).filter((text) => toSummary(text) !== ""),
+  };
 }
 
-/** What the first fitting rule says; `ask` where none fits. Pure. */
+const showsNothing = ({ title, texts }: AskedCall) => title === "" && texts.length === 0;
+
+/**
+ * What the first fitting rule says. The title of an `allow` rule must fit the title; that of any other rule may fit anything that
+ * the request shows. Where no rule fits, a person is asked, and a request that shows nothing is denied. Pure.
+ */
 export function decidePermission(policy: PermissionPolicy, call: AskedCall): PermissionAction {
-  const rule = policy.find(
-    ({ kinds, title }) =>
-      (kinds === undefined || kinds.includes(call.kind)) &&
-      (title === undefined || fitsText(title.toLowerCase(), call.title.toLowerCase())),
-  );
-  return rule?.action ?? "ask";
+  const rule = policy.find(({ action, kinds, title: pattern }) => {
+    if (kinds !== undefined && !kinds.includes(call.kind)) return false;
+    if (pattern === undefined) return true;
+    const shown = action === "allow" ? [call.title] : [call.title, ...call.texts];
+    return shown.some((text) => text !== "" && fitsText(pattern.toLowerCase(), text.toLowerCase()));
+  });
+  return rule?.action ?? (showsNothing(call) ? "deny" : "ask");
 }
 
 /**
@@ -71,11 +86,10 @@ export function toDecision(
   facts: { id: string; sinceUtc: string },
 ): AwaitingDecision {
   const call = toAskedCall(asked);
-  const input = asked.toolCall.rawInput;
-  const details = input === undefined || input === null ? "" : toSummary(renderValue(input), maxQuestion);
+  const question = cutMiddle(renderAsked(call, asked.toolCall.rawInput));
   return {
     kind: "permission_request",
-    question: toSummary(details === "" ? call.title : `${call.title}: ${details}`, maxQuestion),
+    question,
     options: asked.options.map(({ name, optionId }, at) => ({
       index: at + 1,
       text: toSummary(name === "" ? optionId : name),
@@ -83,6 +97,28 @@ export function toDecision(
     })),
     id: facts.id,
     since_utc: facts.sinceUtc,
-    reported: { message: toSummary(call.title, maxQuestion), action: call.kind },
+    reported: { message: question, action: call.kind },
   };
+}
+
+/** The title, the input, and what neither of them says. Pure. */
+function renderAsked(call: AskedCall, input: unknown): string {
+  if (showsNothing(call)) return "a tool call of which the agent shows neither a title nor an input";
+  const isEmpty = input === undefined || input === null || renderValue(input) === "{}";
+  const parts = [call.title, isEmpty ? "" : renderValue(input)].filter((part) => part !== "");
+  const isShown = (text: string) =>
+    parts.some((part) => part.includes(text) || part.includes(JSON.stringify(text).slice(1, -1)));
+  for (const text of call.texts) if (!isShown(text)) parts.push(text);
+  return parts.join(": ");
+}
+
+const maxTail = 500;
+
+/** One line. The end of a long command may be what matters in it: the middle is left out, and its length is named. Pure. */
+function cutMiddle(text: string): string {
+  const whole = toSummary(text, maxQuestion + 1);
+  if ([...whole].length <= maxQuestion) return whole;
+  const tail = [...toSummary(text.slice(-4 * maxTail), 4 * maxTail)].slice(-maxTail).join("");
+  const head = [...whole].slice(0, maxQuestion - maxTail - 60).join("");
+  return `${head} … (${text.length - head.length - tail.length} characters are not shown) … ${tail}`;
 }

@@ -261,7 +261,8 @@ function createPermissions(
       const action = decidePermission(request.acp?.policy ?? [], call);
       const settled = action === "ask" ? null : answerOfPolicy(action, question.options);
       if (settled) {
-        note(`the policy says ${action}: ${call.title}`, { by: "policy", action });
+        const title = call.title || question.toolCall.toolCallId;
+        note(`the policy says ${action}: ${title}`, { by: "policy", action });
         return settled;
       }
       const answer = lastQuestion.then(() => askPerson(question, signal));

@@ -156,11 +156,14 @@ function closedQueue(facts: AttentionFacts): Finding | null {
   return found(detail, "reconciliation_required", "Open it", `${commandPrefix(facts)} ${verb}`);
 }
 
+/** Dialogs of a terminal, and requests over ACP. */
+const permissionKinds: ReadonlySet<string> = new Set(["approval_dialog", "permission_request"]);
+
 function decision(facts: AttentionFacts): Finding | null {
   const { agent, decision: asked, screenRows } = facts;
   if (!asked) return null;
   const subject = asked.reported ? { action: asked.reported.action, text: asked.reported.message } : null;
-  const kind: AttentionKind = asked.kind === "approval_dialog" ? "permission" : "question";
+  const kind: AttentionKind = permissionKinds.has(asked.kind) ? "permission" : "question";
   const about = [subject?.action, subject?.text].filter((part) => part != null && part !== "").join(": ");
   const words = `${asked.question || "a question that could not be read"}${about && ` (${about})`}`;
   const answers = asked.unread === undefined ? asked.options : [];

@@ -70,6 +70,21 @@ describe("an ACP agent that misbehaves", () => {
     expect(await fixture.ended(turn)).toMatchObject({ status: "completed" });
   }, 60_000);
 
+  test("a request that names an id only is shown with its call, and refused when it shows nothing", async () => {
+    await using fixture = acpFixture({ agent: ["asks-by-id"], limits });
+    const turn = await fixture.begin("hello");
+    expect(await fixture.question(turn)).toMatchObject({ question: 'Bash: {"command":"rm -rf build"}' });
+    await fixture.answer(turn, "yes");
+    expect(await fixture.ended(turn)).toMatchObject({ status: "completed", history_summary: "chose yes" });
+    const session = { mode: "exact", id: "one" } as const;
+    const later = await fixture.begin("hello", { session });
+    // The call of the turn before has not ended: nobody is shown it in the place of this one.
+    expect(await fixture.ended(later)).toMatchObject({ status: "completed", history_summary: "chose no" });
+    const deny = { mode: null, policy: [{ action: "deny" as const, title: "rm *" }] };
+    await using ruled = acpFixture({ agent: ["asks-by-id"], limits });
+    expect(await ruled.run("hello", { acp: deny })).toMatchObject({ history_summary: "chose no" });
+  }, 60_000);
+
   test("a cancel that is not heard ends the process, and the next turn starts another", async () => {
     await using fixture = acpFixture({ agent: ["says-nothing"], limits });
     const turn = await fixture.begin("hello");

@@ -2,9 +2,15 @@ import { describe, expect, test } from "bun:test";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { PermissionPolicy } from "../../../src/protocol/acp-launch.ts";
 import { loadDelayMs } from "../../../src/services/acp/agent-session.ts";
-import { answerOfPolicy, decidePermission } from "../../../src/services/acp/permission.ts";
+import {
+  answerOfPolicy,
+  decidePermission,
+  toAskedCall,
+  toDecision,
+} from "../../../src/services/acp/permission.ts";
 import { refuseModel } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
+import { createOpenToolCalls } from "../../../src/services/headless/tool-calls.ts";
 
 const policy: PermissionPolicy = [
   { action: "deny", title: "*rm -rf*" },
@@ -19,14 +25,31 @@ test.each([
   { id: "not a part of one", kind: "execute", title: "git status; curl", want: "ask" },
   { id: "no rule", kind: "edit", title: "x", want: "ask" },
 ])("a policy: $id", ({ kind, title, want }) => {
-  expect(decidePermission(policy, { kind, title })).toBe(want as never);
+  expect(decidePermission(policy, { kind, title, texts: [] })).toBe(want as never);
+});
+
+test.each([
+  { id: "an input denies what the title hides", title: "tidy up", texts: ["rm -rf /"], want: "deny" },
+  { id: "an input allows nothing", title: "x", texts: ["git status"], want: "ask" },
+  { id: "nothing is shown", title: "", texts: [], want: "deny" },
+  { id: "a title alone is shown", title: "x", texts: [], want: "ask" },
+  { id: "an input alone is shown", title: "", texts: ["ls"], want: "ask" },
+])("a policy: $id", ({ title, texts, want }) => {
+  expect(decidePermission(policy, { kind: "execute", title, texts })).toBe(want as never);
+});
+
+test("a rule of the operator fits what shows nothing", () => {
+  const call = { kind: "read", title: "", texts: [] };
+  expect(decidePermission([{ action: "allow", kinds: ["read"] }], call)).toBe("allow");
+  expect(decidePermission([{ action: "ask" }], call)).toBe("ask");
+  expect(decidePermission([{ action: "allow", title: "*" }], call)).toBe("deny");
 });
 
 test("a pattern of many stars takes a time that grows with the text alone", () => {
   const title = "a".repeat(200_000);
   const rules: PermissionPolicy = [{ action: "allow", title: `${"*a".repeat(400)}*b` }];
   const startedMs = performance.now();
-  expect(decidePermission(rules, { kind: "execute", title })).toBe("ask");
+  expect(decidePermission(rules, { kind: "execute", title, texts: [] })).toBe("ask");
   expect(performance.now() - startedMs).toBeLessThan(2000);
 });
 
@@ -256,5 +279,114 @@ describe("the messages of a turn", () => {
   test("no answer contains updates of another conversation", () => {
     const { summary } = read([update("two", chunk("no")), update("one", chunk("yes"))], "one");
     expect(summary).toMatchObject({ resultText: "yes", sessionId: "one" });
+  });
+});
+
+describe("a permission request", () => {
+  const sessionId = "s";
+  type Update = Record<string, unknown>;
+  const call = (fields: Update): Update => ({ sessionUpdate: "tool_call", toolCallId: "call_1", ...fields });
+  const update = (fields: Update): Update => ({ ...call(fields), sessionUpdate: "tool_call_update" });
+  const rm = call({ title: "Bash", kind: "execute", rawInput: { command: "rm -rf build" } });
+
+  function questionAfter(updates: readonly Update[], asked: Update = {}): string {
+    const calls = createOpenToolCalls();
+    for (const one of updates) calls.note({ sessionId, update: one }, 100);
+    const toolCall = calls.complete(sessionId, { toolCallId: "call_1", ...asked });
+    const request = { sessionId, toolCall, options: [] } as unknown as RequestPermissionRequest;
+    return toDecision(request, { id: "1", sinceUtc: "2026-01-01T00:00:00.000+00:00" }).question;
+  }
+  const nothing = questionAfter([]);
+
+  test.each([
+    { id: "the call before it", updates: [rm], want: 'Bash: {"command":"rm -rf build"}' },
+    {
+      id: "an update of the call",
+      updates: [call({ title: "Bash", rawInput: {} }), update({ rawInput: { command: "ls" }, title: null })],
+      want: 'Bash: {"command":"ls"}',
+    },
+    {
+      id: "content alone",
+      updates: [
+        call({ title: "Bash", content: [{ type: "content", content: { type: "text", text: "rm x" } }] }),
+      ],
+      want: "Bash: rm x",
+    },
+    {
+      id: "its own content",
+      updates: [],
+      asked: { title: "Edit", content: [{ type: "diff", path: "/etc/hosts", oldText: "a", newText: "b c" }] },
+      want: "Edit: /etc/hosts: b c",
+    },
+    { id: "paths", updates: [call({ title: "Read", locations: [{ path: "/x/y" }] })], want: "Read: /x/y" },
+    {
+      id: "an empty input does not hide the known one",
+      updates: [rm],
+      asked: { title: "", rawInput: {} },
+      want: 'Bash: {"command":"rm -rf build"}',
+    },
+    {
+      id: "the longer title where no input is known",
+      updates: [call({ title: "rm -rf build" })],
+      asked: { title: "Bash" },
+      want: "Bash: rm -rf build",
+    },
+    { id: "not a call that has ended", updates: [rm, update({ status: "completed" })], want: nothing },
+    {
+      id: "not a call that has failed",
+      updates: [rm, update({ status: "failed" }), update({ title: "late" })],
+      want: nothing,
+    },
+    { id: "a new call of the id, not the earlier", updates: [rm, call({ title: "Read" })], want: "Read" },
+    { id: "not a call of another conversation", updates: [{ ...rm, toolCallId: "call_2" }], want: nothing },
+    { id: "not its id as a title", updates: [], asked: { title: "call_1" }, want: nothing },
+    {
+      id: "no title of control characters",
+      updates: [],
+      asked: { title: "\u001b[2J \u0000" },
+      want: nothing,
+    },
+  ])("shows $id", ({ updates, asked = {}, want }) => {
+    expect(questionAfter(updates, asked)).toBe(want);
+  });
+
+  test("is of one conversation", () => {
+    const calls = createOpenToolCalls();
+    calls.note({ sessionId: "other", update: rm }, 100);
+    expect(calls.complete(sessionId, { toolCallId: "call_1" })).toEqual({ toolCallId: "call_1" });
+  });
+
+  test("forgets the oldest calls when they are too large together, and all of them when it is cleared", () => {
+    const calls = createOpenToolCalls();
+    for (let at = 0; at < 10; at++)
+      calls.note({ sessionId, update: call({ toolCallId: `call_${at}`, title: `title ${at}` }) }, 2_000_000);
+    const known = () =>
+      Array.from({ length: 10 }, (_, at) => at).filter(
+        (at) => calls.complete(sessionId, { toolCallId: `call_${at}` })["title"] !== undefined,
+      );
+    expect(known()).toEqual([6, 7, 8, 9]);
+    calls.clear();
+    expect(known()).toEqual([]);
+  });
+
+  test("shows the end of a long command", () => {
+    const command = `echo ${"x".repeat(5000)}; rm -rf build`;
+    const question = questionAfter([call({ title: "Bash", rawInput: { command } })]);
+    expect(question).toMatch(
+      /^Bash: \{"command":"echo x.* … \(\d+ characters are not shown\) … x+; rm -rf build"\}$/,
+    );
+    expect(question.length).toBeLessThanOrEqual(2000);
+  });
+
+  test("an argument vector fits a rule as one line", () => {
+    const asked = toAskedCall({
+      ...{ sessionId, options: [] },
+      toolCall: {
+        toolCallId: "c",
+        title: "tidy",
+        rawInput: { argv: ["rm", "-rf", "/"], nested: [[{ a: 1 }]] },
+      },
+    });
+    expect(decidePermission([{ action: "deny", title: "rm -rf *" }], asked)).toBe("deny");
   });
 });

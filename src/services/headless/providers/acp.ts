@@ -12,6 +12,7 @@ import {
 import type { HeadlessProvider, TurnUsage } from "../provider.ts";
 import { programOf } from "../provider.ts";
 import { createStreamParser, type StreamReader, type TurnWriter, usageOf } from "../stream-parser.ts";
+import { createOpenToolCalls, textsOfCall } from "../tool-calls.ts";
 
 /** What the name of every ACP agent ends with: nothing takes it for the tool's own terminal or print mode. */
 const suffix = "-acp";
@@ -74,6 +75,7 @@ function createReader(
   /** The last usage_update of the turn. */
   let context: Fields | null = null;
   const kinds = new Map<string, string>();
+  const calls = createOpenToolCalls();
   const done = new Set<string>();
 
   function flush(turn: TurnWriter): void {
@@ -125,6 +127,13 @@ function createReader(
         output: outputOf(update),
       });
     }
+  }
+
+  /** For the line that reports a permission request. */
+  function noteTitle(params: Fields): void {
+    const { sessionUpdate, toolCallId, title, status } = fieldsOf(params["update"]);
+    const update = { sessionUpdate, toolCallId, title, status };
+    calls.note({ sessionId: params["sessionId"], update }, textOf(title)?.length ?? 0);
   }
 
   function readUpdate(update: Fields, turn: TurnWriter): void {
@@ -225,12 +234,14 @@ function createReader(
         return;
       }
       if (method === "session/update") {
+        noteTitle(params);
         readUpdate(fieldsOf(params["update"]), turn);
         return;
       }
       if (method === "session/request_permission") {
-        const call = fieldsOf(params["toolCall"]);
-        const title = textOf(call["title"]) ?? textOf(call["toolCallId"]) ?? "a tool call";
+        const call = calls.complete(of, fieldsOf(params["toolCall"]));
+        const title =
+          textOf(call["title"]) ?? textsOfCall(call)[0] ?? textOf(call["toolCallId"]) ?? "a tool call";
         flush(turn);
         turn.emit("progress", method, `asks for permission: ${title}`, { summary: title });
         return;

@@ -5,7 +5,7 @@ import { toSummary } from "../headless/display.ts";
 import { fieldsOf, renderValue } from "../headless/json-fields.ts";
 import { textsOfCall } from "../headless/tool-calls.ts";
 
-/** What a person or a policy decides about: the request with what the agent reported of the call before. */
+/** A permission request with the facts that the agent reported of its call before: a person or a policy decides by it. */
 export interface AskedCall {
   kind: string;
   /** Empty where the agent gave none but the id of the call. */

@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, isFields, itemsOf, textOf } from "./json-fields.
 export interface OpenToolCalls {
   /** Takes in the `params` of a `session/update`, which came in a line of `size` characters. */
   note(params: Fields, size: number): void;
-  /** A call that a request of the conversation names, with what was reported of it before. */
+  /** A call that a request of the conversation names, with the facts that were reported of it before. */
   complete(sessionId: string | null, call: Fields): Fields;
   clear(): void;
 }

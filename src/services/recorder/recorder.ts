@@ -1,6 +1,6 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
 import type { RecordedDecision, RecordedQueue, RecordedTerminal } from "../../protocol/recorder.ts";
-import { type Clock, sleep, withinTime } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
@@ -57,6 +57,9 @@ const holdMs = 1000;
 export const aliveMs = 60_000;
 const maxPendingBytes = 4 * 1024 * 1024;
 const maxPendingItems = 20_000;
+/** In one turn of the event loop no more is read for secrets: a gateway answers meanwhile, whatever the terminal shows. */
+const maxPartBytes = 16 * 1024;
+const maxPartItems = 100;
 /** A segment that is over ends without a picture when none comes. */
 const pictureMs = 5_000;
 const firstRetryMs = 1_000;
@@ -93,18 +96,22 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   function add(item: Item extends infer One ? (One extends Item ? Omit<One, "t"> : never) : never): void {
     const nowMs = clock.nowMs();
+    const wasEmpty = pending.length === 0;
     if (nowMs < lastMs - setBackMs) {
       lastMs = nowMs;
       pending.push({ is: "set_back", t: nowMs });
       repaint();
     }
     lastMs = Math.max(lastMs, nowMs);
-    pending.push({ ...item, t: lastMs } as Item);
+    if (item.is === "output") {
+      for (let from = 0; from < item.bytes.length; from += maxPartBytes)
+        pending.push({ is: "output", bytes: item.bytes.subarray(from, from + maxPartBytes), t: lastMs });
+    } else pending.push({ ...item, t: lastMs } as Item);
     pendingBytes += item.is === "output" ? item.bytes.length : 0;
     if (pendingBytes > maxPendingBytes || pending.length > maxPendingItems) {
       skip("the disk did not take the recording in time");
     }
-    if (pending.length === 1) loop.wake();
+    if (wasEmpty) loop.wake();
   }
 
   /** Keeps what is known right, and nothing else of what waits. */
@@ -199,22 +206,44 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     return waits && clock.monotonicMs() - overSinceMs < pictureMs ? "at_picture" : "now";
   }
 
+  /** Takes what waits now, part by part. */
   async function drain(): Promise<void> {
+    let left = pending.length;
+    do {
+      const part = takePart(left);
+      left -= part.length;
+      await drainPart(part);
+      if (left > 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+      // Items that were dropped meanwhile wait no more.
+      left = Math.min(left, pending.length);
+    } while (left > 0);
+  }
+
+  function takePart(most: number): Item[] {
+    let [count, bytes] = [0, 0];
+    for (const item of pending.slice(0, Math.min(most, maxPartItems))) {
+      const own = item.is === "output" ? item.bytes.length : 0;
+      if (count > 0 && bytes + own > maxPartBytes) break;
+      count += 1;
+      bytes += own;
+    }
+    pendingBytes -= bytes;
+    return pending.splice(0, count);
+  }
+
+  async function drainPart(items: readonly Item[]): Promise<void> {
     if (problem !== null && clock.monotonicMs() < retryAtMs) {
-      encoder.skip(pending, problem);
-      pending = [];
-      pendingBytes = 0;
+      encoder.skip(items, problem);
       return;
     }
-    const items = pending;
-    pending = [];
-    pendingBytes = 0;
     const fromMs = items[0]?.t ?? lastMs;
     const rotate = rotation();
     const batches = encoder.encode(items, { rotate });
     if (rotate === "now" && items.length > 0) repaint();
     const heldMs = encoder.heldSinceMs();
-    if (heldMs !== null && clock.nowMs() - heldMs >= holdMs && current !== null) {
+    // Items that wait may continue the held text.
+    const isLast = pending.length === 0;
+    if (isLast && heldMs !== null && clock.nowMs() - heldMs >= holdMs && current !== null) {
       const cast = encoder.flush();
       const last = batches.at(-1);
       if (last) last.cast += cast;

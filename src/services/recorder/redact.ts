@@ -1,5 +1,14 @@
 import { createControlStringFilter } from "./control-strings.ts";
-import { cutToken, longestPrefix, secretHint, secretPatterns, tokenPatterns } from "./secret-patterns.ts";
+import {
+  cutToken,
+  longestPrefix,
+  nextRow,
+  rowEnd,
+  type SecretPattern,
+  secretHint,
+  secretPatterns,
+  tokenPatterns,
+} from "./secret-patterns.ts";
 
 /** What stands for each character of a secret: one column, so that the rest of a screen keeps its place. */
 const mask = "*";
@@ -20,11 +29,7 @@ const keyEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** A text without escape sequences, each secret in it overwritten. For values that come whole. Pure. */
 export function redactText(text: string): string {
   if (!secretHint.test(text)) return text;
-  const { ranges } = findSecrets(text);
-  if (ranges.length === 0) return text;
-  const units = text.split("");
-  for (const [from, to] of ranges) for (let at = from; at < to; at++) units[at] = masked(units[at] ?? "");
-  return units.join("");
+  return maskRanges(text, findSecrets(text));
 }
 
 const privateName = /(?:passw|secret|credential|authorization|cookie|api_?key|access_?key)/i;
@@ -47,67 +52,152 @@ export function redactJson(value: unknown, depth = 0): unknown {
 }
 
 /** Blanks and the frames that tools draw around text stay: they are no part of a secret. */
-const masked = (unit: string) => (/[\s\u2500-\u257f]/.test(unit) ? unit : mask);
+const shownUnit = /[^\s\u2500-\u257f]/g;
 
-/**
- * Where secrets are in a text. `openKey`: a private key began and its end is not there, from this place on.
- */
-function findSecrets(text: string): { ranges: Range[]; openKey: number | null } {
+/** `ranges`: in order, apart from one another. Pure. */
+function maskRanges(text: string, ranges: readonly Range[]): string {
+  if (ranges.length === 0) return text;
+  const parts: string[] = [];
+  let given = 0;
+  for (const [from, to] of ranges) {
+    parts.push(text.slice(given, from), text.slice(from, to).replace(shownUnit, mask));
+    given = to;
+  }
+  parts.push(text.slice(given));
+  return parts.join("");
+}
+
+/** In order, and joined where they meet: a text of secrets in secrets costs no more than another. Pure. */
+function joinRanges(ranges: Range[]): Range[] {
+  const joined: [number, number][] = [];
+  for (const [from, to] of ranges.sort((left, right) => left[0] - right[0])) {
+    const last = joined.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else if (to > from) joined.push([from, to]);
+  }
+  return joined;
+}
+
+/** Where secrets are in a text, in order and apart from one another. The time grows with its length alone. Pure. */
+function findSecrets(text: string): Range[] {
   const ranges: Range[] = [];
-  for (const { pattern } of secretPatterns) {
-    for (const match of text.matchAll(pattern)) {
-      const value = match[1] ?? match[0];
-      const from = match.index + (match[1] === undefined ? 0 : match[0].lastIndexOf(value));
-      ranges.push([from, from + value.length], ...restInNextRow(text, from, from + value.length));
+  /** Ends from which the next row was looked at: one row after the other may end in a secret. */
+  const followed = new Set<number>();
+  for (const one of secretPatterns) {
+    for (const [from, to] of matchesOf(text, one)) {
+      ranges.push([from, to]);
+      followRows(text, [from, to], followed, ranges);
     }
   }
-  ranges.push(...cutTokens(text));
+  followCutTokens(text, followed, ranges);
+  ranges.push(...findKeys(text).ranges);
+  return joinRanges(ranges);
+}
+
+function* matchesOf(text: string, { pattern, within }: SecretPattern): Generator<Range> {
+  if (within === undefined) {
+    for (const match of text.matchAll(pattern)) yield valueRange(match);
+    return;
+  }
+  for (const outer of text.matchAll(within)) {
+    const end = outer.index + outer[0].length;
+    for (const match of outer[0].matchAll(pattern)) {
+      const [from, to] = valueRange(match);
+      const last = outer.index + to;
+      yield [outer.index + from, last === end ? last + wordLength(text, last) : last];
+    }
+  }
+}
+
+function valueRange(match: RegExpMatchArray & { index: number }): Range {
+  const value = match.slice(1).find((group) => group !== undefined);
+  if (value === undefined) return [match.index, match.index + match[0].length];
+  const from = match.index + match[0].lastIndexOf(value);
+  return [from, from + value.length];
+}
+
+/** Private keys, each to its end. `openKey`: one began and its end is not there, from this place on. Pure. */
+function findKeys(text: string): { ranges: Range[]; openKey: number | null } {
+  const ranges: Range[] = [];
   let openKey: number | null = null;
+  keyEnd.lastIndex = 0;
+  const ends = [...text.matchAll(keyEnd)];
+  let next = 0;
   for (const begin of text.matchAll(keyBegin)) {
-    keyEnd.lastIndex = begin.index + begin[0].length;
-    const end = keyEnd.exec(text);
-    if (end === null) openKey = begin.index;
-    ranges.push([begin.index, end === null ? text.length : end.index + end[0].length]);
+    const after = begin.index + begin[0].length;
+    while ((ends[next]?.index ?? Number.POSITIVE_INFINITY) < after) next += 1;
+    const end = ends[next];
+    if (end === undefined) {
+      openKey = begin.index;
+      // What follows is in this range as a whole.
+      if ((ranges.at(-1)?.[1] ?? 0) < text.length) ranges.push([begin.index, text.length]);
+    } else ranges.push([begin.index, end.index + end[0].length]);
   }
   return { ranges, openKey };
 }
 
-const rowBreak = /^[^\S\n]*[│┃║|]?[^\S\n]*\n+[^\S\n]*[│┃║|]?[^\S\n]*(?=\S*\d|\S{16})([^\s│┃║"']{4,})/u;
+const rowBreak = new RegExp(String.raw`^${rowEnd}${nextRow}(?=\S*\d|\S{16})([^\s│┃║"']{4,})`, "u");
 
 /** A long value that fills the end of its row goes on in the next one, where tools break it themselves. */
-function* restInNextRow(text: string, from: number, to: number): Generator<Range> {
-  let [begin, end] = [from, to];
-  while (end - begin >= leastBroken) {
+function followRows(text: string, value: Range, followed: Set<number>, ranges: Range[]): void {
+  let [begin, end] = value;
+  while (end - begin >= leastBroken && !followed.has(end)) {
+    followed.add(end);
     const rest = rowBreak.exec(text.slice(end, end + longestPrefix));
     if (rest?.[1] === undefined) return;
     begin = end + rest[0].length - rest[1].length;
     end += rest[0].length;
-    yield [begin, end];
+    ranges.push([begin, end]);
   }
 }
 
-const cutWord =
-  /([\w.=-]{1,40})[^\S\n]*[│┃║|]?[^\S\n]*\n+[^\S\n]*[│┃║|]?[^\S\n]*(?=\S*\d|\S{16})([^\s│┃║"']{4,})/gu;
+const rowHead = new RegExp(String.raw`${nextRow}(?=\S{0,400}\d|\S{16})([^\s│┃║"']{4,400})`, "uy");
+const anyToken = new RegExp(tokenPatterns.map(({ pattern }) => pattern.source).join("|"), "g");
 
-/** A short word at a row's end with a long one in the next row: together they may have a hint that neither has. */
-const cutBegin =
-  /\n(?=[^\S\n]*[│┃║|]?[^\S\n]*(?=\S*\d)[\w.-]{16})(?<=\b[\w-]{1,6}[^\S\n]*[│┃║|]?[^\S\n]*\n+)/u;
+/** The last word before a place, at most 40 characters of it, with blanks and a frame behind it. Pure. */
+function wordBefore(text: string, place: number): Range {
+  let end = place;
+  const skipBlanks = () => {
+    while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end -= 1;
+  };
+  skipBlanks();
+  if ("│┃║|".includes(text[end - 1] ?? " ")) end -= 1;
+  skipBlanks();
+  let begin = end;
+  while (begin > 0 && end - begin < longestHead && /[\w.=-]/.test(text[begin - 1] ?? "")) begin -= 1;
+  return [begin, end];
+}
 
-/** Tokens that a row's end cuts where so little of them is in the row that `restInNextRow` does not follow. */
-function* cutTokens(text: string): Generator<Range> {
-  for (const match of text.matchAll(cutWord)) {
-    const [whole, head = "", tail = ""] = match;
-    const tailFrom = match.index + whole.length - tail.length;
-    for (const { pattern } of tokenPatterns) {
-      for (const token of (head + tail).matchAll(pattern)) {
-        const past = token.index + token[0].length - head.length;
-        if (past <= 0 || token.index >= head.length || head.length - token.index >= leastBroken) continue;
-        yield [match.index + token.index, match.index + head.length];
-        yield [tailFrom, tailFrom + past];
-        yield* restInNextRow(text, tailFrom, tailFrom + past);
-      }
+const longestHead = 40;
+
+/** Tokens that a row's end cuts where so little of them is in the row that `followRows` does not follow. */
+function followCutTokens(text: string, followed: Set<number>, ranges: Range[]): void {
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+    if (text[at - 1] === "\n") continue;
+    const [headFrom, headEnd] = wordBefore(text, at);
+    if (headFrom === headEnd) continue;
+    rowHead.lastIndex = at;
+    const tail = rowHead.exec(text)?.[1];
+    if (tail === undefined) continue;
+    const head = text.slice(headFrom, headEnd);
+    const tailFrom = rowHead.lastIndex - tail.length;
+    for (const token of (head + tail).matchAll(anyToken)) {
+      const past = token.index + token[0].length - head.length;
+      if (past <= 0 || token.index >= head.length || head.length - token.index >= leastBroken) continue;
+      const rest: Range = [tailFrom, tailFrom + past];
+      ranges.push([headFrom + token.index, headEnd], rest);
+      followRows(text, rest, followed, ranges);
     }
   }
+}
+
+/** A short word at a row's end with a long one in the next row: together they may have a hint that neither has. */
+function hasCutWord(text: string): boolean {
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+    rowHead.lastIndex = at;
+    if (text[at - 1] !== "\n" && rowHead.test(text)) return true;
+  }
+  return false;
 }
 
 /** Overwrites secrets in what a terminal is sent, in parts. */
@@ -120,10 +210,13 @@ export interface Redactor {
   holds(): boolean;
 }
 
-// One escape sequence: OSC and other strings with their end, CSI, charset, or a short one.
-const escapeSequence =
-  /\x1b[\]P_^X](?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()*+\-./].|\x1b[ -/]*[0-Z\\^_`a-~]/gs;
-const unfinishedEscape = /\x1b(?:[\]P_^X](?:[^\x07\x1b]|\x1b(?!\\))*\x1b?|\[[0-?]*[ -/]*|[()*+\-./ #%]*)$/s;
+/** Begins of strings, which end with ST or BEL. */
+const stringBegins = new Set("]P_^X");
+const csi = /\[[0-?]*[ -/]*[@-~]/y;
+const partOfCsi = /\[[0-?]*[ -/]*$/y;
+const charset = /[()*+\-./]./sy;
+const short = /[ -/]*[0-Z\\^_`a-~]/y;
+const partOfShort = /[ -/]*$/y;
 
 /** A run of characters that are shown, and where it lies in the raw text. */
 interface Piece {
@@ -132,25 +225,80 @@ interface Piece {
   length: number;
 }
 
-/** What waits, split: the text that it shows, where each piece of it lies, and the end of the last whole sequence. */
+/**
+ * What waits, split: the text that it shows, where each piece of it lies, and the end of the last whole sequence. Each end of a
+ * string is looked for once.
+ */
 function readShown(raw: string): { shown: string; pieces: Piece[]; end: number } {
-  const unfinished = raw.includes("\x1b") ? unfinishedEscape.exec(raw) : null;
-  const held = unfinished !== null && raw.length - unfinished.index <= maxEscape;
-  const end = held ? unfinished.index : raw.length;
   const pieces: Piece[] = [];
-  let shown = "";
+  const shown: string[] = [];
+  let shownLength = 0;
   let from = 0;
-  const take = (to: number) => {
-    if (to > from) pieces.push({ shown: shown.length, raw: from, length: to - from });
-    shown += raw.slice(from, to);
+  const take = (to: number, separator: string) => {
+    if (to > from) pieces.push({ shown: shownLength, raw: from, length: to - from });
+    shown.push(raw.slice(from, to), separator);
+    shownLength += to - from + separator.length;
   };
-  for (const match of raw.slice(0, end).matchAll(escapeSequence)) {
-    take(match.index);
-    shown += separatorOf(match[0]);
-    from = match.index + match[0].length;
+  const nextStringEnd = createStringEnds(raw);
+  let end = raw.length;
+  for (
+    let escapeAt = raw.indexOf("\x1b");
+    escapeAt !== -1;
+    escapeAt = raw.indexOf("\x1b", Math.max(from, escapeAt + 1))
+  ) {
+    const sequenceEnd = endOfSequence(raw, escapeAt, nextStringEnd);
+    if (sequenceEnd === "unfinished" && raw.length - escapeAt <= maxEscape) {
+      end = escapeAt;
+      break;
+    }
+    if (typeof sequenceEnd !== "number") continue;
+    take(escapeAt, separatorOf(raw.slice(escapeAt, sequenceEnd)));
+    from = sequenceEnd;
   }
-  take(end);
-  return { shown: shown.replaceAll("\r", "\n"), pieces, end };
+  take(end, "");
+  return { shown: shown.join("").replaceAll("\r", "\n"), pieces, end };
+}
+
+/** The place behind the sequence that begins at `escapeAt`; null when it is none. */
+function endOfSequence(
+  raw: string,
+  escapeAt: number,
+  nextStringEnd: (from: number) => number | null,
+): number | "unfinished" | null {
+  const at = escapeAt + 1;
+  const kind = raw[at] ?? "";
+  if (stringBegins.has(kind)) {
+    const stringEnd = nextStringEnd(at + 1);
+    if (stringEnd !== null) return stringEnd;
+    if (raw.length - escapeAt <= maxEscape) return "unfinished";
+  }
+  const matches = (form: RegExp) => {
+    form.lastIndex = at;
+    return form.test(raw);
+  };
+  if (kind === "[") return matches(csi) ? csi.lastIndex : matches(partOfCsi) ? "unfinished" : null;
+  if (matches(charset)) return charset.lastIndex;
+  if (matches(short)) return short.lastIndex;
+  return matches(partOfShort) ? "unfinished" : null;
+}
+
+/** Where the first end of a string from a place on is over, or null; asked for places in order. */
+function createStringEnds(raw: string): (from: number) => number | null {
+  const find = (end: string) => {
+    let at: number | null = -1;
+    return (from: number): number | null => {
+      if (at !== null && at < from) {
+        const found = raw.indexOf(end, from);
+        at = found === -1 ? null : found;
+      }
+      return at === null ? null : at + end.length;
+    };
+  };
+  const [endOfOsc, terminator] = [find("\x07"), find("\x1b\\")];
+  return (from) => {
+    const ends = [endOfOsc(from), terminator(from)].filter((one) => one !== null);
+    return ends.length === 0 ? null : Math.min(...ends);
+  };
 }
 
 /**
@@ -173,9 +321,7 @@ export function createRedactor(): Redactor {
     const text = context + shown;
     const begin = context.length;
     const ranges =
-      inKey !== null || inSecret || secretHint.test(text) || cutBegin.test(text)
-        ? secretsIn(text, begin)
-        : [];
+      inKey !== null || inSecret || secretHint.test(text) || hasCutWord(text) ? secretsIn(text, begin) : [];
     const keep = all ? shown.length : shown.length - heldLength(shown);
     const cut = keep < shown.length ? placeOf(pieces, keep, end) : all ? waiting.length : end;
     const given = overwrite(waiting.slice(0, cut), pieces, ranges, { begin, keep }).replace(
@@ -190,15 +336,14 @@ export function createRedactor(): Redactor {
 
   /** Of `text`, which begins with the text that was given out; the rest begins at `begin`. */
   function secretsIn(text: string, begin: number): Range[] {
-    const { ranges } = findSecrets(text);
-    const fresh = text.slice(begin);
-    if (inSecret) ranges.push([begin, begin + (wordStart.exec(fresh)?.[0].length ?? 0)]);
+    const ranges = findSecrets(text);
+    if (inSecret) ranges.push([begin, begin + wordLength(text, begin)]);
     if (inKey !== null && inKey > contextLength / 2) {
       keyEnd.lastIndex = Math.max(0, begin - Math.min(longestMark, inKey));
       const end = keyEnd.exec(text);
       ranges.push([begin, end === null ? text.length : end.index + end[0].length]);
     }
-    return ranges;
+    return joinRanges(ranges);
   }
 
   /** `given`: the text up to what was given out last, which are its last `fresh` characters. */
@@ -224,37 +369,45 @@ export function createRedactor(): Redactor {
 
 /** Titles and links. */
 const titles = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
-const wordStart = /^[^\s"'`,;)}\]<>]+/;
+const word = /[^\s"'`,;)}\]<>]*/y;
+
+function wordLength(text: string, from: number): number {
+  word.lastIndex = from;
+  return word.exec(text)?.[0].length ?? 0;
+}
+
 /** Of the first and last line of a private key. */
 const longestMark = 80;
 
 function lengthOfOpenKey(text: string): number | null {
-  if (!text.includes("-----BEGIN")) return null;
-  const { openKey } = findSecrets(text);
+  const { openKey } = findKeys(text);
   return openKey === null ? null : text.length - openKey;
 }
 
-/** The raw text with all places overwritten that show a part of a secret. */
+/** The raw text with all places overwritten that show a part of a secret. `ranges` and `pieces`: in order. */
 function overwrite(
   raw: string,
   pieces: readonly Piece[],
   ranges: readonly Range[],
   { begin, keep }: { begin: number; keep: number },
 ): string {
-  const own = ranges.filter(([, to]) => to > begin);
-  if (own.length === 0) return raw;
-  const units = raw.split("");
-  for (const [from, to] of own) {
-    for (const piece of pieces) {
-      const first = Math.max(from - begin, piece.shown);
-      const last = Math.min(to - begin, keep, piece.shown + piece.length);
-      for (let at = first; at < last; at++) {
-        const place = piece.raw + at - piece.shown;
-        units[place] = masked(units[place] ?? "");
+  const places: Range[] = [];
+  let first = 0;
+  for (const [rangeFrom, rangeTo] of ranges) {
+    const [from, to] = [rangeFrom - begin, Math.min(rangeTo - begin, keep)];
+    for (let at = first; at < pieces.length; at++) {
+      const piece = pieces[at];
+      if (piece === undefined || piece.shown >= to) break;
+      const pieceEnd = piece.shown + piece.length;
+      // Later ranges begin behind this one.
+      if (pieceEnd <= from) first = at + 1;
+      else {
+        const offset = piece.raw - piece.shown;
+        places.push([Math.max(from, piece.shown) + offset, Math.min(to, pieceEnd) + offset]);
       }
     }
   }
-  return units.join("");
+  return maskRanges(raw, places);
 }
 
 /** What a sequence is for the text around it: nothing, a blank, or the end of a row. */

@@ -1,16 +1,25 @@
-/** One form in which secrets are written. */
+/**
+ * One form in which secrets are written. The time to apply it grows with the length of a text and no faster, whatever the text:
+ * no pattern begins with a repetition, has two beside each other that fit the same characters, looks behind, or looks ahead without
+ * a bound. `tests/unit/recorder/redact-time.test.ts` measures each.
+ */
 export interface SecretPattern {
   name: string;
-  /** Global; its first group is what is overwritten, without a group the whole match. */
+  /** Global; its first group with a match is what is overwritten, without a group the whole match. */
   pattern: RegExp;
+  /** Global; the pattern is looked for in what this one matches. */
+  within?: RegExp;
 }
 
 /** A value ends at blanks, quotes and what closes a list. */
 const value = String.raw`[^\s"'\`,;)}\]<>]`;
+/** With a digit among its first 200 characters, or longer. */
+const valueWithDigit = `(?=${value}{0,199}\\d|${value}{200})${value}{8,}`;
 /** A quote, also one in a JSON text that is itself quoted. */
 const quote = String.raw`\\?["']?`;
 /** Between a name and its value: one sign, and the blanks that line values up. */
-const assigned = String.raw`${quote}\s?(?:=>|[:=])(?:[ \t]{2,40}|\s)?${quote}`;
+const sign = String.raw`${quote}\s?(?:=>|[:=])(?:[ \t]{2,40}|\s)?`;
+const assigned = `${sign}${quote}`;
 
 /** Tokens that are known by how they begin: these are found also where a row ends in them. */
 export const tokenPatterns: readonly SecretPattern[] = [
@@ -65,7 +74,7 @@ export const secretPatterns: readonly SecretPattern[] = [
     name: "AWS secret access key",
     pattern: /\baws.{0,24}?(?:secret|key).{0,8}?[=:\s]["']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/gi,
   },
-  { name: "bearer token", pattern: new RegExp(`\\bbearer\\s+((?=${value}*\\d)${value}{8,})`, "gi") },
+  { name: "bearer token", pattern: new RegExp(`\\bbearer\\s+(${valueWithDigit})`, "gi") },
   {
     name: "authorization header",
     pattern: new RegExp(
@@ -77,14 +86,14 @@ export const secretPatterns: readonly SecretPattern[] = [
   {
     name: "password assignment",
     pattern: new RegExp(
-      `\\b[\\w.-]{0,60}(?:passw(?:or)?d|passphrase|passwd)\\w{0,20}${assigned}((?<=")[^"\\s][^"\\n]{2,200}|(?<=')[^'\\s][^'\\n]{2,200}|${value}{3,})`,
+      `(?:passw(?:or)?d|passphrase|passwd)\\w{0,20}${sign}(?:\\\\?"([^"\\s][^"\\n]{2,200})|\\\\?'([^'\\s][^'\\n]{2,200})|${quote}(${value}{3,}))`,
       "gi",
     ),
   },
   {
     name: "variable in capitals",
     pattern: new RegExp(
-      `\\b[A-Z0-9_]{0,60}(?:TOKEN|SECRET|KEY|CREDENTIALS?|COOKIE|_PASS|_PWD)[A-Z0-9_]{0,20}=${quote}(${value}{4,})`,
+      `(?:^|[^a-z])(?:TOKEN|SECRET|KEY|CREDENTIALS?|COOKIE|_PASS|_PWD)[A-Z0-9_]{0,20}=${quote}(${value}{4,})`,
       "g",
     ),
   },
@@ -92,7 +101,7 @@ export const secretPatterns: readonly SecretPattern[] = [
     // Code assigns such names too, so only values with a digit count, and no plain number.
     name: "key assignment",
     pattern: new RegExp(
-      `\\b[\\w.-]{0,60}(?:token|secret|credential|cookie|(?:api|access|account|private|auth|secret|encryption)[_.-]?key)[\\w-]{0,20}${assigned}(?![\\d.,]+[kM]?(?![\\w-]))((?=${value}*\\d)${value}{8,})`,
+      `(?:token|secret|credential|cookie|(?:api|access|account|private|auth|secret|encryption)[_.-]?key)[\\w-]{0,20}${assigned}(?![\\d.,]+[kM]?(?![\\w-]))(${valueWithDigit})`,
       "gi",
     ),
   },
@@ -119,7 +128,8 @@ export const secretPatterns: readonly SecretPattern[] = [
   },
   {
     name: "cookie header",
-    pattern: /\b[\w.-]{1,80}=([^\s;"']{6,})(?<=\bcookie["']?:\s?[^\n]{0,400})/gi,
+    pattern: /[\w.-]=([^\s;"']{6,})/g,
+    within: /\bcookie["']?:\s?[^\n]{1,400}/gi,
   },
 ];
 
@@ -132,6 +142,11 @@ export const longestPrefix = 512;
 export const secretHint =
   /-----BEGIN|\bsk-|[rsp]k_(?:live|test)|gh[pousr]_|github_pat|\bgl[a-z]{2,4}-|xox[abeoprs]-|hooks\.slack|AKIA|ASIA|aws|AIza|ya29|GOCSPX|hf_|npm_|pypi-|SG\.|gsk_|xai-|pplx-|r8_|do[opr]_v1|dckr_|hv[sbr]\.|AGE-SECRET|eyJ|bearer|authorization|:\/\/[^\s/@]{0,200}@|pass|_pwd|token|secret|key|credential|cookie|xapp-|csk-|nvapi-|ATATT3|lin_api_|ntn_|figd_|shp[a-z]{2}_|dapi[a-f0-9]|:AA|\s-u\s|--user|[?&]sig=|signature=/i;
 
+/** Blanks and the frame that tools draw, at the end of a row and at the begin of the next one. */
+export const rowEnd = String.raw`[^\S\n]{0,400}(?:[│┃║|][^\S\n]{0,400})?`;
+export const nextRow = String.raw`\n+${rowEnd}`;
+
 /** The begin of a token up to the row's end or a part of the next row: a row may cut it before it has its form. */
-export const cutToken =
-  /\b(?:sk-|[rsp]k_(?:live|test)_|gh[pousr]_|github_pat_|gl[a-z]{2,4}-|xox[abeoprs]-|xapp-|A[KS]IA|AIza|ya29\.|GOCSPX-|hf_|npm_|pypi-|SG\.|gsk_|csk-|nvapi-|xai-|pplx-|r8_|do[opr]_v1_|dckr_|hv[sbr]\.|AGE-SECRET|eyJ|ATATT3|lin_api_|ntn_|figd_|shp[a-z]{2}_|tskey-|dapi)[\w.=-]{0,40}[^\S\n]*[│┃║|]?[^\S\n]*(?:\n+[^\S\n]*[│┃║|]?[^\S\n]*\S{0,400})?$/;
+export const cutToken = new RegExp(
+  String.raw`\b(?:sk-|[rsp]k_(?:live|test)_|gh[pousr]_|github_pat_|gl[a-z]{2,4}-|xox[abeoprs]-|xapp-|A[KS]IA|AIza|ya29\.|GOCSPX-|hf_|npm_|pypi-|SG\.|gsk_|csk-|nvapi-|xai-|pplx-|r8_|do[opr]_v1_|dckr_|hv[sbr]\.|AGE-SECRET|eyJ|ATATT3|lin_api_|ntn_|figd_|shp[a-z]{2}_|tskey-|dapi)[\w.=-]{0,40}${rowEnd}(?:${nextRow}\S{0,400})?$`,
+);

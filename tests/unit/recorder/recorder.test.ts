@@ -169,6 +169,52 @@ test("each secret is overwritten before it is written, in the screen and in reco
   expect(all).toContain(`Use ${"*".repeat(secret.length)}`);
 });
 
+test("a megabyte at once is read in parts, and the event loop turns between them", async () => {
+  let turns = 0;
+  let longest = 0;
+  const written: { turn: number; bytes: number }[] = [];
+  const fixture = createRecorderFixture({}, (files) => ({
+    async createInBackground(label, path) {
+      const appender = await files.createInBackground(label, path);
+      if (!path.endsWith(".cast")) return appender;
+      return {
+        ...appender,
+        write(bytes) {
+          written.push({ turn: turns, bytes: bytes.length });
+          return appender.write(bytes);
+        },
+      };
+    },
+  }));
+  const recorder = fixture.open();
+  await fixture.written(() => recorder.start());
+  let lastMs = performance.now();
+  let counting = true;
+  const count = () => {
+    turns += 1;
+    longest = Math.max(longest, performance.now() - lastMs);
+    lastMs = performance.now();
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  const before = written.length;
+  const line = "key sk-abcdefgh1234567890 \r\n";
+  fixture.pane.write(`${line.repeat(Math.ceil((1024 * 1024) / line.length))}the end\r\n`);
+  await until("all of it is written", async () => {
+    // Less than the time after which a held end is written.
+    if (written.length <= before) await fixture.clock.advance(250);
+    return fixture.text("cast").at(-1)?.includes("the end") ?? false;
+  });
+  counting = false;
+  await recorder.stop();
+  const most = Math.max(...written.map(({ bytes }) => bytes));
+  // Escaped as JSON.
+  expect(most).toBeLessThan(32 * 1024);
+  expect(new Set(written.map(({ turn }) => turn)).size).toBeGreaterThan(60);
+  expect(longest).toBeLessThan(1000);
+  expect(fixture.text("cast").join("")).not.toContain("sk-abcdefgh");
+}, 30_000);
+
 test("what may begin a secret is written when the terminal is quiet", async () => {
   const fixture = createRecorderFixture();
   const recorder = fixture.open();

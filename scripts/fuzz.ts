@@ -9,7 +9,6 @@ import { describeMutatedRun, runMutatedCorpus } from "../tests/unit/terminal/mut
 import { duration, flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { buildFirst } from "./long-run.ts";
-import { installPackage, packPackage } from "./npm-package.ts";
 import { targetOfThisMachine } from "./release-targets.ts";
 
 const usage = `
@@ -110,6 +109,7 @@ async function programsIn(place: string): Promise<string | null> {
   await buildFirst();
   const built = join(repositoryRoot, "dist");
   if (programs === "built") return built;
+  const { installPackage, packPackage } = await import("./npm-package.ts");
   return installPackage(await packPackage(targetOfThisMachine(), built, place), place);
 }
 

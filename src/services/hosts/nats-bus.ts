@@ -286,8 +286,12 @@ export async function deleteHosts(deps: {
   hosts: readonly string[];
 }): Promise<void> {
   const bus = await openBus(deps.address, {
-    ...{ clock: deps.clock, ids: deps.ids, name: "operator" },
-    ...{ onReconnect: () => {}, onDisconnect: () => {}, onFault: () => {} },
+    clock: deps.clock,
+    ids: deps.ids,
+    name: "operator",
+    onReconnect: () => {},
+    onDisconnect: () => {},
+    onFault: () => {},
   });
   try {
     for (const host of deps.hosts) await deleteShare(bus.connection, bus.names, host);
@@ -373,7 +377,10 @@ export async function operateBus(deps: {
   }
 
   const shares = createHostShares({
-    ...{ connection, names, clock, log: deps.log },
+    connection,
+    names,
+    clock,
+    log: deps.log,
     onMade(host) {
       const watch = watches.get(host);
       if (watch) watch.again();

@@ -20,7 +20,8 @@ export function createBusKey(): { publicKey: string; seed: string } {
 export function operatorUser(fleet: string, publicKey: string): BusUser {
   const names = busNames(fleet);
   return {
-    ...{ publicKey, host: null },
+    publicKey,
+    host: null,
     publish: [names.call("*", "*"), "$KV.*.*", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>"],
     subscribe: [names.hello("*"), names.answersOf("*"), `${names.inbox("operator")}.>`],
   };
@@ -31,10 +32,15 @@ export function hostUser(fleet: string, host: string, publicKey: string): BusUse
   const names = busNames(fleet);
   const directory = `$KV.${names.bucket(host)}`;
   return {
-    ...{ publicKey, host },
+    publicKey,
+    host,
     publish: [
-      ...[names.hello(host), names.answer(host, "*", "*"), names.mail(host, "*")],
-      ...[`${directory}.${host}`, `${directory}.${host}.*`, `$JS.ACK.*.${host}.>`],
+      names.hello(host),
+      names.answer(host, "*", "*"),
+      names.mail(host, "*"),
+      `${directory}.${host}`,
+      `${directory}.${host}.*`,
+      `$JS.ACK.*.${host}.>`,
     ],
     subscribe: [names.call(host, "*"), names.take(host), `${names.inbox(host)}.>`],
   };
@@ -69,8 +75,11 @@ export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: Ser
   const shared = (host: string) => ({
     streams: [names.call(host, "*"), names.take(host)],
     services: [
-      ...[names.hello(host), names.answer(host, "*", "*"), names.mail(host, "*")],
-      ...[`$KV.${host === "*" ? "*" : names.bucket(host)}.>`, `$JS.ACK.*.${host}.>`],
+      names.hello(host),
+      names.answer(host, "*", "*"),
+      names.mail(host, "*"),
+      `$KV.${host === "*" ? "*" : names.bucket(host)}.>`,
+      `$JS.ACK.*.${host}.>`,
     ],
   });
   const { streams, services } = shared("*");
@@ -88,7 +97,10 @@ export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: Ser
     return [
       `  ${JSON.stringify(`HOST-${one.host}`)}: {`,
       `    ${user(one)}`,
-      ...["    imports: [", ...imported.map((line) => `      ${line}`), "    ]", "  }"],
+      "    imports: [",
+      ...imported.map((line) => `      ${line}`),
+      "    ]",
+      "  }",
     ];
   };
   return [
@@ -105,7 +117,10 @@ export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: Ser
     "  SVC: {",
     "    jetstream: enabled",
     ...users.filter(({ host }) => host === null).map((one) => `    ${user(one)}`),
-    ...["    exports: [", ...exported.map((line) => `      ${line}`), "    ]", "  }"],
+    "    exports: [",
+    ...exported.map((line) => `      ${line}`),
+    "    ]",
+    "  }",
     ...users.flatMap((one) => (one.host === null ? [] : accountOf({ ...one, host: one.host }))),
     "}",
     "",

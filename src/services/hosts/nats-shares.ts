@@ -68,14 +68,22 @@ export function createHostShares(deps: {
       maxValueSize: maxEntryBytes,
     });
     await jsm.streams.add({
-      ...{ name: names.mailStream(host), subjects: [names.mail(host, "*")] },
-      ...{ retention: RetentionPolicy.Workqueue, discard: DiscardPolicy.New },
-      ...{ max_bytes: maxMailBytes, max_age: nanos(keptMs), duplicate_window: nanos(keptMs) },
+      name: names.mailStream(host),
+      subjects: [names.mail(host, "*")],
+      retention: RetentionPolicy.Workqueue,
+      discard: DiscardPolicy.New,
+      max_bytes: maxMailBytes,
+      max_age: nanos(keptMs),
+      duplicate_window: nanos(keptMs),
     });
     const deliver = async (from: string, to: string) => {
       await jsm.consumers.add(names.mailStream(from), {
-        ...{ durable_name: to, filter_subject: names.mail(from, to), deliver_subject: names.take(to) },
-        ...{ ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs), max_ack_pending: 1 },
+        durable_name: to,
+        filter_subject: names.mail(from, to),
+        deliver_subject: names.take(to),
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: nanos(ackWaitMs),
+        max_ack_pending: 1,
       });
     };
     await deliver(host, host);

@@ -72,7 +72,8 @@ export function createPublisher(deps: {
         // A person may give a window any name.
         const window = identity.tmux_window_name?.slice(0, maxEntryText).toWellFormed() ?? null;
         entries.set(id, {
-          ...{ schema_version: 1, epoch },
+          schema_version: 1,
+          epoch,
           identity: { ...shown, agent_id: id, tmux_window_name: window },
         });
       }

@@ -165,7 +165,8 @@ export function toMail(options: {
   // Beside a signature that does not cover it a name would be taken for signed.
   const isNamed = verdict.state !== "verified" || hasSignedNames(envelope);
   const toParticipant = ({ address, display_name, principal_id }: MailPrincipal): MailParticipant => ({
-    ...{ address, principal_id },
+    address,
+    principal_id,
     display_name: (isNamed && display_name) || null,
   });
   return {

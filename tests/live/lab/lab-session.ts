@@ -47,6 +47,8 @@ export interface SessionSettings {
   trusted: boolean;
   /** The tool asks for no permission. */
   unattended?: boolean;
+  /** The tool shows as few signs of work as a user can ask for. */
+  fewSigns?: boolean;
   /** What the model plays instead of its directives. */
   part?: Part;
 }
@@ -63,6 +65,7 @@ export async function openLabSession(
   const box = createSandbox(cli, model.url, {
     trusted: settings.trusted,
     unattended: settings.unattended ?? false,
+    fewSigns: settings.fewSigns ?? false,
   });
   const gateway = await startLabGateway(cli, box).catch(async (error) => {
     await box[Symbol.asyncDispose]();

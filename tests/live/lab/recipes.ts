@@ -19,6 +19,8 @@ export interface RecipeFacts {
   trusted: boolean;
   /** The tool can be launched without permissions and sandboxes, by its own flags or, where it has none, as it is. */
   unattended: boolean;
+  /** Without the signs of work that a user can configure away: claude in vim mode, with its title off. */
+  fewSigns?: boolean;
 }
 
 const dummyKey = "lab-dummy-key-0123456789abcdef";
@@ -29,7 +31,7 @@ export function recipeOf(tool: LabTool, facts: RecipeFacts): Recipe {
 }
 
 const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
-  claude: ({ modelUrl, workFolder, trusted, unattended }) => ({
+  claude: ({ modelUrl, workFolder, trusted, unattended, fewSigns }) => ({
     env: {
       ANTHROPIC_BASE_URL: modelUrl,
       ANTHROPIC_API_KEY: dummyKey,
@@ -39,6 +41,7 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
       DISABLE_ERROR_REPORTING: "1",
       // It refuses its unattended flag to root unless it is told that nothing can be hurt.
       ...(unattended ? { IS_SANDBOX: "1" } : {}),
+      ...(fewSigns ? { CLAUDE_CODE_DISABLE_TERMINAL_TITLE: "1" } : {}),
     },
     // Since 2.1.300 its default decides by itself and asks nothing.
     args: unattended ? [] : ["--permission-mode", "default"],
@@ -59,7 +62,10 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
             }
           : {},
       }),
-      ".claude/settings.json": JSON.stringify(unattended ? { skipDangerousModePermissionPrompt: true } : {}),
+      ".claude/settings.json": JSON.stringify({
+        ...(unattended ? { skipDangerousModePermissionPrompt: true } : {}),
+        ...(fewSigns ? { editorMode: "vim" } : {}),
+      }),
     },
   }),
   codex: (facts) => ({

@@ -33,7 +33,7 @@ export interface Sandbox extends AsyncDisposable {
 export function createSandbox(
   cli: InstalledCli,
   modelUrl: string,
-  settings: Pick<RecipeFacts, "trusted" | "unattended">,
+  settings: Pick<RecipeFacts, "trusted" | "unattended" | "fewSigns">,
 ): Sandbox {
   const id = randomBytes(6).toString("hex");
   const root = realpathSync(mkdtempSync(join(tmpdir(), `svc-lab-${cli.tool}-`)));

@@ -48,6 +48,7 @@ import {
   interruptWithHeldInput,
   promptWhileCommandRuns,
   promptWhileSpeaking,
+  turnsOfFewSigns,
 } from "./steps/turn-steps.ts";
 import { headlessFacts, type Transport, toolFacts } from "./tool-facts.ts";
 
@@ -100,7 +101,14 @@ export function stepsOf(tool: LabTool): LabStep[] {
     { id: "a question holds everything until it is allowed by its text", run: approvalAllowed },
     { id: "a question refused by its index runs no command", run: approvalRefused },
     ...(tool === "claude"
-      ? [{ id: "questions of several choices and pages are answered one by one", run: questionsAnswered }]
+      ? [
+          { id: "questions of several choices and pages are answered one by one", run: questionsAnswered },
+          {
+            id: "in vim mode and without a title a turn runs until its end, and is interrupted",
+            own: { trusted: true, fewSigns: true },
+            run: turnsOfFewSigns,
+          },
+        ]
       : []),
     { id: "a new conversation hears nothing of the old one", run: newConversation },
     {

@@ -94,6 +94,27 @@ export async function interruptWhileSpeaking(session: LabSession): Promise<void>
   await neverReadyDuring(session, turn);
 }
 
+/** As above, on a screen without the footer and the title that say that it works. */
+export async function turnsOfFewSigns(session: LabSession): Promise<void> {
+  const first = await startTurn(session, "Speak at length LONGTURN");
+  await until("the prompt out of sight", () => {
+    const screen = session.gateway.screen();
+    return screen.includes("-- INSERT --") && !screen.includes("Speak at length");
+  });
+  expect(session.gateway.screen()).not.toContain("esc to interrupt");
+  expect(await directly(session)).toEqual(refusal("not_ready"));
+  await session.queue("In its turn FAST");
+  const second = await session.nextTurn(first.sequence);
+  expect([first.outcome, second.newest_user_text]).toEqual(["finished", "In its turn FAST"]);
+  await turnSucceeded(session);
+  await neverReadyDuring(session, first);
+
+  const turn = await startTurn(session, "Speak slowly SLOWTURN");
+  await speaks(session, "SLOWTURN");
+  await interrupted(session, turn.sequence);
+  await neverReadyDuring(session, turn);
+}
+
 export async function interruptBeforeOutput(session: LabSession): Promise<void> {
   const turn = await startTurn(session, "Think first SILENT");
   await session.shows("busy-silent", reads.busy());

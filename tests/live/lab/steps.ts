@@ -101,14 +101,7 @@ export function stepsOf(tool: LabTool): LabStep[] {
     { id: "a question holds everything until it is allowed by its text", run: approvalAllowed },
     { id: "a question refused by its index runs no command", run: approvalRefused },
     ...(tool === "claude"
-      ? [
-          { id: "questions of several choices and pages are answered one by one", run: questionsAnswered },
-          {
-            id: "in vim mode and without a title a turn runs until its end, and is interrupted",
-            own: { trusted: true, fewSigns: true },
-            run: turnsOfFewSigns,
-          },
-        ]
+      ? [{ id: "questions of several choices and pages are answered one by one", run: questionsAnswered }]
       : []),
     { id: "a new conversation hears nothing of the old one", run: newConversation },
     {
@@ -116,6 +109,15 @@ export function stepsOf(tool: LabTool): LabStep[] {
       run: (session) => arrives(session, "Last FAST"),
     },
     { id: "after the tool's exit nothing is typed into the shell", last: true, run: exitToShell },
+    ...(tool === "claude"
+      ? [
+          {
+            id: "in vim mode and without a title a turn runs until its end, and is interrupted",
+            own: { trusted: true, fewSigns: true },
+            run: turnsOfFewSigns,
+          },
+        ]
+      : []),
     ...(facts.trust
       ? [
           {

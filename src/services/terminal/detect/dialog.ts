@@ -322,7 +322,8 @@ function findQuestion(
   if (!rule.question) return questionAbove(rows, { firstOption, last }, profile);
   for (let at = Math.max(0, firstOption - reachOfQuestion); at <= last; at++) {
     const text = rows[at]?.text ?? "";
-    if (rule.question.test(text) || rule.question.test(clean(text))) return { text: clean(text), row: at };
+    const match = rule.question.exec(text) ?? rule.question.exec(clean(text));
+    if (match) return { text: match[1]?.trim() ?? clean(text), row: at };
   }
   return null;
 }

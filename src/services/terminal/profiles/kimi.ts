@@ -63,7 +63,7 @@ export const kimiProfile: ToolProfile = {
     dialogRule({
       id: "approval",
       kind: "approval_dialog",
-      question: "^\\s*▶ (?!\\d+\\. ).*\\?$",
+      question: "^\\s*▶ (?!\\d+\\. )(.*\\?)$",
       end: "^\\s*context: \\d+%",
       option: "^ {3}([▶ ]) (\\d+)\\. (.+?)\\s*$",
     }),

@@ -91,7 +91,9 @@ const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);
 export const DialogRule = Strict({
   id: Type.String({ minLength: 1 }),
   kind: StringEnum(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
-  question: Nullable(Type.String({ ...Pattern, description: "a row above or inside the options; group 1 is the question" })),
+  question: Nullable(
+    Type.String({ ...Pattern, description: "a row above or inside the options; group 1 is the question" }),
+  ),
   end: Type.String({ ...Pattern, description: "the last row with text on the screen" }),
   options: StringEnum(["rows", "marked", "blocks", "inline", "none"], {
     description:

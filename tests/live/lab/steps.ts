@@ -8,7 +8,7 @@ import {
   turnsShareOneProcess,
 } from "./steps/acp-steps.ts";
 import { answersAreExact, headlessAnswersAreExact } from "./steps/answer-steps.ts";
-import { compaction, newConversation } from "./steps/command-steps.ts";
+import { compaction, newConversation, printedStatus } from "./steps/command-steps.ts";
 import { approvalAllowed, approvalRefused, questionsAnswered, trustIsAsked } from "./steps/decision-steps.ts";
 import { exitToShell } from "./steps/exit-steps.ts";
 import {
@@ -103,6 +103,7 @@ export function stepsOf(tool: LabTool): LabStep[] {
     ...(tool === "claude"
       ? [{ id: "questions of several choices and pages are answered one by one", run: questionsAnswered }]
       : []),
+    ...(tool === "codex" ? [{ id: "a prompt after `/status` arrives", run: printedStatus }] : []),
     { id: "a new conversation hears nothing of the old one", run: newConversation },
     {
       id: `a prompt after all this arrives in the same ${tool} session`,

@@ -5,21 +5,24 @@ import { detect } from "../../../src/services/terminal/detect.ts";
 import { explainRecording, explainState } from "../../../src/services/terminal/explain.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
-import { compiled, loadCorpus } from "./corpus.ts";
+import { compiled, loadCorpus, type Recording } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 import { done, draft, idle, play, type Step, working } from "./steps.ts";
 
+const corpus = loadCorpus();
+const toExplain = ({ raw, tool, title, cursor_row }: Recording) => ({
+  ...{ raw, tool: compiled(tool), title, cursorRow: cursor_row, nowMs: 0 },
+});
 const recording = (tool: string, name: string) => {
-  const found = loadCorpus().find((one) => one.tool === tool && one.name === name);
+  const found = corpus.find((one) => one.tool === tool && one.name === name);
   if (!found) throw new Error(`${tool} ${name}`);
-  return { raw: found.raw, tool: compiled(tool), title: found.title, cursorRow: found.cursor_row, nowMs: 0 };
+  return toExplain(found);
 };
 
 test("every recorded screen is explained in the shape of the schema", () => {
-  for (const { tool, name } of loadCorpus()) {
-    const explained: unknown = JSON.parse(
-      JSON.stringify(explainRecording(recording(tool, name), defaultTimings)),
-    );
+  for (const one of corpus) {
+    const { tool, name } = one;
+    const explained: unknown = JSON.parse(JSON.stringify(explainRecording(toExplain(one), defaultTimings)));
     expect([tool, name, ...Value.Errors(TerminalExplanation, explained)]).toEqual([tool, name]);
   }
 });

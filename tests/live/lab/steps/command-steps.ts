@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { until } from "../../../support/until.ts";
 import type { LabSession } from "../lab-session.ts";
 import { reads } from "../screen-labels.ts";
 import { toolFacts } from "../tool-facts.ts";
@@ -23,6 +24,15 @@ export async function newConversation(session: LabSession): Promise<void> {
   expect(turn.all_user_texts.filter((text) => earlier.has(text))).toEqual([]);
   await turnSucceeded(session);
   await session.shows("new", reads.ready());
+}
+
+/** What a command of the tool prints is no reason to hold the next prompt: columns of text, as codex 0.169.0 writes them. */
+export async function printedStatus(session: LabSession): Promise<void> {
+  await session.isReady();
+  const requestId = await session.queue("/status");
+  await session.requestWhen(requestId, "completed", ({ state }) => state === "completed");
+  await until("the status", () => session.gateway.screen().includes("Context window:"));
+  await arrives(session, "After the status FAST");
 }
 
 /** The tool's own command, given through the queue, reaches the model as a compaction and leaves it ready. */

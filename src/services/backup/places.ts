@@ -62,7 +62,8 @@ interface OwnFiles {
 const inSession: OwnFiles = {
   databases: ["gateway/queue"],
   ofProcess: [
-    "gateway/run/(current-instance\\.json|gateway\\.(pid|lock)|challenge-key)",
+    "gateway/run/(current-instance\\.json|gateway\\.pid|challenge-key)",
+    "gateway/run/gateway\\.lock",
     "gateway/attach\\.lock",
     "manifest\\.json\\.lock",
     "acp/host\\.lock",
@@ -97,7 +98,8 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
     databases: inSessions.databases,
     ofProcess: [
       ...inSessions.ofProcess,
-      "coordinators/[^/]+/run/(current-instance\\.json|challenge-key|coordinator\\.lock)",
+      "coordinators/[^/]+/run/(current-instance\\.json|challenge-key)",
+      "coordinators/[^/]+/run/coordinator\\.lock",
       "ssh/.+",
       "console-sign-in\\.html",
       `(.+/)?${temporary}`,
@@ -110,7 +112,8 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
       "deliveries/[^/]+/deliveries\\.lock",
       "hosts/[^/]+/[^/]+/lock",
       // A server writes its configuration from the users again when it starts.
-      "nats/[^/]+/(lock|users\\.json\\.lock|server\\.json|nats\\.conf)",
+      "nats/[^/]+/(users\\.json\\.)?lock",
+      "nats/[^/]+/(server\\.json|nats\\.conf)",
       `(.+/)?${temporary}`,
     ],
     secrets: ["nats/[^/]+/(operator\\.nk|server\\.key|hosts/[^/]+\\.nk)"],
@@ -127,10 +130,12 @@ const ownFiles: Record<BackupPlace["kind"], OwnFiles> = {
 
 const anyOf = (patterns: readonly string[], ending = "") =>
   new RegExp(`^(${patterns.length === 0 ? "(?!)" : patterns.join("|")})${ending}$`);
+/** A lock is a database without content, and its journal is there while it is held. */
+const ofLock = (pattern: string) => (pattern.endsWith("lock") ? `${pattern}(-(wal|shm|journal))?` : pattern);
 const patternsOf = ({ databases, ofProcess, secrets }: OwnFiles) => ({
   database: anyOf(databases, "\\.sqlite"),
   log: anyOf(databases, "\\.sqlite-(wal|shm|journal)"),
-  ofProcess: anyOf(ofProcess),
+  ofProcess: anyOf(ofProcess.map(ofLock)),
   secret: anyOf(secrets),
 });
 const patterns = Object.fromEntries(

@@ -15,6 +15,8 @@ import { readEntries } from "../../../src/services/backup/tar.ts";
 import { afterThisTurn } from "../../../src/system/clock.ts";
 import type { Files } from "../../../src/system/files.ts";
 import { createIds } from "../../../src/system/ids.ts";
+import { createLocks } from "../../../src/system/locks.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 function machine() {
@@ -89,6 +91,28 @@ test("a name that a restore would refuse and a folder that cannot be read are re
   ]);
   expect(at.names()).toEqual(["state/teams/a"]);
 });
+
+test.each([
+  { kind: "state", path: "deliveries/0a/deliveries.lock" },
+  { kind: "state", path: "hosts/fleet/build-1/lock" },
+  { kind: "state", path: "nats/fleet/users.json.lock" },
+  { kind: "registry", path: "locks/names/ann.lock" },
+  { kind: "runtime", path: "coordinators/localhost-9891/run/coordinator.lock" },
+  { kind: "runtime", path: "sessions/b/i/gateway/run/gateway.lock" },
+  { kind: "session", path: "manifest.json.lock" },
+  { kind: "mailbox", path: "locks/addresses/ann.lock" },
+] as const)(
+  "$kind/$path: a lock that a program holds is left out with its journal",
+  async ({ kind, path }) => {
+    using at = machine();
+    mkdirSync(dirname(at.path(`place/${path}`)), { recursive: true });
+    const lock = createLocks({ clock: createFakeClock() }).tryTake(at.path(`place/${path}`));
+    writeFileSync(at.path(`place/${path}-journal`), "");
+    const { problems } = await at.create([at.place(kind, "place")]);
+    lock?.release();
+    expect([problems, at.names()]).toEqual([[], []]);
+  },
+);
 
 test("a name that is not UTF-8 is reported", async () => {
   using at = machine();

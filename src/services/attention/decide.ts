@@ -76,6 +76,8 @@ function findingsOf(facts: AttentionFacts): Finding[] {
   const failures = facts.failed.map((request) => failedRequest(facts, request));
   const dead = deadAgent(facts);
   if (dead) return [dead, ...failures];
+  const unseen = unseenAgent(facts);
+  if (unseen) return [unseen, ...failures];
   const gateway = deadGateway(facts);
   const queue = gateway && facts.gateway.state !== "dead" ? null : closedQueue(facts);
   const surface = facts.decision ? decision(facts) : (usageLimit(facts) ?? stuckAgent(facts));
@@ -96,22 +98,25 @@ function deadAgent(facts: AttentionFacts): Finding | null {
     const reason = `"${agent.name}" cannot be opened: ${facts.unusable}`;
     return found(reason, "All that can be done is to end it", `${prefix} stop`);
   }
-  // A gateway sees the pane itself; a tmux server that does not answer for a moment says less.
+  // A gateway sees the pane itself.
   const seen = gateway.state === "live" && !programEnded;
-  const why =
-    session === "gone"
-      ? "its tmux session is gone"
-      : programEnded
-        ? "its program has ended"
-        : session === "unknown"
-          ? "its tmux server does not answer"
-          : null;
+  const why = session === "gone" ? "its tmux session is gone" : programEnded ? "its program has ended" : null;
   if (seen || why === null) return null;
   const reason = `"${agent.name}" is dead: ${why}`;
   const since = programEnded?.sinceUtc ?? null;
   return facts.relaunchable
     ? found(reason, "Start it again", `${prefix} relaunch`, since)
     : found(reason, "Remove what it left", `${prefix} cleanup`, since);
+}
+
+/** A tmux server that does not answer, as on a busy machine, proves no end: nothing is ended or removed on this word. */
+function unseenAgent({ agent, session, gateway }: AttentionFacts): Finding | null {
+  if (session !== "unknown" || gateway.state === "live") return null;
+  return {
+    ...{ kind: "stuck_agent", key: [agent.generation, "unseen"], sinceUtc: null, evidence: [] },
+    reason: `whether "${agent.name}" runs is not known: its tmux server does not answer`,
+    ...{ next: "See why", command: "svc-mgr doctor" },
+  };
 }
 
 function deadGateway(facts: AttentionFacts): Finding | null {

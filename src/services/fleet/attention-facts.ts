@@ -95,7 +95,9 @@ export function toAttentionFacts(look: {
   const disconnected = gateway.state === "live" && status?.managed_agent_connectivity === "unavailable";
   const asked = terminal?.awaiting_decision ?? status?.awaiting_decision ?? null;
   const decision = asked && isBeingDrawn(asked, look.nowMs) ? null : asked;
-  const absent = disconnected || (gateway.state !== "live" && look.programPresent === false);
+  // Where tmux does not answer nobody looked for the program.
+  const sought = gateway.state !== "live" && look.session !== "unknown";
+  const absent = disconnected || (sought && look.programPresent === false);
   return {
     agent: {
       id: record.agent_id,

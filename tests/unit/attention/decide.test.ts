@@ -209,6 +209,17 @@ const cases: {
     want: [],
   },
   {
+    id: "a tmux server that does not answer, of a joined agent without a gateway: silent is not dead",
+    given: { session: "unknown", gateway: { state: "none", why: "" }, relaunchable: false },
+    want: [
+      {
+        kind: "stuck_agent",
+        reason: 'whether "worker" runs is not known: its tmux server does not answer',
+        command: "svc-mgr doctor",
+      },
+    ],
+  },
+  {
     id: "a gateway that died",
     given: { gateway: { state: "dead", why: "process 7 is gone" } },
     want: [{ kind: "dead_gateway", evidence: ["process 7 is gone"], command: `${prefix} gateway attach` }],

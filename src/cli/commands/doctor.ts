@@ -1,7 +1,11 @@
 import { openDeliveriesForReading } from "../../db/coordinator/delivery-listing.ts";
 import { deliveryPaths } from "../../services/delivery/delivery.ts";
 import { rulesProblem } from "../../services/delivery/rules.ts";
-import { defaultCoordinatorPort } from "../../services/fleet/coordinator-files.ts";
+import {
+  defaultCoordinatorPort,
+  isHeld,
+  runningCoordinators,
+} from "../../services/fleet/coordinator-files.ts";
 import { defaultRulesFile, stateRootOf } from "../../services/sessions/roots.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
 import { toTimestamp } from "../../system/clock.ts";
@@ -128,11 +132,9 @@ const name = "deliveries";
 const failingMs = 3_600_000;
 const recentMs = 24 * 3_600_000;
 
-/** The rule file, and deliveries that fail for long. Nothing where this user delivers nothing. */
-export function checkDeliveries(
-  { files, roots, clock }: CliContext,
-  io: Pick<CliIo, "env" | "home">,
-): Check[] {
+/** The rule file, who would deliver, and deliveries that fail for long. Nothing where this user delivers nothing. */
+export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "home">): Check[] {
+  const { files, roots, clock } = context;
   const rulesFile = defaultRulesFile(io.env, io.home);
   const paths = deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot);
   const found: Check[] = [];
@@ -140,6 +142,13 @@ export function checkDeliveries(
     const problem = rulesProblem(files, rulesFile);
     if (problem !== null) {
       found.push(warning(name, `nothing is delivered: ${problem}`, "mend it: svc-mgr attention rules"));
+    } else if (!isHeld(files, context.locks, paths.lock)) {
+      const isServed = runningCoordinators(context).length > 0;
+      const why = isServed
+        ? "no coordination server that runs has read the rules"
+        : "no coordination server runs";
+      const remedy = isServed ? "end svc-coord and start it again: svc-coord serve" : "svc-coord serve";
+      found.push(warning(name, `nothing is delivered: ${why}: ${rulesFile}`, remedy));
     }
   }
   if (files.exists(paths.store)) {

@@ -97,7 +97,8 @@ export function coordinatorFolders(deps: {
   });
 }
 
-function isHeld(files: Files, locks: Pick<Locks, "tryTake">, path: string): boolean {
+/** Whether a process holds the lock at `path`. */
+export function isHeld(files: Files, locks: Pick<Locks, "tryTake">, path: string): boolean {
   // A look must not make the file.
   if (!files.exists(path) || files.stat(path)?.directory) return false;
   const taken = locks.tryTake(path);

@@ -6,6 +6,7 @@ import { openDeliveryStore } from "../../../src/db/coordinator/delivery-store.ts
 import { toDelivered } from "../../../src/services/delivery/decide.ts";
 import { deliveryPaths } from "../../../src/services/delivery/delivery.ts";
 import { defaultRulesFile, stateRootOf } from "../../../src/services/sessions/roots.ts";
+import { createLocks } from "../../../src/system/locks.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { attentionItem } from "../../support/attention-items.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -19,8 +20,10 @@ test("doctor names rules with mistakes, and deliveries that fail for an hour or 
   const clock = createFakeClock();
   const io = { env: {}, home: scratch.folder };
   const roots = { registryRoot: scratch.path("registry") };
+  const locks = createLocks({ clock });
+  const runtimeRoot = scratch.path("runtime");
   const check = () =>
-    checkDeliveries({ files: scratch.files, clock, roots } as never, io).map(
+    checkDeliveries({ files: scratch.files, clock, locks, roots, runtimeRoot } as never, io).map(
       ({ verdict, detail }) => `${verdict}: ${detail}`,
     );
   expect(check()).toEqual([]);
@@ -30,10 +33,13 @@ test("doctor names rules with mistakes, and deliveries that fail for an hour or 
   writeFileSync(rulesFile, `${rules}    digest: 5\n`, { mode: 0o600 });
   expect(check()).toEqual([expect.stringMatching(/^warning: nothing is delivered: .*deliveries\.yaml:4: /)]);
   writeFileSync(rulesFile, rules, { mode: 0o600 });
-  expect(check()).toEqual([`ok: ${rulesFile}`]);
+  const unserved = `warning: nothing is delivered: no coordination server runs: ${rulesFile}`;
+  expect(check()).toEqual([unserved]);
 
   const paths = deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot);
   mkdirSync(paths.folder, { recursive: true });
+  const lock = locks.tryTake(paths.lock);
+  expect(check()).toEqual([`ok: ${rulesFile}`]);
   const store = openDeliveryStore({ path: paths.store, clock, steps: quietSteps, makeId: () => "dlv_1" });
   const entry = {
     rule: "desk",
@@ -57,6 +63,9 @@ test("doctor names rules with mistakes, and deliveries that fail for an hour or 
   expect(check()).toEqual([`ok: ${rulesFile}`]);
   store.close();
 
+  lock?.release();
+  expect(check()).toEqual([unserved]);
+  locks.tryTake(paths.lock);
   writeFileSync(paths.store, "no database");
   expect(check()).toEqual([expect.stringMatching(/^warning: their file cannot be read: /)]);
 });

@@ -40,8 +40,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   cwd?: string;
   /**
-   * Default 10 s; afterwards the child is killed and `exitCode` is null. One that ended before and left somebody who
-   * could say more is waited for as long.
+   * Default 10 s; afterwards the child and all that it started are killed, and `exitCode` is null. One that ended before and
+   * left somebody who could say more is waited for as long.
    */
   timeoutMs?: number;
 }
@@ -103,6 +103,26 @@ function inherited(): Record<string, string | undefined> {
   return rest;
 }
 
+/** Ends a process at once with all that it started: what it waits for would else stay behind. */
+async function killTree(pid: number): Promise<void> {
+  const listed = (command: readonly string[]) => {
+    const { stdout } = Bun.spawnSync([...command], { stdio: ["ignore", "pipe", "ignore"], timeout: 1000 });
+    return Promise.resolve({ stdout: stdout.toString() });
+  };
+  const tree = await readProcessTree(pid, listed).catch(() => []);
+  for (const one of [pid, ...tree.map((found) => found.pid)]) sendSignal(one, "SIGKILL");
+}
+
+/** False when there was no such process. */
+function sendSignal(pid: number, signal: Parameters<Processes["signal"]>[1]): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function createProcesses(deps: { steps: Steps }): Processes {
   const run = async (command: readonly string[], options: RunOptions = {}): Promise<Output> => {
     const { timeoutMs = 10_000 } = options;
@@ -111,14 +131,17 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       stdin: options.input === undefined ? "ignore" : Buffer.from(options.input),
       stdout: "pipe",
       stderr: "pipe",
-      timeout: timeoutMs,
+      // Where its tree cannot be read in time.
+      timeout: timeoutMs + lastWordsMs,
       killSignal: "SIGKILL",
       env: options.env ?? inherited(),
       ...(options.cwd ? { cwd: options.cwd } : {}),
     });
     const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
     const whole = Promise.all([stdout.whole, stderr.whole]);
+    const timer = setTimeout(() => void killTree(child.pid), timeoutMs);
     await child.exited;
+    clearTimeout(timer);
     // What a child had handed on keeps its pipes open: a tmux client gives its own to the server, a tool to its updater.
     const leftMs = child.exitCode === null ? 0 : startedMs + timeoutMs - performance.now();
     await endOrLater(whole, Math.max(lastWordsMs, leftMs));
@@ -232,14 +255,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     tree: (pid) => readProcessTree(pid, run),
     alive: isAlive,
     startToken: readStartToken,
-    signal(pid, signal) {
-      try {
-        process.kill(pid, signal);
-        return true;
-      } catch {
-        return false;
-      }
-    },
+    signal: sendSignal,
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
+import { until } from "../support/until.ts";
 
 test("a program that leaves another behind is waited for no longer than it may take", async () => {
   const processes = createProcesses({ steps: quietSteps });
@@ -9,6 +10,15 @@ test("a program that leaves another behind is waited for no longer than it may t
   expect(output).toMatchObject({ exitCode: 0, stderr: "" });
   expect(processes.alive(left)).toBe(true);
   processes.signal(left, "SIGKILL");
+}, 30_000);
+
+test("a program that takes too long is ended with all that it started", async () => {
+  const processes = createProcesses({ steps: quietSteps });
+  const inner = "sleep 600 & echo $!; wait";
+  const output = await processes.run(["/bin/sh", "-c", `/bin/sh -c '${inner}'; true`], { timeoutMs: 1000 });
+  const left = Number(output.stdout);
+  expect([output.exitCode, left > 1]).toEqual([null, true]);
+  await until("its end", () => !processes.alive(left));
 }, 30_000);
 
 test("all that a program said is there, however much it was", async () => {

@@ -6,16 +6,28 @@ import type { CliIo, Flag } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { childrenOf, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
+import { runningCoordinators } from "../../src/services/fleet/coordinator-files.ts";
+import { stateRootOf } from "../../src/services/sessions/roots.ts";
+import { createSystem } from "../../src/system/system.ts";
 import { createFakeIo } from "../support/fake-io.ts";
+import { until } from "../support/until.ts";
 
 // Somebody new, with an empty home and nothing that runs, tries every command.
 
 const folder = mkdtempSync(join(tmpdir(), "svc-walk-"));
 const home = join(folder, "home");
 beforeAll(() => mkdirSync(join(home, "work"), { recursive: true }));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
 const env = { PATH: process.env["PATH"] ?? "", HOME: home, SVC_TMUX_SOCKET: join(folder, "tmux") };
+/** A command that asks the coordination server starts one where none runs. */
+afterAll(async () => {
+  const system = createSystem();
+  const runtimeRoot = join(stateRootOf(env, home), "runtime");
+  const known = runningCoordinators({ ...system, runtimeRoot }).map(({ instance }) => instance.pid);
+  for (const pid of known) system.processes.signal(pid, "SIGTERM");
+  await until("the coordination servers have ended", () => !known.some((pid) => system.processes.alive(pid)));
+  rmSync(folder, { recursive: true, force: true });
+});
+
 const newcomer = (): CliIo & { out: string; err: string } =>
   createFakeIo({ env, home, cwd: join(home, "work"), input: "" });
 

@@ -85,6 +85,8 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   projection: "",
 };
 
+type PaneSize = Pick<Observation["pane"], "width" | "height">;
+
 function unknownBecause(why: string, signals: Omit<Signals, "surfaceReasons">): Signals {
   return {
     ...signals,
@@ -109,8 +111,15 @@ function versionOf(rows: readonly Row[], profile: CompiledProfile): string | nul
   return null;
 }
 
-/** In fewer columns the tools cut the rows that say that they work. */
-const narrowestPane = 30;
+/** In fewer columns the tools cut the rows that say that they work, in fewer rows they draw no whole composer. */
+const smallestPane = { width: 30, height: 8 };
+/** In a smaller pane a screen that cannot be read is cut short by its size. */
+const usualPane = { width: 80, height: 24 };
+
+const isSmaller = (pane: PaneSize, than: PaneSize) => pane.width < than.width || pane.height < than.height;
+
+/** As `smallPane` of the readiness reads it. */
+const sizeAnomaly = ({ width, height }: PaneSize) => `pane_size:${width}x${height}`;
 
 function parseFrame(
   observation: Observation,
@@ -129,8 +138,10 @@ function parseFrame(
     endsAreMarked: profile.data.turn.ends_are_marked,
   };
   // tmux gives every visible row, also blank ones: fewer or more rows are a part of a screen.
-  if (rows.length !== pane.height) return unreadable("the screen is cropped", "cropped", known, profile);
-  if (pane.width < narrowestPane) return unreadable("the pane is too narrow", "too_narrow", known, profile);
+  if (rows.length !== pane.height) return unreadable("the screen is cropped", ["cropped"], known, profile);
+  if (isSmaller(pane, smallestPane)) {
+    return unreadable("the pane is too small", [sizeAnomaly(pane)], known, profile);
+  }
   const { composer, dialog } = findSurface(observation, profile);
   if (dialog) return awaiting(dialog.decision, dialog, known, profile);
   if (composer) return prompting(readFacts(rows, composer, title, profile), composer, known, profile);
@@ -138,7 +149,8 @@ function parseFrame(
     const decision = { kind: "approval_dialog", question: pane.title ?? "", options: [] };
     return awaiting(decision, null, known, profile);
   }
-  return unreadable("no whole composer and no known dialog", "composer_not_found", known, profile);
+  const anomalies = ["composer_not_found", ...(isSmaller(pane, usualPane) ? [sizeAnomaly(pane)] : [])];
+  return unreadable("no whole composer and no known dialog", anomalies, known, profile);
 }
 
 /** A list's chosen row may look like an open composer's glyph row, so there the dialog is tried first. */
@@ -158,13 +170,13 @@ function findSurface(
 
 function unreadable(
   why: string,
-  anomaly: string,
+  anomalies: readonly string[],
   base: Omit<Signals, "surfaceReasons">,
   profile: CompiledProfile,
 ): Signals {
   const activeReasons = base.title === "busy" ? ["title_busy"] : [];
   const signals = unknownBecause(why, { ...base, activeReasons });
-  return { ...signals, parsedSurface: parsedSurfaceOf(signals, profile, [anomaly]) };
+  return { ...signals, parsedSurface: parsedSurfaceOf(signals, profile, anomalies) };
 }
 
 function awaiting(

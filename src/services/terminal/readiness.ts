@@ -26,7 +26,15 @@ export function failingOnScreen(state: Omit<Judged, "second_witness">): string[]
       .filter(({ value, wanted }) => value !== wanted)
       .map(({ name, value }) => `${name}=${value}`),
     ...(state.parked ? [describeParked(state.parked)] : []),
+    ...smallPane(state),
   ];
+}
+
+/** The size of a pane in which the tool cannot show what it does, as a failing fact; nothing for any other. */
+function smallPane({ parsed_surface: parsed }: Pick<Judged, "parsed_surface">): string[] {
+  const size = parsed?.anomaly_codes.flatMap((code) => /^pane_size:(.+)$/.exec(code)?.[1] ?? [])[0];
+  if (size === undefined) return [];
+  return [`pane_size=${size} (too small to read; enlarge its window: tmux resize-window -x 120 -y 36)`];
 }
 
 interface PromptReadyFact {
@@ -78,14 +86,14 @@ const stuckAfterSeconds = 300;
 
 /**
  * What holds an agent that is not ready and on whose screen nothing has moved for minutes, whatever rule says so; null for
- * any other. A tool at work moves its screen or its title: one that says that it works and shows neither does not. A question,
- * a usage limit and a tool that cannot be read have separate reports. Pure.
+ * any other, but at once in a pane that is too small. A tool at work moves its screen or its title: one that says that it
+ * works and shows neither does not. A question, a usage limit and a tool that cannot be read have separate reports. Pure.
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
   const { awaiting_decision, parked, active_reasons = [], diagnostics } = state;
   const still = active_reasons.length === 0 ? stillReading(state) : stillScreen(state);
-  if (still === null || still.seconds < stuckAfterSeconds || diagnostics.process_state !== "tui_up")
-    return null;
+  if (still === null || diagnostics.process_state !== "tui_up") return null;
+  if (still.seconds < stuckAfterSeconds && smallPane(state).length === 0) return null;
   if (awaiting_decision || parked) return null;
   const { pending_input } = state.surface;
   const facts = [

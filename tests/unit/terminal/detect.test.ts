@@ -47,6 +47,30 @@ describe("the value table, in the order accepting, editing, ready, pending", () 
   });
 });
 
+describe("a pane that is too small is named", () => {
+  const blank = (width: number, height: number) => {
+    const seen = demoScreen({});
+    const rows = Array.from({ length: height }, () => ({
+      ...(seen.rows[0] as (typeof seen.rows)[0]),
+      text: "",
+    }));
+    return { ...seen, raw: "\n".repeat(height), rows, pane: { ...seen.pane, width, height } };
+  };
+  test.each([
+    { width: 2, height: 1, want: ["pane_size:2x1"] },
+    { width: 50, height: 14, want: ["composer_not_found", "pane_size:50x14"] },
+    { width: 120, height: 36, want: ["composer_not_found"] },
+  ])("$width x $height", ({ width, height, want }) => {
+    expect(detect(blank(width, height), compiled("demo")).parsedSurface?.anomaly_codes).toEqual([...want]);
+  });
+
+  test("one whose screen can be read is not", () => {
+    const seen = demoScreen({});
+    const small = { ...seen, pane: { ...seen.pane, width: 60 } };
+    expect(detect(small, compiled("demo")).parsedSurface?.anomaly_codes).toEqual([]);
+  });
+});
+
 describe("words in the transcript pin no state", () => {
   test.each([
     {

@@ -5,7 +5,7 @@ import { failingFacts } from "../../../src/services/terminal/readiness.ts";
 type Judged = Parameters<typeof failingFacts>[0];
 type Parsed = NonNullable<TerminalState["parsed_surface"]>;
 
-const parsed = { business_state: "idle", input_mode: "freeform" } as Parsed;
+const parsed = { business_state: "idle", input_mode: "freeform", anomaly_codes: [] as string[] } as Parsed;
 const fit: Judged = {
   turn: { phase: "ready" },
   surface: { accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
@@ -20,6 +20,14 @@ test.each([
     id: "pending input is not part of it",
     state: { ...fit, surface: { ...fit.surface, pending_input: "yes" } },
     want: [],
+  },
+  {
+    id: "a pane that is too small to read is named with its size and the remedy",
+    state: {
+      ...fit,
+      parsed_surface: { ...parsed, anomaly_codes: ["composer_not_found", "pane_size:50x14"] },
+    },
+    want: ["pane_size=50x14 (too small to read; enlarge its window: tmux resize-window -x 120 -y 36)"],
   },
   { id: "an active turn", state: { ...fit, turn: { phase: "active" } }, want: ["turn.phase=active"] },
   {

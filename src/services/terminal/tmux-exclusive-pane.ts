@@ -47,7 +47,8 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
 }
 
 /**
- * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, and throws
+ * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, takes the pane out of
+ * those that tmux types into together (`synchronize-panes`), where an Enter would run in a person's shell, and throws
  * `unavailable` for a pane that is dead, closed to input or gone, or when tmux is gone: nothing was typed then.
  * Whether the right program reads the pane is for the caller to have looked at.
  * Steps: `pane.mode`, `pane.buffer`, `pane.paste`, `pane.keys`.
@@ -108,13 +109,17 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     return result;
   }
 
+  /** Whether the pane is in a mode. What is typed into it reaches no other pane afterwards. */
   async function inMode(target: string): Promise<boolean> {
-    const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0}`;
+    const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0} #{?synchronize-panes,1,0}`;
     const [facts = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
-    const [found, closed, mode] = facts.split(" ");
+    const [found, closed, mode, synchronized] = facts.split(" ");
     // tmux answers for a pane that is no more, too: with nothing in it.
     if (found !== target) throw new ServiceError("unavailable", "the agent's pane is gone");
     if (closed !== "0") throw closedPane();
+    if (synchronized === "1") {
+      await step("pane.mode", () => control.command(`set-option -p -t ${target} synchronize-panes off`));
+    }
     return mode !== "0";
   }
 
@@ -208,8 +213,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
 }
 
 const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";
-/** Closed, or in a mode that would take the text. */
-const UNFIT = "#{?#{||:#{pane_in_mode},#{||:#{pane_dead},#{pane_input_off}}},1,0}";
+/** Closed, in a mode that would take the text, or typed into together with other panes. */
+const UNFIT = "#{?#{||:#{||:#{pane_in_mode},#{synchronize-panes}},#{||:#{pane_dead},#{pane_input_off}}},1,0}";
 const REFUSED = "refused";
 
 function closedPane(): ServiceError {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseKeySequence } from "../../../src/services/terminal/keys.ts";
 import {
@@ -57,6 +57,25 @@ function keys(sequence: string) {
   if (!parsed.ok) throw new Error(parsed.message);
   return parsed.tokens;
 }
+
+test("what is typed reaches no pane beside it, although tmux types into all of them together", async () => {
+  await using s = await setup();
+  const beside = join(s.t.folder, "beside");
+  const raw = 'stty raw -echo; echo READY; exec cat > "$0"';
+  await s.t.run("split-window", "-d", "-t", s.paneId, "--", "sh", "-c", raw, beside);
+  await until("the pane beside it", () => existsSync(beside));
+  for (const scope of ["-w", "-p"]) {
+    await s.t.run("set-option", scope, "-t", s.paneId, "synchronize-panes", "on");
+    await s.exclusivePane.exclusive(async (pane) => {
+      await pane.paste("text");
+      await pane.keys(keys("y<[Enter]>"));
+      await pane.raw("z");
+    });
+  }
+  const once = `${BEGIN}text${END}y\rz`;
+  expect(await s.received()).toBe(once + once);
+  expect(readFileSync(beside, "utf8")).toBe("");
+});
 
 const random = (length: number) => {
   let state = 12345;

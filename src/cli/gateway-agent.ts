@@ -87,6 +87,7 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
     mutex,
     refusal,
     session: manifest.tmux_session_name,
+    currentName: () => tmux.currentName(manifest.tmux_session_name),
     log: (message) => log.line(message),
     ...(socket === undefined ? {} : { socket }),
   });

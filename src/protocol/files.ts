@@ -207,6 +207,7 @@ export const Manifest = Type.Object(
         session_id: Type.String(),
         agent_def_dir: Nullable(Type.String()),
         agent_pid: Type.Optional(Nullable(Type.Integer())),
+        agent_start_token: Type.Optional(Nullable(Type.String())),
         registry_generation_id: Type.String(),
         registry_launch_authority: StringEnum(["runtime", "external"]),
       },

@@ -191,7 +191,7 @@ export function createControlClient(deps: SimClientDeps): SimClient {
 function paneLine(session: SimSession | null): string[] {
   if (!session) return [];
   const { id, created, paneId, panePid } = session;
-  return [`${id} ${created} @0 0 ${paneId} ${panePid} 0 ${paneSize.cols} ${paneSize.rows} agent`];
+  return [`0 ${id} ${created} @0 0 ${paneId} ${panePid} 0 ${paneSize.cols} ${paneSize.rows} agent`];
 }
 
 /** The answer to one of the formats that the product asks with; a pane that is no more gives nothing. */

@@ -50,13 +50,16 @@ export function createSimTmux(deps: SimTmuxDeps): SimTmux {
   function perform(args: readonly string[], input: string | undefined): Output {
     const command = args.find((arg) => !arg.startsWith("-")) ?? "";
     if (command === "source-file") return source(input ?? "");
+    const wordAfter = (flag: string) => (args.includes(flag) ? (args[args.indexOf(flag) + 1] ?? "") : null);
     if (command === "list-sessions") {
-      return session ? done(`${session.id} ${session.created} ${session.name}\n`) : absent("");
+      if (!session) return absent("");
+      const filter = wordAfter("-f");
+      const isMeant = filter === null || filter.includes(`#{==:#{session_name},${session.name}}`);
+      return done(isMeant ? `${expand(session, wordAfter("-F") ?? "")}\n` : "");
     }
-    const name = (args[args.indexOf("-t") + 1] ?? "").replace(/^=|:$/g, "");
-    if (session?.name !== name) return absent(name);
+    const name = (wordAfter("-t") ?? "").replace(/^=|:$/g, "");
+    if (!session || ![session.name, session.id].includes(name)) return absent(name);
     switch (command) {
-      case "has-session":
       case "list-clients":
         return done();
       case "show-environment":
@@ -75,6 +78,18 @@ export function createSimTmux(deps: SimTmuxDeps): SimTmux {
       else session.environment.set(name, unquote(value));
     }
     return done();
+  }
+
+  /** A format of the product, of a session that nobody renamed. */
+  function expand({ id, created, name }: SimSession, format: string): string {
+    const values: [string, string][] = [
+      [`#{==:#{@svc_session},${name}}`, "0"],
+      ["#{?#{@svc_session},#{@svc_session},#{session_name}}", name],
+      ["#{session_name}", name],
+      ["#{session_id}", id],
+      ["#{session_created}", String(created)],
+    ];
+    return values.reduce((text, [part, value]) => text.replaceAll(part, value), format);
   }
 
   function tree(pid: number): ProcessFacts[] {

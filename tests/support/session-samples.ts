@@ -18,7 +18,7 @@ export function sampleManifest(facts: Partial<ManifestFacts> = {}): Manifest {
     envVarNames: [],
     unattendedArgs: null,
     tmux: { sessionName: "SVC-worker-1", windowName: "agent", windowId: "@0", paneId: "%0", socket: null },
-    agentPid: 42,
+    agent: { pid: 42, startToken: "1" },
     ...facts,
   });
 }

@@ -8,6 +8,7 @@ import { isTurnAlive } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { openRecordOrNull } from "../sessions/find.ts";
 import { runsAlready } from "../sessions/names.ts";
+import { recordedProgram } from "../sessions/process-tree.ts";
 import type { SessionAlive } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { removableSession, sessionPaths } from "../sessions/roots.ts";
@@ -49,6 +50,14 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
     throw new ServiceError(
       "conflict",
       `process ${instance.pid} may still be the gateway of "${name}". End it first with: ${stop}`,
+    );
+  }
+  const manifest = openRecordOrNull(deps.files, record)?.manifest;
+  const program = manifest ? recordedProgram(deps.processes, manifest) : null;
+  if (program) {
+    throw new ServiceError(
+      "conflict",
+      `process ${program.pid} of "${name}" outlived its tmux session. End it first with: ${stop}`,
     );
   }
   const turn = createTurnDirectories({ files: deps.files, sessionRoot })

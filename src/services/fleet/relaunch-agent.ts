@@ -19,7 +19,7 @@ import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
 import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
-import { stopGateway } from "./stop-agent.ts";
+import { endLeftProgram, stopGateway } from "./stop-agent.ts";
 
 export interface Relaunched {
   session: LaunchedSession;
@@ -101,6 +101,10 @@ async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent):
   const stop = await stopGateway(deps, agent);
   if (stop.outcome === "unproven") {
     throw new ServiceError("conflict", `process ${stop.pid} may still be its gateway: ${stop.why}`);
+  }
+  const { surviving } = await endLeftProgram(deps, manifest);
+  if (surviving.length > 0) {
+    throw new ServiceError("conflict", `its former process ${surviving.join(", ")} does not end`);
   }
   if (manifest.agent_launch_authority.session_origin === "joined_tmux") return;
   await deps.tmuxFor(manifest.tmux.socket).killSession("relaunch.remains", manifest.tmux_session_name);

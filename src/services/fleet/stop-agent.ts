@@ -16,6 +16,8 @@ import {
   endSession,
   endTree,
   type KnownProcess,
+  knownTree,
+  recordedProgram,
   waitForEnd,
 } from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
@@ -56,7 +58,8 @@ const graceMs = 3000;
 /**
  * Ends an agent: its gateway first, so that nothing types any more; then its turns, where they are processes of their
  * own, so that each has its final state; then every process of its pane, by id,
- * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; last the record
+ * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; then its program where that is in
+ * no pane of the session; last the record
  * says `stopped` by the operator. Of an agent that was joined only its own program is ended: pane, window and
  * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's. Throws, with
  * nothing ended, where tmux cannot be asked, and where it may be another tmux than the agent's.
@@ -77,12 +80,30 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
     headless &&
     (turnIndexOf(manifest) > 0 || createTurnDirectories({ ...deps, sessionRoot }).all().length > 0);
   const ended = joined ? await endProgram(deps, manifest, { ranTurns }) : await endTerminal(deps, manifest);
+  const left = await endLeftProgram(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&
     (await disk.attempt(recordClause, () =>
       deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"),
     )) === true;
-  return { gateway, ...ended, recordStopped, interruptedTurns, unwritten: disk.unwritten };
+  return {
+    ...{ gateway, recordStopped, interruptedTurns, unwritten: disk.unwritten },
+    endedProcesses: ended.endedProcesses + left.ended,
+    survivingPids: [...new Set([...ended.survivingPids, ...left.surviving])],
+    sessionEnded: ended.sessionEnded,
+  };
+}
+
+/** Ends the agent's program where it outlived its session, or works in a pane that a person moved into another one. */
+export async function endLeftProgram(
+  deps: Pick<StopAgentDeps, "processes" | "clock">,
+  manifest: Manifest,
+): Promise<{ ended: number; surviving: number[] }> {
+  const left = recordedProgram(deps.processes, manifest);
+  if (left === null) return { ended: 0, surviving: [] };
+  const tree = await knownTree(deps.processes, left.pid);
+  const surviving = await endProcesses(deps, tree, graceMs);
+  return { ended: tree.length - surviving.length, surviving: surviving.map(({ pid }) => pid) };
 }
 
 const recordClause = "that it was stopped, into its record";

@@ -23,6 +23,7 @@ import {
 } from "./names.ts";
 import { carryNotifierOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
+import { toKnown } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
 import type { Resume } from "./tool-arguments.ts";
@@ -58,8 +59,9 @@ export interface JoinDeps extends SessionDeps {
  * or tool, `not_found` when there is no such session or window 0, `conflict` when the name or the session is taken,
  * `precondition_failed` when no known tool or more than one runs there, or when a pane for a headless agent is not idle.
  */
-export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<NewSession> {
+export async function joinAgent(deps: JoinDeps, given: JoinRequest): Promise<NewSession> {
   const { files, ids, clock, tmux, registry, manifests } = deps;
+  const request = { ...given, tmuxSession: await tmux.recordedName(given.tmuxSession) };
   const agentName = checkedName(request.agentName);
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
   const pane = await findPane(tmux, request.tmuxSession);
@@ -97,7 +99,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
       paneId: pane.paneId,
       socket: await tmux.socketPath(request.tmuxSession),
     },
-    agentPid: process?.pid ?? null,
+    agent: toKnown(deps.processes, process),
     ...(headless ? { headless: { ...headless, backend, life: ids.uuid() } } : {}),
     joined: { posture: postureOf(request) },
   });

@@ -28,7 +28,7 @@ import {
 } from "./names.ts";
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
-import { endSession } from "./process-tree.ts";
+import { endSession, toKnown } from "./process-tree.ts";
 import { buildRecord, type SessionAlive } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
@@ -169,7 +169,7 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
         paneId: pane.paneId,
         socket: await tmux.socketPath(plan.tmuxSessionName),
       },
-      agentPid: agent?.pid ?? null,
+      agent: toKnown(deps.processes, agent),
     });
     const described = plan.signals ? withSignals(built, plan.signals.record) : built;
     const manifest = request.role ? withRole(described, request.role, "role_file") : described;

@@ -7,6 +7,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { localInteractive } from "./names.ts";
+import type { KnownProcess } from "./process-tree.ts";
 import { sessionPaths } from "./roots.ts";
 import type { Resume } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
@@ -30,7 +31,8 @@ export interface ManifestFacts {
   /** Set when flags that skip permissions or sandboxes were added on request: the flags (ruling 19). */
   unattendedArgs: readonly string[] | null;
   tmux: ManifestTerminal;
-  agentPid: number | null;
+  /** The tool's own process; null for a headless agent. */
+  agent: KnownProcess | null;
   /** Set for a session without a terminal program. `life` names this instance of the agent. */
   headless?: {
     backend: string;
@@ -108,7 +110,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
     runtime: {
       session_id: sessionId,
       agent_def_dir: null,
-      agent_pid: facts.agentPid,
+      ...toAgentProcess(facts.agent),
       registry_generation_id: generationId,
       registry_launch_authority: "runtime",
     },
@@ -139,6 +141,11 @@ export function buildManifest(facts: ManifestFacts): Manifest {
   };
 }
 
+/** The agent's program as a manifest has it: its id alone may be another process's later. */
+export function toAgentProcess(agent: KnownProcess | null) {
+  return { agent_pid: agent?.pid ?? null, agent_start_token: agent?.startToken ?? null };
+}
+
 function primaryHandles(tmux: ManifestTerminal) {
   return {
     primary_window_index: "0" as const,
@@ -155,9 +162,9 @@ function primaryHandles(tmux: ManifestTerminal) {
  */
 export function toRelaunched(
   manifest: Manifest,
-  facts: { tmux: ManifestTerminal; agentPid: number | null; generationId: string },
+  facts: { tmux: ManifestTerminal; agent: KnownProcess | null; generationId: string },
 ): Manifest {
-  const { tmux, agentPid, generationId } = facts;
+  const { tmux, agent, generationId } = facts;
   const primary = primaryHandles(tmux);
   const { session_origin: origin, ...authority } = manifest.agent_launch_authority;
   const moved = tmux.sessionName !== manifest.tmux_session_name;
@@ -165,7 +172,7 @@ export function toRelaunched(
     ...manifest,
     tmux_session_name: tmux.sessionName,
     registry_generation_id: generationId,
-    runtime: { ...manifest.runtime, agent_pid: agentPid, registry_generation_id: generationId },
+    runtime: { ...manifest.runtime, ...toAgentProcess(agent), registry_generation_id: generationId },
     tmux: {
       ...manifest.tmux,
       session_name: tmux.sessionName,

@@ -1,3 +1,4 @@
+import type { Manifest } from "../../protocol/files.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
@@ -11,14 +12,24 @@ export interface KnownProcess {
 /** `pid` and its descendants as they are now. Take it before ending anything: orphans leave the tree. */
 export async function knownTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
   const tree = await processes.tree(pid);
-  return tree.flatMap((one) => {
-    const startToken = processes.startToken(one.pid);
-    return startToken === null ? [] : [{ pid: one.pid, startToken }];
-  });
+  return tree.flatMap((one) => toKnown(processes, one) ?? []);
 }
 
 export function isSameProcess(processes: Processes, known: KnownProcess): boolean {
   return processes.alive(known.pid) && processes.startToken(known.pid) === known.startToken;
+}
+
+/** What a launch or join found as the agent's program, while it lives, in whatever pane or in none. */
+export function recordedProgram(processes: Processes, { runtime }: Manifest): KnownProcess | null {
+  const { agent_pid: pid, agent_start_token: startToken } = runtime;
+  if (typeof pid !== "number" || typeof startToken !== "string") return null;
+  return isSameProcess(processes, { pid, startToken }) ? { pid, startToken } : null;
+}
+
+/** A process that has just been seen; null when it has gone. */
+export function toKnown(processes: Processes, seen: { pid: number } | null): KnownProcess | null {
+  const startToken = seen && processes.startToken(seen.pid);
+  return startToken ? { pid: seen.pid, startToken } : null;
 }
 
 /** True once none of `known` lives; false when some still do after `timeoutMs`. */

@@ -20,10 +20,10 @@ import {
 } from "./launch.ts";
 import { awaitProcessReady, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
-import { toRelaunched, toRestarted } from "./manifest.ts";
+import { toAgentProcess, toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
 import { refuseOrphanName } from "./orphans.ts";
-import { endProcesses, knownTree } from "./process-tree.ts";
+import { endProcesses, knownTree, toKnown } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
 import { type Resume, resumeArguments } from "./tool-arguments.ts";
 
@@ -174,7 +174,7 @@ async function relaunchInPlace(
     const program = plan.headless ? null : await awaitProcessReady(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({
       ...withSocket(restarted(now, plan), socket),
-      runtime: { ...now.runtime, agent_pid: program?.pid ?? null },
+      runtime: { ...now.runtime, ...toAgentProcess(toKnown(deps.processes, program)) },
     }));
     return { session: { manifest: changed, manifestPath, sessionRoot, record }, pane: started };
   } finally {
@@ -206,7 +206,7 @@ async function relaunchElsewhere(
     const manifest = await manifests.update(manifestPath, (now) =>
       toRelaunched(restarted(now, plan), {
         tmux: { sessionName, windowName, windowId, paneId, socket },
-        agentPid: program?.pid ?? null,
+        agent: toKnown(deps.processes, program),
         generationId: ids.uuid(),
       }),
     );

@@ -26,9 +26,10 @@ export interface TmuxSession {
 }
 
 /**
- * tmux by one process per command (about 2 ms), for what happens without a connection. Sessions are named
- * whole and matched exactly. Reading never starts a server: without one there are no sessions. Failures that
- * are not answers throw TmuxError: `refused` with tmux's message.
+ * tmux by one process per command (about 2 ms), for what happens without a connection. A session is named by the name
+ * that it had when a launch or a join of ours marked it, also after a person renamed it; one without a mark by its whole
+ * name. Reading never starts a server: without one there are no sessions. Failures that are not answers throw TmuxError:
+ * `refused` with tmux's message.
  */
 export interface Tmux {
   /** As `tmuxCommand`: what a control connection must be given to reach the same server. */
@@ -39,12 +40,16 @@ export interface Tmux {
   sessions(): Promise<TmuxSession[]>;
   /** The sessions that a launch of ours marked, and the marks. */
   sessionMarks(): Promise<{ name: string; mark: string }[]>;
-  /** Marks a session that exists; null takes the mark away. */
+  /** Marks a session that exists, and keeps its name with it; null takes both away. */
   setMark(label: string, session: string, mark: string | null): Promise<void>;
   /** Absolute path of the server's socket, in the server's own words: one server, one path. The session must exist. */
   socketPath(session: string): Promise<string>;
   /** Every pane of every window, in order; empty when there is no such session. */
   panes(session: string): Promise<TmuxPane[]>;
+  /** The name by which we know the session that is called `name` now. */
+  recordedName(name: string): Promise<string>;
+  /** The reverse: what the session is called now; null when there is none. */
+  currentName(session: string): Promise<string | null>;
   /** Variables of the session's own environment; null when there is no such session. */
   environment(session: string): Promise<Record<string, string> | null>;
   /** Sets (or with null unsets) variables of the session. Values never appear in an argument list. */
@@ -60,9 +65,9 @@ export interface Tmux {
   keepPane(label: string, paneId: string, keep: boolean): Promise<boolean>;
   /**
    * The whole command that shows a session in the terminal it is given, or in `client`, which is one of this server.
-   * Throws when the server must not be used.
+   * Rejects when the server must not be used.
    */
-  attachCommand(session: string, client: string | null): string[];
+  attachCommand(session: string, client: string | null): Promise<string[]>;
   /**
    * The terminal client that shows the session of this pane of the server, the one used last; null when none does.
    * Left to itself tmux 3.3a takes any client, a control connection of a gateway included.
@@ -166,14 +171,31 @@ export function createTmux(deps: {
     return result;
   }
 
+  /** `format` of the session; null when there is none. */
+  async function ofSession(session: string, format: string): Promise<string | null> {
+    const query = ["list-sessions", "-f", sessionFilter(session), "-F", `${isMarked(session)} ${format}`];
+    return markedFirst(lines(await runOrAbsent(query)))[0] ?? null;
+  }
+
+  const find = (session: string) => ofSession(session, "#{session_id}");
+
+  async function findExisting(session: string): Promise<string> {
+    const id = await find(session);
+    if (id === null) throw new TmuxError("refused", `tmux: can't find session: ${session}`);
+    return id;
+  }
+
+  const currentName = (session: string) => ofSession(session, "#{session_name}");
+
   return {
     socket: deps.socket,
     run,
-    attachCommand(session, client) {
+    currentName,
+    async attachCommand(session, client) {
       const refusal = deps.refusal?.();
       if (refusal) throw new ServiceError("precondition_failed", refusal);
       const attach = client === null ? ["attach-session"] : ["switch-client", "-c", client];
-      return [...command, "-N", ...attach, "-t", exactSession(session)];
+      return [...command, "-N", ...attach, "-t", exactSession((await currentName(session)) ?? session)];
     },
     async clientOf(paneId) {
       const session = await runOrAbsent(["display-message", "-p", "-t", paneId, "#{session_id}"]);
@@ -191,9 +213,9 @@ export function createTmux(deps: {
       const output = await attempt(["-V"]);
       return /tmux (\S+)/.exec(output.stdout)?.[1] ?? null;
     },
-    hasSession: async (session) => (await runOrAbsent(["has-session", "-t", exactSession(session)])) !== null,
+    hasSession: async (session) => (await find(session)) !== null,
     async sessions() {
-      const format = "#{session_id} #{session_created} #{session_name}";
+      const format = `#{session_id} #{session_created} ${RECORDED_NAME}`;
       return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
         const match = /^(\$\d+) (\d+) (.*)$/.exec(line);
         if (!match) return [];
@@ -201,22 +223,28 @@ export function createTmux(deps: {
       });
     },
     async sessionMarks() {
-      const format = `#{session_name}\t#{${markName}}`;
+      const format = `${RECORDED_NAME}\t#{${markName}}`;
       return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
         const [name = "", mark = ""] = line.split("\t");
         return mark === "" ? [] : [{ name, mark }];
       });
     },
-    socketPath: async (session) =>
-      (await run(["display-message", "-p", "-t", exactWindow(session), "#{socket_path}"])).replace(/\n$/, ""),
+    async socketPath(session) {
+      const path = await ofSession(session, "#{socket_path}");
+      if (path === null) throw new TmuxError("refused", `tmux: can't find session: ${session}`);
+      return path;
+    },
     async panes(session) {
-      const target = exactWindow(session);
-      return lines(await runOrAbsent(["list-panes", "-s", "-t", target, "-F", PANE_FORMAT])).flatMap(
-        parsePane,
-      );
+      const { filter, format } = panesQuery(session);
+      return parsePanes(lines(await runOrAbsent(["list-panes", "-a", "-f", filter, "-F", format])));
+    },
+    async recordedName(name) {
+      const found = await runOrAbsent(["display-message", "-p", "-t", exactWindow(name), RECORDED_NAME]);
+      return found?.replace(/\n$/, "") || name;
     },
     async environment(session) {
-      const found = await runOrAbsent(["show-environment", "-t", exactSession(session)]);
+      const id = await find(session);
+      const found = id === null ? null : await runOrAbsent(["show-environment", "-t", id]);
       if (found === null) return null;
       const pairs = lines(found).flatMap((line) => {
         const equals = line.indexOf("=");
@@ -226,22 +254,25 @@ export function createTmux(deps: {
     },
     setEnvironment: (label, session, values) =>
       step(label, async () => {
-        const target = quoteArgument(exactSession(session));
+        if (Object.keys(values).length === 0) return;
+        const target = quoteArgument(await findExisting(session));
         const script = Object.entries(values).map(([name, value]) => {
           if (!VARIABLE.test(name)) throw new ServiceError("invalid_request", `not a variable name: ${name}`);
           return value === null
             ? `set-environment -u -t ${target} ${name}\n`
             : `set-environment -t ${target} ${name} ${quoteArgument(value)}\n`;
         });
-        if (script.length > 0) await run(["source-file", "-"], { input: script.join("") });
+        await run(["source-file", "-"], { input: script.join("") });
       }),
     setMark: (label, session, mark) =>
       step(label, async () => {
-        const target = ["-t", exactWindow(session), markName];
-        await run(["set-option", ...(mark === null ? ["-u", ...target] : [...target, escapeEnd(mark)])]);
+        await run(markCommand(`${await findExisting(session)}:`, session, mark));
       }),
     killSession: (label, session) =>
-      step(label, () => did(["kill-session", "-t", exactSession(session)], { exclusive: true })),
+      step(label, async () => {
+        const id = await find(session);
+        return id !== null && (await did(["kill-session", "-t", id], { exclusive: true }));
+      }),
     killWindow: (label, windowId) =>
       step(label, () => did(["kill-window", "-t", windowId], { exclusive: true })),
     keepPane: (label, paneId, keep) =>
@@ -275,8 +306,50 @@ export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | n
 /** An argument at whose end tmux would take a `;` for a separator of commands. */
 export const escapeEnd = (argument: string): string => argument.replace(/;$/, "\\;");
 
-/** An option of the session, which nothing that runs in it inherits. */
-export const markName = "@svc_launch";
+/** Options of the session, which nothing that runs in it inherits: its mark, and the name that it had then. */
+const markName = "@svc_launch";
+const nameOption = "@svc_session";
+
+/** The words that set or, with null, take away the mark of a session at `target`. */
+export function markCommand(target: string, session: string, mark: string | null): string[] {
+  const values = { [markName]: mark, [nameOption]: mark === null ? null : session };
+  return Object.entries(values).flatMap(([option, value], index) => [
+    ...(index > 0 ? [";"] : []),
+    ...[
+      "set-option",
+      ...(value === null ? ["-u", "-t", target, option] : ["-t", target, option, escapeEnd(value)]),
+    ],
+  ]);
+}
+
+/** A format: the name by which we know a session. */
+export const RECORDED_NAME = `#{?#{${nameOption}},#{${nameOption}},#{session_name}}`;
+
+const isMarked = (session: string) => `#{==:#{${nameOption}},${escapeValue(session)}}`;
+
+/** Holds for the session that was marked with this name, and for one of this name without a mark. */
+function sessionFilter(session: string): string {
+  const name = escapeValue(session);
+  return `#{?#{${nameOption}},${isMarked(session)},#{==:#{session_name},${name}}}`;
+}
+
+/** A name within a format of tmux. */
+const escapeValue = (text: string) => text.replace(/[#,}]/g, "#$&");
+
+/** Filter and format of the `list-panes -a` whose lines `parsePanes` reads. */
+export function panesQuery(session: string): { filter: string; format: string } {
+  return { filter: sessionFilter(session), format: `${isMarked(session)} ${PANE_FORMAT}` };
+}
+
+export function parsePanes(answer: readonly string[]): TmuxPane[] {
+  return markedFirst(answer).flatMap(parsePane);
+}
+
+/** The lines of the marked session; without one those of the session of the name. */
+function markedFirst(answer: readonly string[]): string[] {
+  const marked = answer.filter((line) => line.startsWith("1 "));
+  return (marked.length > 0 ? marked : answer).map((line) => line.slice(2));
+}
 
 export const PANE_FORMAT = [
   "#{session_id}",
@@ -361,8 +434,9 @@ export async function endStrayClients(
   session: string,
 ): Promise<number[]> {
   const { tmux, mutex, processes } = deps;
-  if (!(await tmux.hasSession(session))) return [];
-  const clients = await controlClients(tmux, session);
+  const name = await tmux.currentName(session);
+  if (name === null) return [];
+  const clients = await controlClients(tmux, name);
   if (clients.length === 0) return [];
   const release = await mutex.take();
   try {
@@ -373,12 +447,12 @@ export async function endStrayClients(
       const ours =
         argv.includes("-C") &&
         argv.includes("ignore-size,no-output") &&
-        argv.at(-1) === exactSession(session);
+        [session, name].some((one) => argv.at(-1) === exactSession(one));
       if (ours && processes.signal(pid, "SIGKILL")) ended.push(pid);
     }
     // tmux has heard of their end when it lists them no more.
     for (let looks = 0; ended.length > 0 && looks < MOST_LOOKS; looks++) {
-      const left = await controlClients(tmux, session).catch(() => []);
+      const left = await controlClients(tmux, name).catch(() => []);
       if (!left.some((pid) => ended.includes(pid))) break;
     }
     return ended;

@@ -57,6 +57,8 @@ export interface ControlOptions {
   socket?: string;
   /** Name of the session, whole. */
   session: string;
+  /** What the session is called now, asked when there is none of its name; null when there is none at all. */
+  currentName?: () => Promise<string | null>;
   log: (message: string) => void;
 }
 
@@ -98,6 +100,9 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     };
   }
 
+  /** What the session was called when it was last found. */
+  let called = session;
+
   /** Attaches and stays until the client ends. Returns whether it had been attached. */
   async function attachOnce(signal: AbortSignal): Promise<boolean> {
     const release = await mutex.take({ signal });
@@ -116,6 +121,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
       if (refusal) throw new ServiceError("precondition_failed", refusal);
       const mine = openControlClient({
         ...options,
+        session: called,
         onAttached() {
           introduced();
           attached = true;
@@ -135,6 +141,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
       const reason = await mine.ended;
       signal.removeEventListener("abort", leave);
       client = null;
+      if (/can't find session/.test(reason)) called = (await options.currentName?.()) ?? session;
       if (!signal.aborted) emit({ kind: "lost", reason });
     } finally {
       introduced();

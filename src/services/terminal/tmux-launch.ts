@@ -5,7 +5,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { quoteShell } from "./shell-word.ts";
-import { escapeEnd, markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { escapeEnd, markCommand, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import type { TmuxMutex } from "./tmux-mutex.ts";
 import { exactWindow, quoteArgument } from "./tmux-protocol.ts";
@@ -107,11 +107,16 @@ export function createLauncher(deps: {
         ...["-x", String(width), "-y", String(height), ...program],
         // The person's own settings must not end the session, keep a dead pane, rename or resize it.
         ...[";", "set-option", "-t", exactWindow(session), "destroy-unattached", "off"],
-        ...(request.mark === undefined ? [] : markOption(session, request.mark)),
+        ...(request.mark === undefined
+          ? []
+          : [";", ...markCommand(exactWindow(session), session, request.mark)]),
         ...[";", ...windowOption(session, "remain-on-exit", "off")],
         ...[";", ...windowOption(session, "automatic-rename", "off")],
         ...[";", ...windowOption(session, "allow-rename", "off")],
         ...[";", ...windowOption(session, "window-size", "manual")],
+        // A client that is attached to another session of the server would else give the window its own size.
+        ...[";", "resize-window", "-t", exactWindow(session), "-x", String(width), "-y", String(height)],
+        ...[";", "display-message", "-p", "-t", exactWindow(session), PANE_FORMAT],
       ],
       { startServer: true, exclusive: true },
     );
@@ -219,10 +224,6 @@ export function sessionExists({ socket }: Pick<Tmux, "socket">, session: string)
 export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
   const respawn = ["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack];
   await tmux.run(respawn, { exclusive: true });
-}
-
-function markOption(session: string, mark: string): string[] {
-  return [";", "set-option", "-t", exactWindow(session), markName, escapeEnd(mark)];
 }
 
 function windowOption(session: string, name: string, value: string): string[] {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../system/clock.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import { type Observation, type PaneFacts, parseScreen, type Row } from "./screen.ts";
-import { agentPane, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { agentPane, panesQuery, parsePanes, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
-import { exactWindow, quoteArgument, TmuxError } from "./tmux-protocol.ts";
+import { quoteArgument, TmuxError } from "./tmux-protocol.ts";
 
 /** Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked. */
 export interface PaneReader {
@@ -20,9 +20,9 @@ export interface PaneReader {
 const TREE_MS = 1000;
 
 async function panesOver(control: Pick<ControlConnection, "command">, session: string): Promise<TmuxPane[]> {
-  const target = quoteArgument(exactWindow(session));
-  const lines = await control.command(`list-panes -s -t ${target} -F ${quoteArgument(PANE_FORMAT)}`);
-  return lines.flatMap(parsePane);
+  const { filter, format } = panesQuery(session);
+  const query = `list-panes -a -f ${quoteArgument(filter)} -F ${quoteArgument(format)}`;
+  return parsePanes(await control.command(query));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { shellWord } from "./shell-word.ts";
-import type { Tmux } from "./tmux-command.ts";
+import { RECORDED_NAME, type Tmux } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 
 /** The last `rows` rows of a pane that are not blank, plain text; for people, never for a detector. */
@@ -19,9 +19,9 @@ export async function paneScreen(tmux: Tmux, paneId: string): Promise<string[]> 
   return rows.slice(0, rows.findLastIndex((row) => row !== "") + 1);
 }
 
-/** Name of the session that a pane belongs to. Throws TmuxError when there is no such pane. */
+/** The name by which we know the session that a pane belongs to. Throws TmuxError when there is no such pane. */
 export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
-  return (await tmux.run(["display-message", "-p", "-t", paneId, "#{session_name}"])).trim();
+  return (await tmux.run(["display-message", "-p", "-t", paneId, RECORDED_NAME])).trim();
 }
 
 /** The folder in which a pane's program works now, absolute. Throws TmuxError when there is no such pane. */

@@ -51,9 +51,10 @@ export async function openWindow(
   program: (handles: WindowHandles) => WindowProgram,
 ): Promise<{ handles: WindowHandles; pid: number }> {
   const { tmux, steps } = deps;
+  const target = exactWindow((await tmux.currentName(session)) ?? session);
   steps.before("window.open");
   const answer = await tmux.run([
-    ...["new-window", "-d", "-P", "-F", PANE_FORMAT, "-t", exactWindow(session), "-n", name],
+    ...["new-window", "-d", "-P", "-F", PANE_FORMAT, "-t", target, "-n", name],
     ...["--", ...placeholder],
   ]);
   steps.after("window.open");

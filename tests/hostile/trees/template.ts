@@ -197,7 +197,7 @@ function makeSession(
       paneId: "%0",
       socket: null,
     },
-    agentPid: places.bystanderPid,
+    agent: { pid: places.bystanderPid, startToken: "1" },
     ...(headless
       ? {
           headless: {

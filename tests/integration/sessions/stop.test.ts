@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest } from "../../../src/protocol/files.ts";
 import { attachGateway } from "../../../src/services/fleet/attach-gateway.ts";
+import { planForgetting } from "../../../src/services/fleet/forget-agent.ts";
 import { stopAgent } from "../../../src/services/fleet/stop-agent.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
@@ -166,6 +167,51 @@ describe("stopping an agent", () => {
     });
     expect(fixture.deps.processes.alive(stranger.pid)).toBe(true);
     stranger.kill();
+  });
+
+  test("finds a session that a person renamed, although another one has its name now", async () => {
+    await using fixture = await createSessionFixture();
+    const { tmux } = fixture;
+    const session = await launchAgent(fixture.deps, fixture.request());
+    const name = session.manifest.tmux_session_name;
+    const pids = await treeOf(fixture, name);
+    await tmux.run("rename-session", "-t", `=${name}`, "mine");
+    await tmux.newSession("other", ["sleep", "600"]);
+    await tmux.run("rename-session", "-t", "=other", name);
+    expect(await fixture.deps.sessionAlive(session.record)).toBe(true);
+    await expect(launchAgent(fixture.deps, fixture.request())).rejects.toThrow("already runs");
+    expect(await stopAgent(fixture.deps, session)).toMatchObject({ survivingPids: [], sessionEnded: true });
+    expect(pids.filter((pid) => fixture.deps.processes.alive(pid))).toEqual([]);
+    expect(await tmux.run("list-sessions", "-F", "#{session_name}")).toBe(name);
+  });
+
+  test.each([
+    {
+      id: "whose session was closed under it",
+      args: ["--stubborn"],
+      lose: ({ tmux }: SessionFixture, name: string) => tmux.run("kill-session", "-t", `=${name}`),
+    },
+    {
+      id: "whose pane a person moved into a session of theirs",
+      args: [],
+      lose: async ({ tmux }: SessionFixture, name: string) => {
+        await tmux.newSession("theirs", ["sleep", "600"]);
+        await tmux.run("join-pane", "-d", "-s", `=${name}:0.0`, "-t", "=theirs:");
+      },
+    },
+  ])("ends a program $id, before it says stopped or removes its record", async ({ args, lose }) => {
+    await using fixture = await createSessionFixture();
+    const { processes } = fixture.deps;
+    const session = await launchAgent(fixture.deps, fixture.request({ args }));
+    await fixture.report();
+    const pid = session.manifest.runtime.agent_pid ?? 0;
+    await lose(fixture, session.manifest.tmux_session_name);
+    await until("the session has gone", async () => !(await fixture.deps.sessionAlive(session.record)));
+    expect(processes.alive(pid)).toBe(true);
+    await expect(planForgetting(fixture.deps, session.record)).rejects.toThrow(`process ${pid} of "worker"`);
+    const stop = await stopAgent(fixture.deps, session);
+    expect([stop.survivingPids, processes.alive(pid)]).toEqual([[], false]);
+    expect(await planForgetting(fixture.deps, session.record)).toMatchObject({ record: session.record });
   });
 
   test("a stopped agent may be launched again under its name", async () => {

@@ -6,6 +6,7 @@ import {
   type ControlEvent,
   createControlConnection,
 } from "../../../src/services/terminal/tmux-control.ts";
+import { panesOf } from "../../../src/services/terminal/tmux-pane-reader.ts";
 import type { Clock } from "../../../src/system/clock.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createTmux } from "../../support/tmux.ts";
@@ -199,6 +200,24 @@ test("a missing session is not replaced by one whose name begins alike", async (
   control.start();
   const event = await nextEvent(control, (one) => one.kind !== "notice");
   expect(event).toMatchObject({ kind: "lost", reason: expect.stringContaining("can't find session") });
+  await control.stop();
+});
+
+test("a session that was renamed is found again, with its pane", async () => {
+  await using t = await createTmux();
+  const pane = await t.newSession("a", ["cat"]);
+  await t.tmux.setMark("test", "a", "mark");
+  const currentName = () => t.tmux.currentName("a");
+  const control = createControlConnection({ ...t, session: "a", currentName, log: () => {} });
+  control.start();
+  await control.whenConnected(60_000);
+  await t.run("rename-session", "-t", "=a", "mine");
+  expect(await panesOf({ control, tmux: t.tmux }, "a")).toEqual([pane]);
+  const lost = nextEvent(control, (event) => event.kind === "lost");
+  await t.run("detach-client", "-s", "=mine");
+  await lost;
+  await control.whenConnected(60_000);
+  expect(await panesOf({ control, tmux: t.tmux }, "a")).toEqual([pane]);
   await control.stop();
 });
 

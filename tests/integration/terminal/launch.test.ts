@@ -52,6 +52,24 @@ test("a launched agent gets its arguments, folder and environment exactly", asyn
   expect(agentPane(await s.t.tmux.panes("SVC-a-1"), pane.paneId)).toEqual(pane);
 });
 
+test.each([
+  { id: "of 2 x 1", client: "2,1" },
+  { id: "of 50 x 14", client: "50,14" },
+])("a window has its size although a client $id is attached to the server", async ({ client }) => {
+  await using s = await setup();
+  await s.t.newSession("theirs", ["sleep", "600"]);
+  const person = s.t.processes.pipe(["tmux", "-S", s.t.socket, "-C", "attach-session", "-t", "=theirs"]);
+  person.write(`refresh-client -C ${client}\n`);
+  const width = client.split(",")[0] ?? "";
+  await until("the client", async () =>
+    (await s.t.run("list-windows", "-t", "=theirs", "-F", "#{window_width}")).includes(width),
+  );
+  const pane = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  expect(pane).toMatchObject({ width: 120, height: 36 });
+  expect(await s.t.tmux.panes("SVC-a-1")).toEqual([pane]);
+  person.kill();
+});
+
 test("the launch script is private and removes itself", async () => {
   await using s = await setup();
   const modes: number[] = [];

@@ -78,10 +78,11 @@ const attach = command({
     const inside = ownServer !== undefined && ownServer === (await tmux.socketPath(session));
     const client = inside ? await tmux.clientOf(io.env["TMUX_PANE"] ?? "") : null;
     if (inside && client === null) {
-      const detail = `no terminal shows this pane. In one, run: ${tmux.attachCommand(session, null).map(shellWord).join(" ")}`;
+      const words = await tmux.attachCommand(session, null);
+      const detail = `no terminal shows this pane. In one, run: ${words.map(shellWord).join(" ")}`;
       throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
     }
-    const shown = tmux.attachCommand(session, client);
+    const shown = await tmux.attachCommand(session, client);
     if (!io.stdinIsTty || !io.stdoutIsTty) {
       const detail = `this is no terminal. In one, run: ${shown.map(shellWord).join(" ")}`;
       throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });

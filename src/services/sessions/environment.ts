@@ -4,6 +4,7 @@ import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { runtimeOptions } from "../../system/processes.ts";
+import { paneVariables } from "../terminal/tmux-launch.ts";
 import type { GatewayExecution } from "../status/project.ts";
 import type { Environment } from "./roots.ts";
 
@@ -17,14 +18,9 @@ const inherited = new Set([
   "SVC_TMUX_SOCKET",
 ]);
 
-/** Blanked rather than left out: the tmux server may hold them from the shell that started it. */
+/** Blanked rather than left out: a pane of an agent without a program of ours may hold them. */
 const withheld = ["SVC_GATEWAY_TOKEN", "SVC_COORD_TOKEN"];
 
-/** What tmux and the shell set for each pane themselves. */
-const ofThePane = new Set([
-  ...["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP"],
-  ...["COLUMNS", "LINES", "WINDOWID", "PWD", "OLDPWD", "SHLVL", "_"],
-]);
 
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const loopback = ["127.0.0.1", "localhost", "::1"];
@@ -41,7 +37,7 @@ export function planEnvironment(facts: {
 }): Record<string, string> {
   const chosen: Record<string, string> = {};
   for (const [name, value] of Object.entries(facts.person)) {
-    if (value === undefined || !variable.test(name) || ofThePane.has(name)) continue;
+    if (value === undefined || !variable.test(name) || paneVariables.includes(name)) continue;
     if (name.startsWith("SVC_") && !inherited.has(name)) continue;
     chosen[name] = value;
   }

@@ -17,7 +17,10 @@ export interface PaneProgram {
   command: readonly string[];
   /** Absolute. */
   workdir: string;
-  /** Added to the pane's environment for the program only; the shell after it does not see them. */
+  /**
+   * All variables of the program beside those that tmux sets for its pane; the shell after it does not see them. Empty: the
+   * environment of the pane, which is the one of the shell that once started the tmux server.
+   */
   env: Record<string, string>;
   /** What the pane does once the program has ended: default, a line that says so and the person's login shell. */
   afterwards?: "shell" | "wait";
@@ -252,6 +255,7 @@ export function launchScript(path: string, program: PaneProgram): string {
     `${standardPath} rm -f -- ${quoteShell(path)}${program.afterwards === "wait" ? " &" : ""}`,
     "trap : INT QUIT",
     "(",
+    ...(exports.length > 0 ? unsetOthers : []),
     `  cd -- ${quoteShell(program.workdir)} || exit`,
     ...exports,
     `  exec ${program.command.map(quoteShell).join(" ")}`,
@@ -260,6 +264,21 @@ export function launchScript(path: string, program: PaneProgram): string {
     "",
   ].join("\n");
 }
+
+/** What tmux and the shell set for each pane themselves. */
+export const paneVariables: readonly string[] = [
+  ...["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP"],
+  ...["COLUMNS", "LINES", "WINDOWID", "PWD", "OLDPWD", "SHLVL", "_"],
+];
+
+/** What a shell refuses to forget. */
+const readOnlyVariables = ["BASHOPTS", "SHELLOPTS", "UID", "EUID", "PPID"];
+
+const unsetOthers = [
+  `  for name in $(${standardPath}; env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do`,
+  `    case $name in ${[...paneVariables, ...readOnlyVariables].join("|")}) ;; *) unset "$name" ;; esac`,
+  "  done",
+];
 
 /** tmux sets SHELL in every pane. */
 const fallBack = 'exec "$SHELL" -l';

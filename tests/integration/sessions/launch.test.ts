@@ -76,6 +76,28 @@ describe("a launch", () => {
     expect(sessionRoot).toStartWith(join(fixture.deps.runtimeRoot, "sessions", "local_interactive"));
   });
 
+  test("gets no variable that only the tmux server has, and puts no value where others read it", async () => {
+    await using fixture = await createSessionFixture();
+    const { tmux } = fixture;
+    const others = { STALE_KEY: "old", "MULTI": "one\nPATH=/nowhere\nTERM=none", name: "x" };
+    for (const [name, value] of Object.entries(others)) await tmux.run("set-environment", "-g", name, value);
+    const request = fixture.request({ env: { API_KEY: "s3cret" } });
+    const { manifest } = await launchAgent(fixture.deps, request);
+    const report = await fixture.report();
+    const names = report.map((line) => line.split("=")[0] ?? "");
+    expect(Object.keys(others).filter((name) => names.includes(name))).toEqual([]);
+    for (const name of ["TMUX", "TMUX_PANE", "TERM", "PATH", "HOME"]) expect(names).toContain(name);
+    expect(report).toContain("API_KEY=s3cret");
+    const [pane] = await fixture.deps.tmux.panes(manifest.tmux_session_name);
+    const tree = await fixture.deps.processes.tree(pane?.panePid ?? 0);
+    const shown = [
+      await tmux.run("show-environment", "-g"),
+      await tmux.run("show-environment", "-t", `=${manifest.tmux_session_name}`),
+      ...tree.flatMap(({ argv }) => argv),
+    ];
+    expect(shown.join("\n")).not.toContain("s3cret");
+  });
+
   test("records the very pane and process that run it", async () => {
     await using fixture = await createSessionFixture();
     const { manifest } = await launchAgent(fixture.deps, fixture.request());

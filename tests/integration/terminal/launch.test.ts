@@ -18,7 +18,7 @@ async function setup() {
     session,
     workdir,
     command: ["sh", "-c", script, "sh", out, "it's; $HOME;"],
-    env,
+    env: Object.keys(env).length > 0 ? { PATH: process.env["PATH"] ?? "", ...env } : {},
     sessionEnv: { SVC_AGENT_NAME: "a; $b 'c' \"d\" é" },
   });
   return {

@@ -42,6 +42,8 @@ export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, Syste
   paneTmux: Tmux;
   /** The socket that a bare `tmux` of the person's shell reaches. */
   bareTmuxSocket: string;
+  /** Why the tmux server that a launch would use must not or cannot be used, or null. */
+  tmuxRefusal: () => string | null;
   tools: readonly LaunchTool[];
   /** How this very program is started as `svc-mgr`. */
   managerCommand: readonly string[];
@@ -129,6 +131,7 @@ export function openCliContext(
     ...base,
     env,
     tmux: tmuxFor(chooseTmuxSocket(env)),
+    tmuxRefusal: () => openTmux(system, chooseTmuxSocket(env), env).refusal(),
     paneTmux: tmuxFor(socketOfPane(env) ?? chooseTmuxSocket(env)),
     bareTmuxSocket: bareTmuxSocket(env, files, process.getuid?.() ?? 0),
     manifests: createManifestStore({ files, locks }),

@@ -52,8 +52,10 @@ export function openTmux(
     [chooseTmuxSocket(env), socketOfPane(env)].some(
       (own) => own && path === serverSocket(own, env, files, uid),
     );
+  const tooLong = longSocket(path, socket);
   // tmux itself looks after the folder of a plain name.
   const refusal = () => {
+    if (tooLong !== null) return tooLong;
     const exposure = isPath ? files.exposure(socket?.startsWith("/") ? socket : path) : null;
     if (exposure !== null)
       return `the tmux socket ${visibleLine(path)} is not used: ${explainExposure(exposure)}`;
@@ -79,6 +81,19 @@ export function openTmux(
 /** As `openTmux`, where the environment was made from the record itself, as a gateway's is. */
 export function openRecordedTmux(deps: TmuxDeps, socket: string | undefined, env: CliIo["env"]): TmuxServer {
   return openTmux(deps, socket, { ...env, SVC_TMUX_SOCKET: undefined, TMUX: undefined });
+}
+
+/** What the kernel takes as the path of a socket, less the byte that ends it. */
+const maxSocketBytes = process.platform === "darwin" ? 103 : 107;
+
+/** Why no tmux server can be at this path, with the remedy, or null. `socket`: as it was chosen. */
+export function longSocket(path: string, socket: string | undefined): string | null {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= maxSocketBytes) return null;
+  const remedy = isPlainName(socket)
+    ? "set TMUX_TMPDIR to a shorter folder, or SVC_TMUX_SOCKET to a shorter path"
+    : "set SVC_TMUX_SOCKET to a shorter path";
+  return `the path of the tmux socket has ${bytes} bytes, and a socket takes at most ${maxSocketBytes}: ${visibleLine(path)}. To mend it, ${remedy}`;
 }
 
 /** A name in the folder that tmux makes for this user: of the environment, or of a shell without TMUX_TMPDIR. */

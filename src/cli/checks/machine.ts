@@ -38,7 +38,9 @@ export function tmuxAdvice(version: string | null, isThere: (program: string) =>
   return { verdict: "missing", detail: `${version} is too old; 3.2 or later is needed`, remedy: install };
 }
 
-export async function checkTmux({ tmux, processes }: CliContext): Promise<Check> {
+export async function checkTmux({ tmux, processes, tmuxRefusal }: CliContext): Promise<Check> {
+  const refusal = tmuxRefusal();
+  if (refusal !== null) return { name: "tmux", verdict: "missing", detail: "no agent can be launched", remedy: refusal };
   const version = await tmux.version();
   return { name: "tmux", ...tmuxAdvice(version, (command) => processes.which(command) !== null) };
 }

@@ -45,6 +45,22 @@ describe("a path of a manifest that is no socket of this user", () => {
   });
 });
 
+test.each([
+  { id: "a path", given: (long: string) => [join(long, "socket"), {}] as const, remedy: "SVC_TMUX_SOCKET" },
+  { id: "a name", given: (long: string) => ["mine", { TMUX_TMPDIR: long }] as const, remedy: "TMUX_TMPDIR" },
+  { id: "the default", given: (long: string) => [undefined, { TMUX_TMPDIR: long }] as const, remedy: "TMUX_TMPDIR" },
+])("$id that is too long for a socket is refused with the remedy", async ({ given, remedy }) => {
+  using at = createScratch();
+  const long = at.path("x".repeat(120));
+  mkdirSync(long);
+  const [socket, env] = given(long);
+  const { tmux, refusal } = openTmux(createSystem(), socket, env);
+  expect(refusal()).toMatch(/has \d+ bytes, and a socket takes at most \d+/);
+  const start = tmux.run(["new-session", "-d", "sleep 60"], { startServer: true });
+  await expect(start).rejects.toThrow(`set ${remedy}`);
+  expect(await tmux.sessions()).toEqual([]);
+});
+
 test("a server that runs is locked by its path, one that the environment names also before", async () => {
   await using running = await createTmux();
   await running.newSession("a", ["sleep", "60"]);

@@ -7,6 +7,8 @@ export interface ProcessFacts {
   /** Short name the kernel keeps (`comm`), at most 15 characters on Linux. */
   command: string;
   argv: string[];
+  /** Suspended by a signal, as by Ctrl-Z: it reads and does nothing. */
+  isStopped?: true;
 }
 
 /** Runs a command to its end and gives what it wrote. */
@@ -98,7 +100,8 @@ function linuxTree(root: number): ProcessFacts[] {
     if (!stat || stat.state === "Z") continue;
     const argv = (readProc(`/proc/${pid}/cmdline`) ?? "").split("\0");
     argv.pop();
-    found.push({ pid, parentPid: stat.parentPid, command: stat.command, argv });
+    const stopped = stat.state === "T" ? { isStopped: true as const } : null;
+    found.push({ pid, parentPid: stat.parentPid, command: stat.command, argv, ...stopped });
     // Children are listed per thread of the parent; only a thread that forks has any.
     for (const thread of listProc(`/proc/${pid}/task`)) {
       const children = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
@@ -135,12 +138,13 @@ function absent<T>(error: unknown, nothing: T): T {
 }
 
 async function psTree(root: number, run: RunCommand): Promise<ProcessFacts[]> {
-  const { stdout } = await run(["ps", "-axo", "pid=,ppid=,comm=,args="]);
+  const { stdout } = await run(["ps", "-axo", "pid=,ppid=,stat=,comm=,args="]);
   const all = stdout.split("\n").flatMap((line): ProcessFacts[] => {
-    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(.*)$/.exec(line);
     if (!match) return [];
-    const [, pid, parentPid, command = "", args = ""] = match;
-    return [{ pid: Number(pid), parentPid: Number(parentPid), command, argv: args.split(/\s+/) }];
+    const [, pid, parentPid, state = "", command = "", args = ""] = match;
+    const stopped = state.startsWith("T") ? { isStopped: true as const } : null;
+    return [{ pid: Number(pid), parentPid: Number(parentPid), command, argv: args.split(/\s+/), ...stopped }];
   });
   const found = all.filter((one) => one.pid === root);
   for (let index = 0; index < found.length; index++) {

@@ -21,6 +21,18 @@ test("a program that takes too long is ended with all that it started", async ()
   await until("its end", () => !processes.alive(left));
 }, 30_000);
 
+test("a program that was suspended is shown so until it goes on", async () => {
+  const processes = createProcesses({ steps: quietSteps });
+  const child = processes.pipe(["sleep", "600"]);
+  const isStopped = async () => (await processes.tree(child.pid))[0]?.isStopped === true;
+  expect(await isStopped()).toBe(false);
+  process.kill(child.pid, "SIGSTOP");
+  await until("it is suspended", isStopped);
+  process.kill(child.pid, "SIGCONT");
+  await until("it goes on", async () => !(await isStopped()));
+  child.kill();
+});
+
 test("all that a program said is there, however much it was", async () => {
   const processes = createProcesses({ steps: quietSteps });
   const { stdout } = await processes.run(["/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"]);

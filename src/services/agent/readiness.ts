@@ -1,5 +1,5 @@
 import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
-import { describeParked, failingFacts } from "../terminal/readiness.ts";
+import { describeParked, describeSuspended, failingFacts } from "../terminal/readiness.ts";
 import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 import { closedMode } from "./terminal-view.ts";
 /**
@@ -53,8 +53,13 @@ function judgeComposer(state: TerminalState): Readiness {
   return refuse("not_ready", `accepting_input=${accepting_input}, editing_input=${editing_input}`);
 }
 
-/** Why no policy may submit a prompt: the composer is in a mode that takes text for something else. Null otherwise. */
+/**
+ * Why no policy may submit a prompt: the tool is suspended and reads nothing, or the composer is in a mode that takes text for
+ * something else. Null otherwise.
+ */
 export function refusedMode(state: TerminalState): Refusal | null {
+  const suspended = describeSuspended(state);
+  if (suspended !== null) return refuse("not_ready", suspended);
   const mode = closedMode(state);
   return mode === null
     ? null

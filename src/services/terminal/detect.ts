@@ -42,7 +42,10 @@ export function detect(observation: Observation, profile: CompiledProfile | null
       },
     );
   }
-  return parseFrame(observation, profile, { ...nothing, matchedProcesses });
+  const base = { ...nothing, matchedProcesses };
+  const tool = observation.processes.find((one) => matchProcesses([one], profile).length > 0);
+  if (tool?.isStopped) return unreadable("the tool is suspended", [`suspended:${tool.pid}`], base, profile);
+  return parseFrame(observation, profile, base);
 }
 
 const noSignals: Omit<Signals, "surfaceReasons"> = {

@@ -26,15 +26,31 @@ export function failingOnScreen(state: Omit<Judged, "second_witness">): string[]
       .filter(({ value, wanted }) => value !== wanted)
       .map(({ name, value }) => `${name}=${value}`),
     ...(state.parked ? [describeParked(state.parked)] : []),
-    ...smallPane(state),
+    ...forAPerson(state),
   ];
 }
 
-/** The size of a pane in which the tool cannot show what it does, as a failing fact; nothing for any other. */
-function smallPane({ parsed_surface: parsed }: Pick<Judged, "parsed_surface">): string[] {
-  const size = parsed?.anomaly_codes.flatMap((code) => /^pane_size:(.+)$/.exec(code)?.[1] ?? [])[0];
-  if (size === undefined) return [];
-  return [`pane_size=${size} (too small to read; enlarge its window: tmux resize-window -x 120 -y 36)`];
+/** What only a person mends, with the remedy, as failing facts: a pane that is too small to read, a suspended tool. */
+function forAPerson(state: Pick<Judged, "parsed_surface">): string[] {
+  const size = anomaly(state, "pane_size");
+  const remedy = "too small to read; enlarge its window: tmux resize-window -x 120 -y 36";
+  const suspended = describeSuspended(state);
+  return [
+    ...(size === null ? [] : [`pane_size=${size} (${remedy})`]),
+    ...(suspended === null ? [] : [suspended]),
+  ];
+}
+
+/** The process of a tool that somebody suspended, as a failing fact; null for one that runs. Pure. */
+export function describeSuspended(state: Pick<Judged, "parsed_surface">): string | null {
+  const pid = anomaly(state, "suspended");
+  if (pid === null) return null;
+  return `suspended=process ${pid} (as by Ctrl-Z; go on with fg in its terminal, without a shell there: kill -CONT ${pid})`;
+}
+
+function anomaly({ parsed_surface: parsed }: Pick<Judged, "parsed_surface">, name: string): string | null {
+  const code = parsed?.anomaly_codes.find((one) => one.startsWith(`${name}:`));
+  return code?.slice(name.length + 1) ?? null;
 }
 
 interface PromptReadyFact {
@@ -86,14 +102,14 @@ const stuckAfterSeconds = 300;
 
 /**
  * What holds an agent that is not ready and on whose screen nothing has moved for minutes, whatever rule says so; null for
- * any other, but at once in a pane that is too small. A tool at work moves its screen or its title: one that says that it
+ * any other, but at once in a pane that is too small or where the tool is suspended. A tool at work moves its screen or its title: one that says that it
  * works and shows neither does not. A question, a usage limit and a tool that cannot be read have separate reports. Pure.
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
   const { awaiting_decision, parked, active_reasons = [], diagnostics } = state;
   const still = active_reasons.length === 0 ? stillReading(state) : stillScreen(state);
   if (still === null || diagnostics.process_state !== "tui_up") return null;
-  if (still.seconds < stuckAfterSeconds && smallPane(state).length === 0) return null;
+  if (still.seconds < stuckAfterSeconds && forAPerson(state).length === 0) return null;
   if (awaiting_decision || parked) return null;
   const { pending_input } = state.surface;
   const facts = [

@@ -71,6 +71,14 @@ describe("a pane that is too small is named", () => {
   });
 });
 
+test("a tool that was suspended is named, with its process, whatever its screen still shows", () => {
+  const seen = demoScreen({});
+  const processes = (seen.processes ?? []).map((one) => ({ ...one, isStopped: true as const }));
+  const signals = detect({ ...seen, processes }, compiled("demo"));
+  expect(signals.parsedSurface?.anomaly_codes).toEqual([`suspended:${processes[0]?.pid}`]);
+  expect(signals.surface.accepting_input).toBe("unknown");
+});
+
 describe("words in the transcript pin no state", () => {
   test.each([
     {

@@ -29,6 +29,13 @@ test.each([
     },
     want: ["pane_size=50x14 (too small to read; enlarge its window: tmux resize-window -x 120 -y 36)"],
   },
+  {
+    id: "a suspended tool is named with the way back",
+    state: { ...fit, parsed_surface: { ...parsed, anomaly_codes: ["suspended:42"] } },
+    want: [
+      "suspended=process 42 (as by Ctrl-Z; go on with fg in its terminal, without a shell there: kill -CONT 42)",
+    ],
+  },
   { id: "an active turn", state: { ...fit, turn: { phase: "active" } }, want: ["turn.phase=active"] },
   {
     id: "no input accepted",

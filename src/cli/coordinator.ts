@@ -56,6 +56,8 @@ export interface CoordinatorOptions {
   port: number;
   /** What callers must show; null asks for none unless this server needs one (see `decideToken`). */
   token: string | null;
+  /** A token is made where none is given. */
+  makesToken?: boolean;
   /** Neither a remembered nor a new token is wanted. */
   noToken?: boolean;
   /** Web pages that may call besides those that we serve. */
@@ -113,6 +115,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const token = decideToken({
     given: options.token,
     declined: options.noToken ?? false,
+    wanted: options.makesToken ?? false,
     required: remembers && files.exists(paths.tokenRequired),
     left: files.readOwn(paths.token)?.trim() || null,
     knowsCallers: system.network.knowsCallers,

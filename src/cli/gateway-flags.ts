@@ -133,6 +133,10 @@ export const coordinatorListenerFlags = {
     description:
       "serve an address other than loopback without a token: every caller that reaches it drives every agent",
   },
+  token: {
+    type: "boolean",
+    description: "make a token, which our own programs find, and ask every caller for it from now on",
+  },
   ...noTokenFlag,
   ...originFlag,
 } satisfies Flags;
@@ -147,6 +151,8 @@ interface ListenerChoice {
   port: number;
   /** Callers must show it; null lets everyone in who reaches the address. */
   token: string | null;
+  /** A token is made where none was given. */
+  makesToken: boolean;
   /** Neither a remembered nor a new token is wanted. */
   noToken: boolean;
   /** Web pages that may call besides those that we serve. */
@@ -211,6 +217,7 @@ export function chooseListener(
     token: string | undefined;
     allowUnauthenticated: boolean;
     allowOrigins: readonly string[];
+    makesToken?: boolean;
     noToken?: boolean;
   },
   server = { tokenVariable: "SVC_GATEWAY_TOKEN", drives: "the agent" },
@@ -218,11 +225,12 @@ export function chooseListener(
   const host = wish.host ?? desired?.desired_host ?? "127.0.0.1";
   const port = wish.port ?? desired?.desired_port ?? 0;
   const allowedOrigins = toOrigins(access.allowOrigins);
-  const noToken = access.noToken ?? false;
+  const { makesToken = false, noToken = false } = access;
+  if (noToken && makesToken) throw new UsageError("--no-token contradicts --token");
   if (noToken && access.token)
     throw new UsageError(`--no-token contradicts ${server.tokenVariable}, which is set`);
-  const choice = { host, port, token: access.token || null, noToken, allowedOrigins, warning: null };
-  if (isLoopback(host) || choice.token !== null) return choice;
+  const choice = { host, port, token: access.token || null, makesToken, noToken, allowedOrigins, warning: null };
+  if (isLoopback(host) || choice.token !== null || makesToken) return choice;
   if (!access.allowUnauthenticated) {
     throw new ServiceError(
       "precondition_failed",

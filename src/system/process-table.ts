@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** One process as the operating system shows it. */
 export interface ProcessFacts {
@@ -31,6 +31,24 @@ export function isAlive(pid: number): boolean {
   } catch {
     return canSignal(pid);
   }
+}
+
+/**
+ * Whether a process sees other files or other processes than we do, as in a container or a sandbox; false where that cannot
+ * be known. `folder`: of the process file system.
+ */
+export function hasOwnNamespace(pid: number, folder = "/proc"): boolean {
+  const namespaceOf = (one: number | "self", name: string) => {
+    try {
+      return readlinkSync(`${folder}/${one}/ns/${name}`);
+    } catch {
+      return null;
+    }
+  };
+  return ["mnt", "user", "pid"].some((name) => {
+    const [own, other] = [namespaceOf("self", name), namespaceOf(pid, name)];
+    return own !== null && other !== null && own !== other;
+  });
 }
 
 /** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
+import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
 
 type Launched = Record<string, string>;
@@ -266,6 +267,25 @@ describe("the server itself", () => {
     expect([readFileSync(token, "utf8"), statSync(token).mode & 0o777]).toEqual(["secret\n", 0o600]);
     const elsewhere = { authorization: "Bearer secret", host: "evil.example" };
     expect((await at.request("/svc/agents", { headers: elsewhere })).status).toBe(421);
+  }, 120_000);
+
+  test("--token makes one, which our own programs find, and asks for it after a restart without the flag", async () => {
+    await using fixture = createCliFixture();
+    const ask = async (at: Awaited<ReturnType<typeof startCoordinator>>) => {
+      const token = readFileSync(join(at.ready["server_root"] ?? "", "run/token"), "utf8").trim();
+      expect(token).toMatch(/^[0-9a-f]{64}$/);
+      expect((await at.request("/svc/agents")).status).toBe(401);
+      expect((await at.request("/svc/agents", { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+      const own = await fixture.run("svc-coord", ["hosts", "--json"]);
+      expect([own.exitCode, own.stderr]).toEqual([0, ""]);
+      at.signal("SIGTERM");
+      expect(await at.exited).toBe(0);
+    };
+    const [port = 0] = await sparePorts(1);
+    await ask(await startCoordinator(fixture, { port, flags: ["--token"] }));
+    await ask(await startCoordinator(fixture, { port }));
+    const both = await fixture.run("svc-coord", ["serve", "--token", "--no-token"]);
+    expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining("--no-token contradicts --token")]);
   }, 120_000);
 
   test("refuses an open address without a token", async () => {

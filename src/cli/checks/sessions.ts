@@ -1,6 +1,7 @@
-import { join } from "node:path";
-import type { Manifest } from "../../protocol/files.ts";
+import { basename, join } from "node:path";
+import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
+import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
 import type { MailPage } from "../../services/mail/mailbox.ts";
@@ -10,7 +11,9 @@ import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
 import { signalPaths } from "../../services/signals/spool-source.ts";
+import { agentPane } from "../../services/terminal/tmux-command.ts";
 import { messageOf } from "../../system/errors.ts";
+import { hasOwnNamespace } from "../../system/process-table.ts";
 import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
@@ -55,6 +58,49 @@ export function checkSignals(context: Pick<CliContext, "registry" | "files">): C
   const lacking = agents.filter(({ manifest }) => lacksSignals(manifest)).map((one) => one.name);
   if (lacking.length === 0) return ok(name, detail.join("; "));
   return warning(name, detail.join("; "), `they are known by their screens alone: ${lacking.join(", ")}`);
+}
+
+const sandboxPrograms = ["bwrap", "firejail", "nsjail", "sandbox-exec"];
+
+/**
+ * Agents in a sandbox that we can see, and whether a coordination server lets them out: one on loopback without a token takes
+ * work from every program of this user, and launches agents outside. Nothing where no agent is in a sandbox.
+ */
+export async function checkSandboxes(
+  context: Pick<CliContext, "registry" | "files" | "processes" | "tmuxFor" | "runtimeRoot">,
+  isApart: (pid: number) => boolean = hasOwnNamespace,
+): Promise<Check[]> {
+  const name = "sandboxes";
+  const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+  const found = await Promise.all(running.map((record) => sandboxOf(context, record, isApart)));
+  const agents = running.flatMap(({ agent_name: agent }, at) => (found[at] ? [`${agent} (${found[at]})`] : []));
+  if (agents.length === 0) return [];
+  const open = runningCoordinators(context).filter(({ paths }) => !context.files.exists(paths.token));
+  const detail = `in a sandbox: ${agents.join(", ")}`;
+  if (open.length === 0) return [ok(name, `${detail}; no coordination server answers without a token`)];
+  const where = open.map(({ instance }) => instance.api_base_url).join(", ");
+  const why = `where it has loopback, such an agent launches others outside through ${where}, which asks for no token`;
+  return [warning(name, `${detail}; ${why}`, "end it and start it again: svc-coord serve --token")];
+}
+
+/** What confines an agent: the program, or that it sees other files or processes than we do. Null for none that shows. */
+async function sandboxOf(
+  { files, processes, tmuxFor }: Pick<CliContext, "files" | "processes" | "tmuxFor">,
+  record: RegistryRecord,
+  isApart: (pid: number) => boolean,
+): Promise<string | null> {
+  const { current_session_name: session, socket } = record.terminal;
+  if (!session) return null;
+  try {
+    const recorded = openRecordOrNull(files, record)?.manifest.tmux.primary_pane_id ?? null;
+    const pane = agentPane(await tmuxFor(socket).panes(session), recorded);
+    const tree = pane?.dead === false ? await processes.tree(pane.panePid) : [];
+    const program = tree.map(({ argv }) => basename(argv[0] ?? "")).find((one) => sandboxPrograms.includes(one));
+    return program ?? (tree.some(({ pid }) => isApart(pid)) ? "namespaces of its own" : null);
+  } catch {
+    // Other checks report a tmux server that cannot be asked.
+    return null;
+  }
 }
 
 /** Of the messages in an inbox, the newest so many. */

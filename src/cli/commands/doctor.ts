@@ -21,7 +21,7 @@ import {
   checkPath,
   checkTmux,
 } from "../checks/machine.ts";
-import { checkAgents, checkSignals } from "../checks/sessions.ts";
+import { checkAgents, checkSandboxes, checkSignals } from "../checks/sessions.ts";
 import { type CliContext, openCliContext, readProfiles } from "../cli-context.ts";
 import { type CliIo, command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
@@ -61,6 +61,7 @@ export default command({
       checkGatewayPorts(context),
       await checkCoordinatorPort(context, defaultCoordinatorPort),
       ...(await checkCoordinators(context)),
+      ...(await checkSandboxes(context)),
       ...(await checkHosts(context, io)),
       ...checkOutboxes(context),
       ...checkDeliveries(context, io),

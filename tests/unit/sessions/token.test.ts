@@ -21,6 +21,8 @@ test.each([
     want: "new",
   },
   { id: "needed before, and left behind in part", change: { required: true, left: "left" }, want: "new" },
+  { id: "wanted", change: { wanted: true }, want: "new" },
+  { id: "wanted, and left behind", change: { wanted: true, left: "left-over" }, want: "left-over" },
   { id: "needed before", change: { required: true }, want: "new" },
   {
     id: "needed before and declined",

@@ -40,6 +40,7 @@ export default command({
         token: io.env["SVC_COORD_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
         allowOrigins: args["allow-origin"],
+        makesToken: args.token,
         noToken: args["no-token"],
       },
       { tokenVariable: "SVC_COORD_TOKEN", drives: "every agent" },

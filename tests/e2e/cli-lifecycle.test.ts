@@ -41,6 +41,27 @@ test("the state of an agent whose session or whose tmux has gone says so, and wh
   });
 }, 120_000);
 
+test("an agent whose session a person renamed is seen, prompted, relaunched in place and stopped", async () => {
+  await using fixture = createCliFixture();
+  const made = (await fixture.mgr(...launch, "--json")).json();
+  const agentPane = () =>
+    fixture.tmux("list-panes", "-a", "-f", "#{==:#{window_index},0}", "-F", "#{session_name} #{pane_id}");
+  const [, pane] = (await agentPane()).split(" ");
+  await fixture.tmux("rename-session", "-t", `=${made["tmux_session_name"]}`, "mine");
+  // A gateway that begins now has only the recorded name, too.
+  await fixture.mgr(...worker("gateway", "detach"));
+  await fixture.mgr(...worker("gateway", "attach"));
+  const prompted = await fixture.mgr(...worker("prompt", "--prompt", "REPLY hello", "--wait", "--json"));
+  expect([prompted.exitCode, prompted.stderr]).toEqual([0, ""]);
+  const state = (await fixture.mgr(...worker("state", "--json"))).json();
+  expect(state["identity"]).toMatchObject({ liveness: "alive", has_gateway: true });
+  const again = await fixture.mgr(...worker("relaunch", "--json"));
+  expect([again.exitCode, again.json()["in_place"]]).toEqual([0, true]);
+  expect(await agentPane()).toBe(`mine ${pane}`);
+  expect((await fixture.mgr(...worker("stop"))).exitCode).toBe(0);
+  expect(await fixture.sessions()).toEqual([]);
+}, 120_000);
+
 describe("what an agent left", () => {
   test("is removed when it has ended and somebody says so, and nothing else is", async () => {
     await using fixture = createCliFixture();

@@ -229,7 +229,15 @@ export function chooseListener(
   if (noToken && makesToken) throw new UsageError("--no-token contradicts --token");
   if (noToken && access.token)
     throw new UsageError(`--no-token contradicts ${server.tokenVariable}, which is set`);
-  const choice = { host, port, token: access.token || null, makesToken, noToken, allowedOrigins, warning: null };
+  const choice = {
+    host,
+    port,
+    token: access.token || null,
+    makesToken,
+    noToken,
+    allowedOrigins,
+    warning: null,
+  };
   if (isLoopback(host) || choice.token !== null || makesToken) return choice;
   if (!access.allowUnauthenticated) {
     throw new ServiceError(

@@ -275,7 +275,9 @@ describe("the server itself", () => {
       const token = readFileSync(join(at.ready["server_root"] ?? "", "run/token"), "utf8").trim();
       expect(token).toMatch(/^[0-9a-f]{64}$/);
       expect((await at.request("/svc/agents")).status).toBe(401);
-      expect((await at.request("/svc/agents", { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+      expect(
+        (await at.request("/svc/agents", { headers: { authorization: `Bearer ${token}` } })).status,
+      ).toBe(200);
       const own = await fixture.run("svc-coord", ["hosts", "--json"]);
       expect([own.exitCode, own.stderr]).toEqual([0, ""]);
       at.signal("SIGTERM");
@@ -285,7 +287,10 @@ describe("the server itself", () => {
     await ask(await startCoordinator(fixture, { port, flags: ["--token"] }));
     await ask(await startCoordinator(fixture, { port }));
     const both = await fixture.run("svc-coord", ["serve", "--token", "--no-token"]);
-    expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining("--no-token contradicts --token")]);
+    expect([both.exitCode, both.stderr]).toEqual([
+      2,
+      expect.stringContaining("--no-token contradicts --token"),
+    ]);
   }, 120_000);
 
   test("refuses an open address without a token", async () => {

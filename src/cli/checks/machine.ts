@@ -40,7 +40,8 @@ export function tmuxAdvice(version: string | null, isThere: (program: string) =>
 
 export async function checkTmux({ tmux, processes, tmuxRefusal }: CliContext): Promise<Check> {
   const refusal = tmuxRefusal();
-  if (refusal !== null) return { name: "tmux", verdict: "missing", detail: "no agent can be launched", remedy: refusal };
+  if (refusal !== null)
+    return { name: "tmux", verdict: "missing", detail: "no agent can be launched", remedy: refusal };
   const version = await tmux.version();
   return { name: "tmux", ...tmuxAdvice(version, (command) => processes.which(command) !== null) };
 }

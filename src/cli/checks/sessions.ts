@@ -73,7 +73,9 @@ export async function checkSandboxes(
   const name = "sandboxes";
   const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const found = await Promise.all(running.map((record) => sandboxOf(context, record, isApart)));
-  const agents = running.flatMap(({ agent_name: agent }, at) => (found[at] ? [`${agent} (${found[at]})`] : []));
+  const agents = running.flatMap(({ agent_name: agent }, at) =>
+    found[at] ? [`${agent} (${found[at]})`] : [],
+  );
   if (agents.length === 0) return [];
   const open = runningCoordinators(context).filter(({ paths }) => !context.files.exists(paths.token));
   const detail = `in a sandbox: ${agents.join(", ")}`;
@@ -95,8 +97,10 @@ async function sandboxOf(
     const recorded = openRecordOrNull(files, record)?.manifest.tmux.primary_pane_id ?? null;
     const pane = agentPane(await tmuxFor(socket).panes(session), recorded);
     const tree = pane?.dead === false ? await processes.tree(pane.panePid) : [];
-    const program = tree.map(({ argv }) => basename(argv[0] ?? "")).find((one) => sandboxPrograms.includes(one));
-    return program ?? (tree.some(({ pid }) => isApart(pid)) ? "namespaces of its own" : null);
+    const program = tree
+      .map(({ argv }) => basename(argv[0] ?? ""))
+      .find((one) => sandboxPrograms.includes(one));
+    return program ?? (tree.some(({ pid }) => isApart(pid)) ? "separate namespaces" : null);
   } catch {
     // Other checks report a tmux server that cannot be asked.
     return null;

@@ -4,8 +4,8 @@ import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { runtimeOptions } from "../../system/processes.ts";
-import { paneVariables } from "../terminal/tmux-launch.ts";
 import type { GatewayExecution } from "../status/project.ts";
+import { paneVariables } from "../terminal/tmux-launch.ts";
 import type { Environment } from "./roots.ts";
 
 /** Variables of ours that an agent may inherit: where things are, never what a token is or who the parent is. */
@@ -20,7 +20,6 @@ const inherited = new Set([
 
 /** Blanked rather than left out: a pane of an agent without a program of ours may hold them. */
 const withheld = ["SVC_GATEWAY_TOKEN", "SVC_COORD_TOKEN"];
-
 
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const loopback = ["127.0.0.1", "localhost", "::1"];

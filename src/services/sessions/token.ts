@@ -26,6 +26,7 @@ const usable = /^[\x21-\x7e]{8,}$/;
 export function decideToken(facts: TokenFacts): string | null {
   if (facts.given !== null) return facts.given;
   if (facts.declined) return null;
-  if (facts.required || facts.wanted) return facts.left !== null && usable.test(facts.left) ? facts.left : facts.make();
+  if (facts.required || facts.wanted)
+    return facts.left !== null && usable.test(facts.left) ? facts.left : facts.make();
   return facts.knowsCallers ? null : facts.make();
 }

@@ -79,7 +79,7 @@ describe("a launch", () => {
   test("gets no variable that only the tmux server has, and puts no value where others read it", async () => {
     await using fixture = await createSessionFixture();
     const { tmux } = fixture;
-    const others = { STALE_KEY: "old", "MULTI": "one\nPATH=/nowhere\nTERM=none", name: "x" };
+    const others = { STALE_KEY: "old", MULTI: "one\nPATH=/nowhere\nTERM=none", name: "x" };
     for (const [name, value] of Object.entries(others)) await tmux.run("set-environment", "-g", name, value);
     const request = fixture.request({ env: { API_KEY: "s3cret" } });
     const { manifest } = await launchAgent(fixture.deps, request);

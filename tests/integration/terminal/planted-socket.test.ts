@@ -48,7 +48,11 @@ describe("a path of a manifest that is no socket of this user", () => {
 test.each([
   { id: "a path", given: (long: string) => [join(long, "socket"), {}] as const, remedy: "SVC_TMUX_SOCKET" },
   { id: "a name", given: (long: string) => ["mine", { TMUX_TMPDIR: long }] as const, remedy: "TMUX_TMPDIR" },
-  { id: "the default", given: (long: string) => [undefined, { TMUX_TMPDIR: long }] as const, remedy: "TMUX_TMPDIR" },
+  {
+    id: "the default",
+    given: (long: string) => [undefined, { TMUX_TMPDIR: long }] as const,
+    remedy: "TMUX_TMPDIR",
+  },
 ])("$id that is too long for a socket is refused with the remedy", async ({ given, remedy }) => {
   using at = createScratch();
   const long = at.path("x".repeat(120));

@@ -58,12 +58,14 @@ test.each<{ id: string; given: Given; want: unknown[] }>([
   {
     id: "sandbox-exec and an open server",
     given: { argv: ["sandbox-exec", "-f", "p", "claude"], token: null },
-    want: [expect.stringMatching(/^warning: in a sandbox: worker \(sandbox-exec\); .* through http:.* no token$/)],
+    want: [
+      expect.stringMatching(/^warning: in a sandbox: worker \(sandbox-exec\); .* through http:.* no token$/),
+    ],
   },
   {
-    id: "namespaces of its own and an open server",
+    id: "separate namespaces and an open server",
     given: { argv: ["claude"], apart: true, token: null },
-    want: [expect.stringContaining("warning: in a sandbox: worker (namespaces of its own); ")],
+    want: [expect.stringContaining("warning: in a sandbox: worker (separate namespaces); ")],
   },
 ])("doctor on an agent with $id", async ({ given, want }) => {
   using scratch = createScratch();
@@ -74,7 +76,7 @@ test.each<{ id: string; given: Given; want: unknown[] }>([
   }
 });
 
-test("a process that sees other files or processes than we do is in a namespace of its own", () => {
+test("a process that sees other files or processes than we do is in a separate namespace", () => {
   using scratch = createScratch();
   for (const [pid, user] of [
     ["self", "1"],
@@ -82,7 +84,11 @@ test("a process that sees other files or processes than we do is in a namespace 
     ["8", "2"],
   ] as const) {
     mkdirSync(scratch.path(`${pid}/ns`), { recursive: true });
-    for (const [name, id] of [["mnt", "1"], ["pid", "1"], ["user", user]] as const) {
+    for (const [name, id] of [
+      ["mnt", "1"],
+      ["pid", "1"],
+      ["user", user],
+    ] as const) {
       symlinkSync(`${name}:[${id}]`, scratch.path(`${pid}/ns/${name}`));
     }
   }

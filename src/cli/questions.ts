@@ -1,5 +1,7 @@
+import type { Answerer } from "../services/attention/answerer.ts";
 import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
-import type { Invocation } from "./command.ts";
+import { ServiceError } from "../system/errors.ts";
+import type { CliIo, Invocation } from "./command.ts";
 import { renderOption } from "./terminal-text.ts";
 
 /** What an agent asks a person. */
@@ -64,4 +66,41 @@ export function renderQuestions(questions: readonly Question[]): string {
       ].join("\n"),
     )
     .join("\n");
+}
+
+/** Who answers from here: the agent whose session this process runs in, a person, or, with its traces alone, nobody known. */
+async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
+  const { openCliContext } = await import("./cli-context.ts");
+  const { findSelf } = await import("../services/sessions/find.ts");
+  const { files, registry, paneTmux: tmux, clock } = openCliContext(io, inherited);
+  try {
+    const { manifest } = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
+    return { is: "agent", id: manifest.agent_id, name: manifest.agent_name };
+  } catch {
+    return io.env["SVC_MANIFEST_PATH"] || io.env["SVC_AGENT_ID"] ? { is: "unknown" } : { is: "person" };
+  }
+}
+
+interface Caller {
+  io: CliIo;
+  inherited: Invocation["inherited"];
+}
+
+/** Throws `precondition_failed` for an agent that answers itself or grants a permission, and for a tool of an unknown agent. */
+export async function requireAnswerer(
+  caller: Caller,
+  asked: { agentId: string | null; isPermission: () => boolean | Promise<boolean> },
+  { asTool = false } = {},
+): Promise<void> {
+  const found = await findAnswerer(caller);
+  const by: Answerer = asTool && found.is === "person" ? { is: "unknown" } : found;
+  if (by.is === "person") return;
+  const { readGranters, refuseAnswerer } = await import("../services/attention/answerer.ts");
+  const { configRootOf } = await import("../services/sessions/roots.ts");
+  const { openCliContext } = await import("./cli-context.ts");
+  const { files } = openCliContext(caller.io, caller.inherited);
+  const path = `${configRootOf(caller.io.env, caller.io.home)}/answers.json`;
+  const question = { agentId: asked.agentId, isPermission: await asked.isPermission() };
+  const why = refuseAnswerer(by, question, readGranters(files, path));
+  if (why !== null) throw new ServiceError("precondition_failed", why);
 }

@@ -127,17 +127,22 @@ export function readCommand<Name extends keyof GatewayEndpoints, const A extends
   endpoint,
   request,
   render,
+  allow,
   ...declaration
 }: Omit<CommandDeclaration<A>, "run"> & {
   endpoint: Name;
   request?: (invocation: Invocation<A>) => CallRequest<Name> | Promise<CallRequest<Name>>;
   render: (body: ResponseOf<GatewayEndpoints[Name]>) => string | Pick<Answer, "text" | "exitCode">;
+  /** Throws where the caller may not make the call. */
+  allow?: (invocation: Invocation, live: Target & { link: LiveLink }) => Promise<void>;
 }): Command {
   return command<A>({
     ...declaration,
     async run(invocation) {
       const call = request ? await request(invocation) : ({} as CallRequest<Name>);
-      const { link } = await openLiveTarget(invocation as unknown as Invocation);
+      const live = await openLiveTarget(invocation as unknown as Invocation);
+      const { link } = live;
+      await allow?.(invocation as unknown as Invocation, live);
       const json = bodyOf<GatewayEndpoints[Name]>(await link.client.call(endpoint, call));
       const text = render(json);
       return typeof text === "string" ? { json, text } : { json, ...text };

@@ -39,6 +39,22 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
   const status = await second.ask("status", { agent: "worker" });
   const [asks] = status["asks"] as { id: string; answers: { answer: string; label: string }[] }[];
   expect(asks?.answers.length).toBeGreaterThan(1);
+  // The same question from the session of the agent that asks it, through each of its ways.
+  const own = await envOf(fixture, "worker");
+  const self = await connect(command, own, fixture.workdir);
+  const byItself = await self.call("answer", { id: asks?.id, answer: "1" });
+  expect([byItself.failed, byItself.answer["detail"]]).toEqual([
+    true,
+    expect.stringContaining("its own question"),
+  ]);
+  await self.client.close();
+  for (const line of [
+    ["ok", "worker", "1"],
+    ["attention", "answer", String(asks?.id), "1"],
+  ]) {
+    const { exitCode, stderr } = await fixture.run(line[0] === "ok" ? "svc" : "svc-mgr", line, { env: own });
+    expect([line[0], exitCode, stderr]).toEqual([line[0], 1, expect.stringContaining("its own question")]);
+  }
   await second.ask("answer", { id: asks?.id, answer: "1" });
   const done = await second.ask("wait", { agent: "worker", request_id: requestId });
   expect(done).toMatchObject({ done: true, state: "ended" });
@@ -87,6 +103,9 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
     { id: "question-1", answer: "--json" },
   ])
     expect(await refused("answer", words)).toContain("dash");
+  expect(await refused("answer", { id: "question-1", answer: "1" })).toContain(
+    "only the session of an agent",
+  );
   expect(await refused("no_such_tool", {})).toContain("no_such_tool");
   expect(await person.ask("status", { agent: "worker" })).toMatchObject({ name: "worker" });
   await person.client.close();

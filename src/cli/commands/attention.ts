@@ -20,6 +20,7 @@ import { toWholeNumber } from "../flag-values.ts";
 import { followFleet } from "../follow-fleet.ts";
 import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
+import { requireAnswerer } from "../questions.ts";
 
 const filterFlags = {
   agent: {
@@ -89,6 +90,8 @@ const answer = command({
     for (const { record, attention: facts } of await look(context, io)) {
       const item = facts && decideAttention([facts], context.clock.nowMs()).find((one) => one.id === id);
       if (!item) continue;
+      const isPermission = () => item.kind === "permission";
+      await requireAnswerer({ io, inherited }, { agentId: item.agent_id, isPermission });
       const given = { answer: args.answer ?? "", ...(epoch === undefined ? {} : { epoch }) };
       const outcome = await sendAnswer({ item, decision: facts.decision }, given, () =>
         openClient(context, record),

@@ -21,6 +21,7 @@ import { runCaptured } from "../captured-run.ts";
 import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { requireAnswerer } from "../questions.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
 import { bodyOf, openLiveTarget, openTarget } from "../target.ts";
 import { findNamed } from "../team-scope.ts";
@@ -117,7 +118,7 @@ const mcpTools = {
     },
   ),
   answer: tool(
-    "Answer what an agent asks, with the id that status or wait showed.",
+    "Answer a question of another agent, with the id that status or wait showed. Permissions are for people.",
     Strict({
       id: NonBlank("id of the question", { maxLength: 200 }),
       answer: AttentionAnswerRequest.properties.answer,
@@ -126,6 +127,13 @@ const mcpTools = {
       // Both are words of a command line.
       if (id.startsWith("-") || answer.startsWith("-"))
         throw refusal("invalid_request", "neither id nor answer begins with a dash");
+      // The command knows whose question it is.
+      const { io, inherited } = session.invocation;
+      await requireAnswerer(
+        { io, inherited },
+        { agentId: null, isPermission: () => false },
+        { asTool: true },
+      );
       return runCommand(session, ["attention", "answer", id, answer]);
     },
   ),

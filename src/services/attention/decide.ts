@@ -162,7 +162,7 @@ function closedQueue(facts: AttentionFacts): Finding | null {
 }
 
 /** Dialogs of a terminal, and requests over ACP. */
-const permissionKinds: ReadonlySet<string> = new Set(["approval_dialog", "permission_request"]);
+export const permissionKinds: ReadonlySet<string> = new Set(["approval_dialog", "permission_request"]);
 
 function decision(facts: AttentionFacts): Finding | null {
   const { agent, decision: asked, screenRows } = facts;

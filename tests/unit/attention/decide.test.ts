@@ -1,10 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";
+import { readGranters, refuseAnswerer } from "../../../src/services/attention/answerer.ts";
 import { decideAttention } from "../../../src/services/attention/decide.ts";
 import type { PersonMail } from "../../../src/services/attention/people-mail.ts";
 import type { AttentionFacts, FailedRequest } from "../../../src/services/fleet/attention-facts.ts";
+import { createScratch } from "../../support/scratch.ts";
 
 const now = Date.UTC(2026, 10, 21, 12);
 const utc = (minute: number) => new Date(now + minute * 60_000).toISOString().replace("Z", "+00:00");
@@ -407,4 +410,88 @@ test("mail of a person comes last, without its body, with the command that reads
   expect(items[1]?.reason).toBe("ann@svc.localhost has mail from worker@svc.localhost: a b");
   for (const item of items) expect([...Value.Errors(AttentionItem, item)]).toEqual([]);
   expect(new Set(items.map(({ id }) => id)).size).toBe(3);
+});
+
+describe("an agent that answers", () => {
+  const lead = { is: "agent", id: "id-lead", name: "lead" } as const;
+  test.each([
+    {
+      id: "its own question",
+      by: lead,
+      agentId: "id-lead",
+      isPermission: false,
+      granters: [],
+      want: "own question",
+    },
+    {
+      id: "its own permission",
+      by: lead,
+      agentId: "id-lead",
+      isPermission: true,
+      granters: ["lead"],
+      want: "own question",
+    },
+    {
+      id: "a question of another",
+      by: lead,
+      agentId: "id-worker",
+      isPermission: false,
+      granters: [],
+      want: null,
+    },
+    {
+      id: "a permission of another",
+      by: lead,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: [],
+      want: "may not grant",
+    },
+    {
+      id: "one that the operator allows",
+      by: lead,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: ["lead"],
+      want: null,
+    },
+    {
+      id: "one that he allows to another",
+      by: lead,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: ["worker"],
+      want: "may not grant",
+    },
+    {
+      id: "from nowhere",
+      by: { is: "unknown" } as const,
+      agentId: "id-worker",
+      isPermission: false,
+      granters: ["lead"],
+      want: "only the session",
+    },
+    {
+      id: "a person",
+      by: { is: "person" } as const,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: [],
+      want: null,
+    },
+  ])("$id: $want", ({ by, want, agentId, isPermission, granters }) => {
+    const why = refuseAnswerer(by, { agentId, isPermission }, granters);
+    if (want === null) expect(why).toBeNull();
+    else expect(why).toContain(want);
+  });
+
+  test("the operator's file counts only where no other user can change it", () => {
+    using scratch = createScratch();
+    const path = scratch.path("answers.json");
+    expect(readGranters(scratch.files, path)).toEqual([]);
+    writeFileSync(path, JSON.stringify({ schema_version: 1, permissions_by: ["lead"] }), { mode: 0o600 });
+    expect(readGranters(scratch.files, path)).toEqual(["lead"]);
+    writeFileSync(path, "{");
+    expect(readGranters(scratch.files, path)).toEqual([]);
+  });
 });

@@ -209,6 +209,11 @@ const InterruptSettings = Strict({
     description: "what may be seen afterwards, the usual first",
   }),
   clear_draft_key: Nullable(Type.String()),
+  clear_draft_otherwise: Type.Optional(
+    Type.Array(Type.Array(StringEnum(["C-u", "C-e", "C-c", "BSpace"]), { minItems: 1 }), {
+      description: "series of keys, each tried when the one before leaves the draft as it is",
+    }),
+  ),
 });
 
 export const ToolProfile = Strict({

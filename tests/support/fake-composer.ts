@@ -37,6 +37,11 @@ interface FakeComposerOptions {
   busy?: boolean;
   /** The tool reads a text that begins with `!` as a shell line, whatever stands before it. */
   shellLines?: boolean;
+  /**
+   * What C-u does while the cursor is not at the end: spare the last letter (vim's normal mode) or nothing (the cursor is at the
+   * start). `always`: nothing anywhere.
+   */
+  stubborn?: "spares_last" | "at_start" | "always";
   /** What the tool's banner says. */
   version?: string;
   /** What the tool reports at our paste, or at the first Enter. */
@@ -90,6 +95,8 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let taken = false;
   let life = "one";
   let menu = false;
+  let { stubborn } = options;
+  let atEnd = stubborn === undefined;
   const shown = { offered: null as string | null, newestPrompt: null as string | null, untouched: false };
   let ended = false;
   let entered = 0;
@@ -128,6 +135,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const view = {
     state,
     look: async () => state(),
+    judged: state,
     readAhead: () => {},
     draft: () => draft,
     instanceId: () => life,
@@ -139,6 +147,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    noteInterrupt: () => {},
     notePrompt(note: PromptNote) {
       notes.push(note);
       phase = "active";
@@ -163,6 +172,11 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     else shown.newestPrompt = shown.offered ?? options.shows ?? draft;
     shown.offered = null;
     draft = "";
+  };
+  const afterClearing = (of: string) => {
+    if (stubborn === "always") return of;
+    if (atEnd) return "";
+    return stubborn === "spares_last" ? of.slice(-1) : of;
   };
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
@@ -203,7 +217,13 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
         if (token.kind === "key" && token.name === "Enter") enter();
         // The line is cleared with one key and left with another.
         else if (token.kind === "key" && token.name === "BSpace") shell = false;
-        else draft = token.kind === "text" ? `${draft}${token.text}` : "";
+        else if (token.kind === "text") draft = `${draft}${token.text}`;
+        else if (token.name === "Escape") {
+          taken = false;
+          phase = "ready";
+        } else if (token.name === "C-e") atEnd = true;
+        else if (token.name === "C-c") draft = "";
+        else draft = afterClearing(draft);
         show();
       }
     },
@@ -228,6 +248,15 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     proofs,
     notes,
     draft: () => draft,
+    /** The composer can be cleared from now on. */
+    yieldToClearing() {
+      stubborn = undefined;
+      atEnd = true;
+    },
+    typeByHand(words: string) {
+      draft = `${draft}${words}`;
+      show();
+    },
     /** A person takes their own words out again. */
     clearByHand() {
       draft = "";

@@ -1,6 +1,7 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
+import type { KeyName } from "../terminal/keys.ts";
 import { type CompiledProfile, isProvedVersion } from "../terminal/profile.ts";
 import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
 import { enterDelayMs, isDraftOf, listOpensWithinMs, pastesOf } from "./prompt-text.ts";
@@ -40,6 +41,10 @@ const commandRetryMs = 2000;
 const maxProofMs = 15_000;
 /** A draft of many rows needs one clearing key a row in some tools. */
 const clearAttempts = 12;
+/** How long a cleared composer may still show its draft. */
+const clearedMs = 150;
+/** C-c ends some tools when their composer is empty: it is pressed once, and only after so long a look at the draft. */
+const beforeInterruptMs = 1000;
 
 export interface DispatchDeps {
   view: TerminalView;
@@ -283,17 +288,36 @@ export async function dispatchBlind(
 }
 
 /**
- * Presses the tool's clearing key until the composer is empty, and leaves a mode in which its text is no prompt: an
- * empty shell line of claude 2.1.330 ends with Backspace. False when it will not be empty.
+ * Presses the tool's clearing key until the composer is empty, another series of keys of its profile when that leaves the draft
+ * as it is, and leaves a mode in which its text is no prompt: an empty shell line of claude 2.1.330 ends with Backspace.
+ * False when it will not be empty.
  */
 export async function clearDraft(
   deps: Pick<DispatchDeps, "view" | "clock" | "profile" | "pane">,
 ): Promise<boolean> {
+  const { view, clock, profile, pane } = deps;
+  const { clear_draft_key, clear_draft_otherwise = [] } = profile.data.interrupt;
+  const all = [[clear_draft_key ?? "C-u"], ...clear_draft_otherwise];
+  const ways = all.filter((keys) => !keys.includes("C-c"));
+  const press = (keys: readonly string[]) =>
+    pane.keys(keys.map((name) => ({ kind: "key", name: name as KeyName | "C-e" })));
+  const isEmpty = async (withinMs: number) =>
+    (await awaitState(view, clock, (state) => !hasDraft(state), withinMs)) !== null;
+  let way = 0;
   for (let attempt = 0; attempt < clearAttempts; attempt++) {
-    await deps.pane.keys([{ kind: "key", name: "C-u" }]);
-    const state = await deps.view.look();
-    if (closedMode(state) !== null) await deps.pane.keys([{ kind: "key", name: "BSpace" }]);
-    if (await awaitState(deps.view, deps.clock, (now) => !hasDraft(now), 150)) return true;
+    const before = view.draft();
+    await press(ways[way % ways.length] ?? []);
+    const state = await view.look();
+    if (closedMode(state) !== null) await press(["BSpace"]);
+    if (await isEmpty(clearedMs)) return true;
+    if (view.draft() === before) way += 1;
   }
-  return false;
+  const last = all.find((keys) => keys.includes("C-c"));
+  if (last === undefined) return false;
+  if (await isEmpty(beforeInterruptMs)) return true;
+  const state = await view.look();
+  if (!hasDraft(state) || isWorking(state)) return !hasDraft(state);
+  await press(last);
+  await view.look();
+  return isEmpty(beforeInterruptMs);
 }

@@ -36,6 +36,8 @@ export function createFollowedTurns(deps: {
   clock: Clock;
   log: Log;
   profile: CompiledProfile | null;
+  /** A text that was submitted again is in the composer and could not be cleared. */
+  onLeft: (text: string) => void;
 }): FollowedTurns {
   const { view, exclusivePane, clock, log, profile } = deps;
   const turns = new Map<Followed, OnEvidence>();
@@ -71,6 +73,7 @@ export function createFollowedTurns(deps: {
         held.asked = null;
         if (outcome.outcome === "failed") {
           turns.delete(held);
+          if (outcome.left) deps.onLeft(text);
           prove({ step: "settled", proof: `handed back after a question: ${outcome.detail}` });
           return;
         }

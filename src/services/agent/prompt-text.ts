@@ -99,6 +99,12 @@ export function isDraftOf(draft: string, text: string): boolean {
   return found !== null && squeeze(found.before + found.behind) === "";
 }
 
+/** Whether a draft is what clearing has spared of `text`: its end or its beginning. Pure. */
+export function isRestOf(draft: string, text: string): boolean {
+  const [rest, whole] = [squeeze(draft), squeeze(text)];
+  return rest !== "" && (whole.startsWith(rest) || whole.endsWith(rest));
+}
+
 /**
  * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at the
  * same moment. Null when nothing is before `text`; words only behind it may be a hint of the tool's own, and a

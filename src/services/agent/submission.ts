@@ -417,19 +417,23 @@ function afterClearing(why: ClearReason, empty: boolean): SubmissionStep {
       const rest = empty
         ? "the text was cleared and Enter was not pressed"
         : "the text is still there, without Enter";
-      return failed(!empty, `${why.detail}; ${rest}`);
+      return notSubmitted(empty, `${why.detail}; ${rest}`);
     }
     case "unread":
-      return failed(true, unreadText);
+      return done({ outcome: "failed", typed: true, detail: unreadText, left: true });
     case "untaken": {
       const rest = empty ? "the text was cleared from the composer" : "the text is still in the composer";
-      return failed(!empty, `Enter was not taken; ${rest}`);
+      return notSubmitted(empty, `Enter was not taken; ${rest}`);
     }
   }
 }
 
 function done(outcome: DispatchOutcome): SubmissionStep {
   return { state: { at: "done", outcome }, effects: [] };
+}
+
+function notSubmitted(empty: boolean, detail: string): SubmissionStep {
+  return empty ? failed(false, detail) : done({ outcome: "failed", typed: true, detail, left: true });
 }
 
 function failed(typed: boolean, detail: string): SubmissionStep {

@@ -6,11 +6,20 @@ import { type KeyName, parseKeySequence } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
 import type { ExclusivePane, PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
-import type { Agent, Connectivity, InterruptOutcome, Refusal, Submission, SubmitOutcome } from "./agent.ts";
+import type {
+  Agent,
+  Connectivity,
+  InterruptOutcome,
+  Readiness,
+  Refusal,
+  Submission,
+  SubmitOutcome,
+  SubmitPolicy,
+} from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, maxQuestions, stampedBy } from "./followed-turns.ts";
-import { isDraftOf, prepareText } from "./prompt-text.ts";
+import { isDraftOf, isRestOf, prepareText } from "./prompt-text.ts";
 import { isAsWanted, judgeReadiness, refusedMode, toConnectivity } from "./readiness.ts";
 import {
   awaitState,
@@ -39,6 +48,11 @@ interface TerminalAgentDeps {
 const personMs = 20_000;
 const maxAttempts = 3;
 
+/** How long a cleared composer may take to be fit for a prompt. */
+const clearedMs = 3000;
+/** Characters of a left text that its refusal quotes. */
+const maxQuoted = 40;
+
 const beingInterrupted = (): Refusal => ({
   ready: false,
   code: "not_ready",
@@ -51,12 +65,24 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const tracked = profile !== null;
   let judged: { state: TerminalState; connectivity: Connectivity } | null = null;
   let interrupting = 0;
-  const turns = createFollowedTurns({ view, exclusivePane, clock, log, profile });
+  /** A text that this gateway typed and could not clear; `stuck`: not by a later attempt, either. */
+  let left: { text: string; stuck: boolean } | null = null;
+  /** The text that the tool took last, which it may hand back. */
+  let taken: string | null = null;
+  const turns = createFollowedTurns({
+    ...{ view, exclusivePane, clock, log, profile },
+    onLeft(text) {
+      left = { text, stuck: false };
+    },
+  });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
     const onEvidence = stampedBy(clock, submission.onEvidence);
     if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
-    return dispatchText({ view, clock, profile, pane, onEvidence }, text);
+    const outcome = await dispatchText({ view, clock, profile, pane, onEvidence }, text);
+    left = outcome.outcome === "failed" && outcome.left ? { text, stuck: false } : null;
+    taken = outcome.outcome === "submitted" ? text : null;
+    return outcome;
   }
 
   /**
@@ -78,6 +104,52 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     }
   }
 
+  /** Whether the composer of an idle tool holds what this gateway left there, and nothing else. */
+  function holdsLeft(state: TerminalState): boolean {
+    const draft = view.draft();
+    if (left === null || draft === null || !hasDraft(state) || isWorking(state)) return false;
+    if (state.awaiting_decision || state.parked) return false;
+    return isDraftOf(draft, left.text) || isRestOf(draft, left.text);
+  }
+
+  function stuckWith(text: string): Refusal {
+    const quoted = JSON.stringify(text.slice(0, maxQuoted));
+    const detail = `the composer holds ${quoted}, which this gateway typed and cannot clear; clear it in the terminal`;
+    return { ready: false, code: "not_ready", detail };
+  }
+
+  /** Whether the composer of an idle tool holds exactly the text that the tool took last. */
+  function holdsTaken(state: TerminalState): boolean {
+    const draft = view.draft();
+    return (
+      taken !== null && draft !== null && hasDraft(state) && !isWorking(state) && isDraftOf(draft, taken)
+    );
+  }
+
+  /** As `judgeReadiness`, but that what this gateway left in the composer keeps no prompt waiting without an attempt to clear it. */
+  function judge(state: TerminalState, policy: SubmitPolicy): Readiness {
+    const answer = judgeReadiness(state, policy, tracked);
+    if (answer.ready || answer.code !== "not_ready" || !hasDraft(state)) return answer;
+    if (left !== null && holdsLeft(state)) return left.stuck ? stuckWith(left.text) : { ready: true };
+    if (!holdsTaken(state)) return answer;
+    const detail = `${answer.detail}; the composer holds the prompt that was submitted last: submit or clear it in the terminal`;
+    return { ...answer, detail };
+  }
+
+  /** Clears what this gateway left in the composer. Null when the agent is then fit for a prompt, or nothing was left. */
+  async function clearLeft(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
+    const state = await view.look();
+    if (left === null || !profile || !holdsLeft(state)) return null;
+    if (!(await clearDraft({ view, clock, profile, pane }))) {
+      left.stuck = true;
+      return stuckWith(left.text);
+    }
+    log.line("a text that was left in the composer is cleared");
+    left = null;
+    await awaitState(view, clock, (now) => judgeReadiness(now, policy, tracked).ready, clearedMs);
+    return null;
+  }
+
   /** Resets the conversation and waits until the agent can begin a turn. Null when it did. */
   async function reset(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome | null> {
     if (!profile) return failed(false, "this tool has no known command that resets its conversation");
@@ -92,6 +164,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
+    const stuck = await clearLeft(pane, submission.policy);
+    if (stuck) return { outcome: "refused", refusal: stuck };
     const state = await view.look();
     const answer = judgeReadiness(state, submission.policy, tracked);
     if (!answer.ready) return { outcome: "refused", refusal: answer };
@@ -119,7 +193,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   async function submit(submission: Submission): Promise<SubmitOutcome> {
     if (exclusivePane.busy()) {
       if (interrupting > 0) return { outcome: "refused", refusal: beingInterrupted() };
-      const answer = judgeReadiness(await view.look(), submission.policy, tracked);
+      const answer = judge(await view.look(), submission.policy);
       if (!answer.ready) return { outcome: "refused", refusal: answer };
     }
     return exclusivePane.exclusive((pane) => submitIn(pane, submission));
@@ -174,6 +248,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       return "the composer holds another draft, which was left alone";
     }
     const cleared = await clearDraft({ view, clock, profile, pane });
+    if (!cleared) left = { text: draft, stuck: false };
     return `its text was unsent in the composer and ${cleared ? "was" : "could not be"} cleared`;
   }
 
@@ -185,7 +260,15 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       await pane.keys([{ kind: "key", name: "Escape" }]);
       return { outcome: "interrupted", detail: "Escape sent; this tool's screen cannot be read" };
     }
-    return stopTurn({ view, clock, profile, pane });
+    const outcome = await stopTurn({ view, clock, profile, pane });
+    if (outcome.outcome !== "interrupted") return outcome;
+    // Also one that came back before the interrupt: a person pressed the tool's own key.
+    const isLeft = holdsTaken(view.state())
+      ? !(await clearDraft({ view, clock, profile, pane }))
+      : outcome.leftDraft;
+    const draft = view.draft();
+    if (isLeft && draft) left = { text: draft, stuck: false };
+    return outcome;
   }
 
   /** Each state is judged once, because every request and every reader of the status asks. */
@@ -203,9 +286,9 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     tool: deps.tool,
     tracked,
     connectivity,
-    readiness: (policy) => judgeReadiness(view.judged(), policy, tracked),
+    readiness: (policy) => judge(view.judged(), policy),
     expectPrompt() {
-      if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.readAhead();
+      if (judge(view.judged(), "turn_boundary").ready) view.readAhead();
     },
     submit,
     withdraw: (prompt) =>
@@ -285,7 +368,7 @@ export async function stopTurn(deps: {
   clock: Clock;
   profile: CompiledProfile;
   pane: PaneWriter;
-}): Promise<InterruptOutcome> {
+}): Promise<InterruptOutcome & { leftDraft?: boolean }> {
   const { view, clock, profile, pane } = deps;
   const before = view.state();
   if (!isBusy(before)) return { outcome: "no_op", detail: "no turn is running" };
@@ -309,10 +392,11 @@ export async function stopTurn(deps: {
     // So may one before held input begins (gemini 0.61.0: 40 ms).
     const handedBack = hasDraft(before) ? null : await handBack(deps);
     if (isWorking(view.state())) continue;
-    if (handedBack) await clearDraft(deps);
+    const leftDraft = handedBack !== null && !(await clearDraft(deps));
     view.noteInterrupt();
     return {
       outcome: "interrupted",
+      ...(leftDraft ? { leftDraft } : {}),
       detail:
         turn === 1 ? "the turn was stopped" : `${turn} turns were stopped, with the input the tool held`,
     };

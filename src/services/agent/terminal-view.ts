@@ -61,7 +61,14 @@ export type DispatchOutcome =
   /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
   | { outcome: "submitted"; note: PromptNote; asked: boolean }
   /** `disturbed`: only because a person typed at that moment; their words are back, the text is gone. */
-  | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
+  | {
+      outcome: "failed";
+      typed: boolean;
+      detail: string;
+      disturbed?: true;
+      /** The text could not be cleared, and no words of a person are with it. */
+      left?: true;
+    };
 
 /**
  * Resolves with the first state, present or future, that satisfies `wanted`; null when none does within

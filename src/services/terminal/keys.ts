@@ -18,7 +18,8 @@ export const keyNames = [
 ] as const;
 export type KeyName = (typeof keyNames)[number];
 
-export type KeyToken = { kind: "key"; name: KeyName } | { kind: "text"; text: string };
+/** `C-e` moves the cursor to the end of a line: no caller may press it, but clearing a draft needs it. */
+export type KeyToken = { kind: "key"; name: KeyName | "C-e" } | { kind: "text"; text: string };
 
 type KeySequence =
   | { ok: true; tokens: KeyToken[] }

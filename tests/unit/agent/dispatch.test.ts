@@ -289,6 +289,59 @@ describe("an Enter that the tool swallows", () => {
   });
 });
 
+describe("a composer that is cleared", () => {
+  const otherwise = (...ways: ("C-u" | "C-e" | "C-c")[][]) => ({
+    clear_draft_key: "C-u",
+    clear_draft_otherwise: ways,
+  });
+  async function cleared(
+    stubborn: NonNullable<Parameters<typeof createFakeComposer>[0]>["stubborn"],
+    keys: ReturnType<typeof otherwise>,
+  ) {
+    const fake = createFakeComposer({ swallows: 99, ...(stubborn ? { stubborn } : {}) });
+    const { profile } = fake.deps;
+    const data = { ...profile.data, interrupt: { ...profile.data.interrupt, ...keys } };
+    const work = dispatchText({ ...fake.deps, profile: { ...profile, data } }, "do it");
+    await fake.clock.advance(40_000);
+    const outcome = await work;
+    return { outcome, draft: fake.draft(), keys: fake.pressed.filter((key) => key !== "Enter") };
+  }
+  const clean = { outcome: "failed", typed: false };
+
+  test.each([
+    {
+      id: "spares the last letter in vim's normal mode",
+      stubborn: "spares_last",
+      keys: ["C-u", "C-u", "C-e", "C-u"],
+    },
+    {
+      id: "clears nothing while the cursor is at the start",
+      stubborn: "at_start",
+      keys: ["C-u", "C-e", "C-u"],
+    },
+  ] as const)("in another way when the clearing key $id", async ({ stubborn, keys }) => {
+    expect(await cleared(stubborn, otherwise(["C-e", "C-u"]))).toMatchObject({
+      outcome: clean,
+      draft: "",
+      keys,
+    });
+  });
+
+  test("with C-c once, at last and not before the draft was there for a second", async () => {
+    const { outcome, draft, keys } = await cleared("always", otherwise(["C-e", "C-u"], ["C-c"]));
+    expect({ outcome, draft }).toMatchObject({ outcome: clean, draft: "" });
+    expect(keys.filter((key) => key === "C-c")).toEqual(["C-c"]);
+    expect(keys.at(-1)).toBe("C-c");
+  });
+
+  test("in no way is said, and the text counts as left there", async () => {
+    expect(await cleared("always", otherwise(["C-e", "C-u"]))).toMatchObject({
+      outcome: { typed: true, left: true, detail: "Enter was not taken; the text is still in the composer" },
+      draft: "do it",
+    });
+  });
+});
+
 describe("a tool that reads nothing", () => {
   test("gets no Enter before it shows the text, and then one", async () => {
     const { deps, clock, pressed, told } = createFakeComposer({ starvedMs: 20_000 });

@@ -11,7 +11,9 @@ async function handBack(draft: string, options: { quick?: boolean } = {}) {
     busy: () => false,
   };
   const log = { line: () => {} };
-  const turns = createFollowedTurns({ view: deps.view, exclusivePane, clock, log, profile: deps.profile });
+  const { view, profile } = deps;
+  const onLeft = () => {};
+  const turns = createFollowedTurns({ view, exclusivePane, clock, log, profile, onLeft });
   const told: string[] = [];
   turns.follow({
     started: false,

@@ -50,6 +50,7 @@ async function timed(states: Shown[]) {
     state,
     look: async () => state(),
     readAhead: () => {},
+    draft: () => (state().surface.editing_input === "yes" ? "handed back" : ""),
     subscribe: () => () => {},
     noteInterrupt: () => {
       noticed += 1;

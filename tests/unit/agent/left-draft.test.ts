@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { isDraftOf, personsWords, wordsBehind } from "../../../src/services/agent/prompt-text.ts";
+import { isDraftOf, isRestOf, personsWords, wordsBehind } from "../../../src/services/agent/prompt-text.ts";
+import { createTerminalAgent } from "../../../src/services/agent/terminal-agent.ts";
+import { createFakeComposer } from "../../support/fake-composer.ts";
 
 const long = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
 const cases = [
@@ -93,5 +95,96 @@ describe("what is behind our text", () => {
   ];
   test.each(cases)("$id", ({ draft, text, want }) => {
     expect(wordsBehind(draft, text)).toBe(want);
+  });
+});
+
+test.each([
+  { id: "its last letter", draft: "t", want: true },
+  { id: "its first row", draft: "do", want: true },
+  { id: "words of its middle", draft: "o i", want: false },
+  { id: "nothing", draft: "", want: false },
+  { id: "other words", draft: "do that", want: false },
+])("what clearing may spare of a text: $id", ({ draft, want }) => {
+  expect(isRestOf(draft, "do it")).toBe(want);
+});
+
+describe("a text that this gateway left in the composer", () => {
+  /** A tool that swallows three Enters, and whose composer cannot be cleared until `yields`. */
+  function leaving(options: Parameters<typeof createFakeComposer>[0] = {}) {
+    const fake = createFakeComposer({ swallows: 4, stubborn: "always", ...options });
+    const { profile } = fake.deps;
+    const agent = createTerminalAgent({
+      ...{ backend: "tmux", tool: "demo", view: fake.deps.view, clock: fake.clock, profile },
+      exclusivePane: { exclusive: (task) => task(fake.deps.pane), busy: () => false },
+      log: { line: () => {} },
+    });
+    const submit = async (prompt: string) => {
+      const outcome = agent.submit({
+        prompt,
+        policy: "turn_boundary",
+        begin: () => {},
+        onEvidence: () => {},
+      });
+      await fake.clock.advance(30_000);
+      return outcome;
+    };
+    return { ...fake, agent, submit };
+  }
+  const quoted =
+    'the composer holds "do it", which this gateway typed and cannot clear; clear it in the terminal';
+
+  test("is cleared before the next prompt, which does not wait", async () => {
+    const { agent, submit, draft, pressed, yieldToClearing } = leaving();
+    expect(await submit("do it")).toMatchObject({ outcome: "failed", typed: true });
+    expect(draft()).toBe("do it");
+    yieldToClearing();
+    expect(agent.readiness("turn_boundary")).toEqual({ ready: true });
+    expect(await submit("and that")).toMatchObject({ outcome: "submitted" });
+    expect(pressed.slice(-2)).toEqual(["C-u", "Enter"]);
+  });
+
+  test("is named as the reason for waiting when it cannot be cleared, and no key is pressed again", async () => {
+    const { agent, submit, pressed } = leaving();
+    await submit("do it");
+    expect(await submit("and that")).toMatchObject({ outcome: "refused", refusal: { detail: quoted } });
+    const keys = pressed.length;
+    expect(agent.readiness("turn_boundary")).toMatchObject({
+      ready: false,
+      code: "not_ready",
+      detail: quoted,
+    });
+    expect(pressed).toHaveLength(keys);
+  });
+
+  test("that a person has changed is theirs", async () => {
+    const { agent, submit, typeByHand } = leaving();
+    await submit("do it");
+    typeByHand(" later");
+    expect(agent.readiness("turn_boundary")).toMatchObject({
+      ready: false,
+      detail: expect.stringContaining("editing_input=yes"),
+    });
+  });
+
+  test("because the tool handed it back is named as the reason for waiting", async () => {
+    const { agent, submit, endTurn, typeByHand } = leaving({ swallows: 0 });
+    expect(await submit("do it")).toMatchObject({ outcome: "submitted" });
+    endTurn();
+    typeByHand("do it");
+    expect(agent.readiness("turn_boundary")).toMatchObject({
+      ready: false,
+      detail: expect.stringContaining("the composer holds the prompt that was submitted last"),
+    });
+  });
+
+  test("because the tool handed it back is cleared by an interrupt", async () => {
+    const { agent, submit, typeByHand, yieldToClearing, draft, clock } = leaving({ swallows: 0 });
+    await submit("do it");
+    typeByHand("do it");
+    yieldToClearing();
+    const outcome = agent.interrupt({ begin: () => {} });
+    await clock.advance(5000);
+    expect(await outcome).toMatchObject({ outcome: "interrupted" });
+    expect(draft()).toBe("");
   });
 });

@@ -172,5 +172,7 @@ export const claudeProfile: ToolProfile = {
     before_enter_ms: 600,
     leaves: ["banner", "draft", "next_queued"],
     clear_draft_key: "C-u",
+    // In vim's normal mode C-u spares the last letter.
+    clear_draft_otherwise: [["C-e", "C-u"]],
   },
 };

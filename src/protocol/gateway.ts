@@ -241,6 +241,12 @@ export const Evidence = Strict({
   agent_ended: Type.Optional(
     Type.Literal(true, { description: "the agent's program ended, and the turn with it" }),
   ),
+  typed_along: Type.Optional(
+    Type.String({
+      description:
+        "what a person typed at the moment of Enter and the tool took with the prompt, at most 200 characters",
+    }),
+  ),
 });
 export type Evidence = Static<typeof Evidence>;
 

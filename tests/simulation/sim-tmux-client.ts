@@ -107,6 +107,7 @@ export function createControlClient(deps: SimClientDeps): SimClient {
       case "delete-buffer":
         return [fine()];
       case "if-shell":
+        if (line.includes("send-keys")) return [fine(), fine(...(enters(session, line) ? [] : ["refused"]))];
         // A pane that is gone, or in copy mode where that is asked for, takes no paste.
         if (!session || (session.inMode && line.includes("pane_in_mode"))) return [fine(), fine("refused")];
         release(session, /-b (\S+)/.exec(line)?.[1] ?? "");
@@ -118,6 +119,16 @@ export function createControlClient(deps: SimClientDeps): SimClient {
       default:
         throw new Error(`the simulated tmux knows no ${command}`);
     }
+  }
+
+  /** Enter where the cursor must be at a place. */
+  function enters(session: SimSession | null, line: string): boolean {
+    const [, column, row] = /cursor_x\},(\d+)\},#\{==:#\{cursor_y\},(\d+)/.exec(line) ?? [];
+    const cursor = session?.pane.frame().cursor;
+    if (!session || session.inMode || cursor?.col !== Number(column) || cursor?.row !== Number(row))
+      return false;
+    press(session, ` -t ${session.paneId} Enter`);
+    return true;
   }
 
   function fill(line: string): void {

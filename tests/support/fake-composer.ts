@@ -11,6 +11,12 @@ interface FakeComposerOptions {
   person?: string;
   /** Typed by a person right after it. */
   after?: string;
+  /** Typed by a person, and drawn, after the look before Enter. */
+  afterLook?: string;
+  /** Typed by a person so late that the tool has not drawn it at Enter. */
+  undrawn?: string;
+  /** The cursor is behind all that the composer shows; else all behind our text may be a hint. */
+  cursorAtEnd?: boolean;
   /** How many of our first Enters the tool swallows. */
   swallows?: number;
   /** Typed by a person right after the first Enter. */
@@ -97,11 +103,17 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let menu = false;
   let { stubborn } = options;
   let atEnd = stubborn === undefined;
-  const shown = { offered: null as string | null, newestPrompt: null as string | null, untouched: false };
+  const shown = {
+    offered: null as string | null,
+    newestPrompt: null as string | null,
+    untouched: false,
+    cursorAtEnd: options.cursorAtEnd === true,
+  };
   let ended = false;
   let entered = 0;
   let shell = false;
   let late = false;
+  let afterLook = options.afterLook ?? "";
   let report: "exact" | "other" | null = null;
   const tellAt = (moment: "paste" | "enter") => {
     if (options.reports?.at === moment) report = options.reports.text;
@@ -142,7 +154,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     promptTyped: () => {},
     typedReport: () => report,
     otherPrompt: () => options.reports?.prompt ?? null,
-    shown: () => ({ ...shown }),
+    shown: () => ({ ...shown, cursor: { row: 0, column: draft.length } }),
     subscribe(listener: (state: TerminalState, change: { material: boolean }) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -169,7 +181,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     }
     taken = draft !== "" && !ended && shown.offered === null && options.shows === undefined;
     if (options.shows === "conversation") shown.untouched = true;
-    else shown.newestPrompt = shown.offered ?? options.shows ?? draft;
+    else shown.newestPrompt = shown.offered ?? options.shows ?? `${draft}${options.undrawn ?? ""}`;
     shown.offered = null;
     draft = "";
   };
@@ -226,6 +238,16 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
         else draft = afterClearing(draft);
         show();
       }
+    },
+    async enter(at) {
+      if (afterLook !== "") {
+        draft = `${draft}${afterLook}`;
+        afterLook = "";
+        show();
+      }
+      if (at !== null && at.column !== draft.length) return false;
+      await pane.keys([{ kind: "key", name: "Enter" }]);
+      return true;
     },
     raw: async () => {},
     leaveMode: async () => false,

@@ -18,6 +18,7 @@ import {
   type SubmissionStep,
   showsTaken,
   transition,
+  typedAlong,
 } from "./submission.ts";
 import {
   awaitState,
@@ -108,7 +109,11 @@ async function perform(
       step = transition(step.state, answer, facts);
     }
     for (const effect of step.effects) await act.perform(effect, step.state);
-    return step.state.outcome;
+    const { outcome } = step.state;
+    const isQuoted = step.effects.some((effect) => effect.do === "prove" && effect.along !== undefined);
+    if (outcome.outcome === "failed" || isQuoted) return outcome;
+    const along = () => typedAlong({ otherPrompt: view.otherPrompt(), shown: view.shown() }, facts);
+    return { ...outcome, along };
   } finally {
     act.end();
   }
@@ -189,7 +194,7 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         return awaited((state) => showsTaken(observe(state), facts), Math.max(effect.withinMs, slowMs()));
       case "press_enter":
         activity.entered(view.state());
-        await pane.keys([{ kind: "key", name: "Enter" }]);
+        if (!(await pane.enter(effect.at))) return { event: "moved", seen: observe(await view.look()) };
         await view.look();
         // A tool that is slow to show a text is slow to take it, and a second Enter could submit it twice.
         return awaited(takenAfter(from), Math.max(effect.proofMs, slowMs()));
@@ -205,7 +210,11 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         await view.look();
         return { event: "restored" };
       case "prove":
-        deps.onEvidence({ step: effect.step, proof: effect.proof });
+        deps.onEvidence({
+          step: effect.step,
+          proof: effect.proof,
+          ...(effect.along === undefined ? {} : { typed_along: effect.along }),
+        });
         return null;
     }
   }

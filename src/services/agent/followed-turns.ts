@@ -7,6 +7,7 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import type { ExclusivePane } from "../terminal/tmux-exclusive-pane.ts";
 import type { Submission } from "./agent.ts";
 import { mayBeHandedBack, submitAgain } from "./dispatch.ts";
+import { describeAlong } from "./submission.ts";
 import type { TerminalView } from "./terminal-view.ts";
 
 type OnEvidence = Submission["onEvidence"];
@@ -15,9 +16,14 @@ type OnEvidence = Submission["onEvidence"];
 export interface FollowedTurns {
   /**
    * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a question,
-   * to be submitted again should the question hand it back; null when it was taken.
+   * to be submitted again should the question hand it back; null when it was taken. `along`: what a person's keys added to the prompt.
    */
-  follow(turn: { started: boolean; asked: Asked | null; onEvidence: OnEvidence }): void;
+  follow(turn: {
+    started: boolean;
+    asked: Asked | null;
+    along?: (() => string | null) | undefined;
+    onEvidence: OnEvidence;
+  }): void;
   /** No prompt is submitted again once its question has gone. */
   giveUpQuestions(): void;
 }
@@ -26,6 +32,8 @@ interface Followed {
   watch: TurnWatch;
   /** Null once the prompt was seen to be taken, or given up. */
   asked: Asked | null;
+  /** Asked until it says something. */
+  along?: (() => string | null) | undefined;
   /** Its prompt is being submitted again. */
   busy: boolean;
 }
@@ -56,7 +64,14 @@ export function createFollowedTurns(deps: {
     held.watch = news.watch;
     if (news.watch.started || news.watch.ended) held.asked = null;
     if (news.watch.ended) turns.delete(held);
-    for (const evidence of news.evidence) stampedBy(clock, onEvidence)(evidence);
+    // The tool's report and its transcript may come after the proof of Enter.
+    const words = news.evidence.length > 0 ? held.along?.() : null;
+    if (words != null) held.along = undefined;
+    for (const [at, evidence] of news.evidence.entries()) {
+      const proof = words != null && at === 0 ? `${evidence.proof}; ${describeAlong(words)}` : evidence.proof;
+      const more = words != null && at === 0 ? { typed_along: words } : {};
+      stampedBy(clock, onEvidence)({ ...evidence, ...more, proof });
+    }
   }
 
   /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
@@ -92,8 +107,8 @@ export function createFollowedTurns(deps: {
   view.subscribe(look);
 
   return {
-    follow({ started, asked, onEvidence }) {
-      turns.set({ watch: { started, ended: false }, asked, busy: false }, onEvidence);
+    follow({ started, asked, along, onEvidence }) {
+      turns.set({ watch: { started, ended: false }, asked, along, busy: false }, onEvidence);
       look(view.state());
     },
     giveUpQuestions() {

@@ -171,9 +171,21 @@ export function isAnotherText(taken: string, text: string): boolean {
   return /^[\w./-]+$/u.test(first.slice(typed.length));
 }
 
-/** Whether `taken`, the first row of a prompt in the transcript, is the beginning of `text`. Pure. */
+/**
+ * What a person typed that the tool took behind `text`: `taken`, the prompt as the tool reports or shows it, begins with the whole of
+ * `text` and goes on. Null when it does not, or is shown cut or rendered. Pure.
+ */
+export function wordsAlong(taken: string, text: string): string | null {
+  if (isCommandName(text) || !squeeze(taken).startsWith(squeeze(text))) return null;
+  return wordsBehind(taken, text)?.slice(0, maxAlong) ?? null;
+}
+
+const maxAlong = 200;
+
+/** Whether the first row of `taken`, a prompt in the transcript, is the beginning of `text`. Pure. */
 export function beginsText(taken: string, text: string): boolean {
-  return taken !== "" && squeeze(text).startsWith(squeeze(taken));
+  const first = squeeze(taken.split("\n")[0] ?? "");
+  return first !== "" && squeeze(text).startsWith(first);
 }
 
 /** Every tool we know shows a line shorter than this as it is; opencode has the lowest limit. */

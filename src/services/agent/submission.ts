@@ -6,6 +6,7 @@ import {
   isCommandName,
   offersAnother,
   personsWords,
+  wordsAlong,
   wordsBehind,
 } from "./prompt-text.ts";
 import {
@@ -52,11 +53,12 @@ export type SubmissionState =
   | { at: "unread" }
   | { at: "settling"; echo: boolean }
   /** Before Enter number `press` + 1. `repainted`: it has waited once for a whole frame. */
-  | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean }
+  | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean; moved?: number }
   /** A completion list is open whose entry Enter would take. */
-  | { at: "listed"; press: number; echo: boolean; shown: Shown; repainted: boolean }
+  | { at: "listed"; press: number; echo: boolean; shown: Shown; repainted: boolean; moved?: number }
   | { at: "repainting"; echo: boolean; shown: Shown }
-  | { at: "proving"; press: number; echo: boolean; shown: Shown }
+  /** `moved`: how often the cursor was elsewhere when Enter was due. */
+  | { at: "proving"; press: number; echo: boolean; shown: Shown; moved?: number }
   /** Enter was taken, perhaps for an entry of a list. */
   | { at: "confirming"; press: number; shown: Shown }
   | { at: "last_look"; echo: boolean; shown: Shown }
@@ -124,6 +126,8 @@ export type SubmissionEvent =
   | { event: "looked"; seen: Observed }
   /** `found`: the awaited state came in time; `seen` is that state, else the latest one. */
   | { event: "awaited"; found: boolean; seen: Observed }
+  /** Enter was not pressed: the cursor was not where it was at the last look. */
+  | { event: "moved"; seen: Observed }
   | { event: "cleared"; empty: boolean }
   | { event: "restored" };
 
@@ -139,12 +143,13 @@ export type SubmissionEffect =
   | { do: "await_no_list"; withinMs: number }
   /** The tool shows what it took. */
   | { do: "await_taken"; withinMs: number }
-  | { do: "press_enter"; proofMs: number }
+  /** `at`: the cursor at the last look; null to press wherever it is. */
+  | { do: "press_enter"; proofMs: number; at: ShownBeside["cursor"] }
   | { do: "await_work"; withinMs: number }
   | { do: "clear" }
   | { do: "restore"; words: string }
   /** Needs no answer, unlike the others. */
-  | { do: "prove"; step: "typed" | "submitted"; proof: string };
+  | { do: "prove"; step: "typed" | "submitted"; proof: string; along?: string };
 
 export interface SubmissionStep {
   state: SubmissionState;
@@ -163,6 +168,8 @@ const repaintMs = 1000;
 const listMs = 3000;
 /** How long a tool that took Enter may take to show the prompt. */
 const confirmMs = 1500;
+/** How often Enter waits for a cursor that is not where it was: a tool at work moves it while it repaints. */
+const maxMoves = 5;
 /** Characters of the words behind a prompt that its proof quotes. */
 const maxQuoted = 40;
 const replaced = "other words replaced the text in the composer; whether it was taken is not known";
@@ -217,6 +224,10 @@ export function transition(
         ? beforeEnter({ ...state, press: 0, repainted: true }, event.seen, facts)
         : look({ press: 0, echo: state.echo, shown: state.shown, repainted: true });
     case "proving":
+      if (event.event === "moved") {
+        const { press, echo, shown, moved = 0 } = state;
+        return beforeEnter({ press, echo, shown, repainted: true, moved: moved + 1 }, event.seen, facts);
+      }
       if (event.event === "awaited") return afterEnter(state, event, facts);
       break;
     case "last_look":
@@ -254,7 +265,7 @@ function look(at: Omit<Extract<SubmissionState, { at: "looking" }>, "at">): Subm
 }
 
 function beforeEnter(
-  { press, echo, shown, repainted }: Omit<Extract<SubmissionState, { at: "looking" }>, "at">,
+  { press, echo, shown, repainted, moved = 0 }: Omit<Extract<SubmissionState, { at: "looking" }>, "at">,
   seen: Observed,
   facts: SubmissionFacts,
 ): SubmissionStep {
@@ -270,7 +281,7 @@ function beforeEnter(
   if (isOtherInstance(seen, facts)) return failed(true, otherInstance);
   // A person may have pressed Enter before us, and a tool reports a text whose Enter it seemed to swallow.
   if (seen.report === "exact") return submitted(shown, seen, facts, describeProof(seen));
-  const decision = decideEnter({ press, shown }, seen, facts);
+  const decision = decideEnter({ press, shown, moved }, seen, facts);
   switch (decision.do) {
     case "stop":
     case "replaced":
@@ -285,14 +296,14 @@ function beforeEnter(
     case "press": {
       if (isListed(seen, facts)) {
         return {
-          state: { at: "listed", press, echo, shown, repainted },
+          state: { at: "listed", press, echo, shown, repainted, moved },
           effects: [{ do: "await_no_list", withinMs: listMs }],
         };
       }
       const proofMs = facts.proofMs[press] ?? lastProofMs;
       return {
-        state: { at: "proving", press, echo, shown: decision.shown },
-        effects: [{ do: "press_enter", proofMs }],
+        state: { at: "proving", press, echo, shown: decision.shown, moved },
+        effects: [{ do: "press_enter", proofMs, at: moved < maxMoves ? seen.shown.cursor : null }],
       };
     }
   }
@@ -357,6 +368,28 @@ export function showsTaken(seen: Observed, facts: SubmissionFacts): boolean {
 }
 
 /**
+ * What a person typed at the moment of Enter and the tool took with the text: no look can see a letter that the tool has not
+ * drawn yet. Null when the tool neither reports nor shows it.
+ */
+export function typedAlong(
+  { otherPrompt, shown }: Pick<Observed, "otherPrompt" | "shown">,
+  { text, before, joined, shownBefore }: SubmissionFacts,
+): string | null {
+  if (joined || before.surface.pending_input !== "no" || isWorking(before)) return null;
+  const newest = shown.newestPrompt === shownBefore.newestPrompt ? null : shown.newestPrompt;
+  for (const taken of [otherPrompt, newest]) {
+    const words = taken === null ? null : wordsAlong(taken, text);
+    if (words !== null) return words;
+  }
+  return null;
+}
+
+/** For people. */
+export function describeAlong(along: string): string {
+  return `a person typed at that moment, and ${JSON.stringify(along.slice(0, maxQuoted))} went along`;
+}
+
+/**
  * Proof that the tool took another text than the typed one, for people; null without proof. A caller would submit the text
  * again, so nothing that may be a late frame, an older prompt or another spelling of the text is proof.
  */
@@ -387,7 +420,7 @@ function afterLastEnter(
 ): SubmissionStep {
   if (wasTaken({ ...seen, echo, before: facts.before }))
     return submitted(shown, seen, facts, `${describeProof(seen)} after the last Enter`);
-  const rest = decideEnter({ press: facts.proofMs.length, shown }, seen, facts);
+  const rest = decideEnter({ press: facts.proofMs.length, shown, moved: 0 }, seen, facts);
   if (rest.do === "clear") return clear(rest.why);
   // A person types on while the tool may be slow to show that it took the text.
   if (rest.do === "replaced") {
@@ -442,14 +475,23 @@ function failed(typed: boolean, detail: string): SubmissionStep {
 
 function submitted(shown: Shown, seen: Observed, facts: SubmissionFacts, proof: string): SubmissionStep {
   const { behind } = shown;
-  const more = behind === null ? "" : `; behind the text was ${JSON.stringify(behind.slice(0, maxQuoted))}`;
+  const along = typedAlong(seen, facts);
+  const quoted = behind === null ? null : JSON.stringify(behind.slice(0, maxQuoted));
   const other = seen.report === "other" ? "; the tool reported that it took another text" : "";
+  const more = quoted === null ? other : `; behind the text was ${quoted}${other}`;
   const { state, report, sawActivity } = seen;
   const note = { baseline: projectionOf(facts.before), sawActivity, command: isCommand(facts.text) };
   const asked = report !== "exact" && state.awaiting_decision !== undefined && !isWorking(state);
   return {
     state: { at: "done", outcome: { outcome: "submitted", note, asked } },
-    effects: [{ do: "prove", step: "submitted", proof: `${proof}${more}${other}` }],
+    effects: [
+      {
+        do: "prove",
+        step: "submitted",
+        proof: `${proof}${along === null ? more : `; ${describeAlong(along)}`}`,
+        ...(along === null ? {} : { along }),
+      },
+    ],
   };
 }
 
@@ -466,8 +508,8 @@ type EnterDecision =
   | { do: "clear"; why: ClearReason };
 
 function decideEnter(
-  { press, shown }: { press: number; shown: Shown },
-  { state, draft: drafted }: Observed,
+  { press, shown, moved }: { press: number; shown: Shown; moved: number },
+  { state, draft: drafted, shown: beside }: Observed,
   { before, text, proved, joined }: SubmissionFacts,
 ): EnterDecision {
   if (press === 0 && hasEnded(state)) return { do: "gone" };
@@ -488,8 +530,9 @@ function decideEnter(
   if (isCommand(text)) return { do: "press", shown };
   const now: Shown = { whole: holdsText(draft, text), behind: wordsBehind(draft, text) };
   if (press > 0 && shown.whole && !now.whole && draft !== "") return { do: "replaced" };
-  // Words that appear after the text when the tool swallowed an Enter come from a person, not from a hint.
-  if (press > 0 && now.behind !== null && now.behind !== shown.behind) {
+  // Words before the cursor come from a person, and so do words that appear after a look; others may be a hint of the tool.
+  const isTyped = beside.cursorAtEnd || ((press > 0 || moved > 0) && now.behind !== shown.behind);
+  if (now.behind !== null && isTyped) {
     return { do: "clear", why: { cause: "person", words: now.behind } };
   }
   return { do: "press", shown: now };

@@ -181,7 +181,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       if (outcome.outcome === "failed") return outcome;
       view.notePrompt(outcome.note);
       const asked = outcome.asked && !outcome.note.command ? { text, left: maxQuestions } : null;
-      turns.follow({ started: false, asked, onEvidence: submission.onEvidence });
+      turns.follow({ started: false, asked, along: outcome.along, onEvidence: submission.onEvidence });
       return { outcome: "submitted" };
     } catch (error) {
       log.line("dispatch fault", { error: messageOf(error) });

@@ -37,10 +37,13 @@ export interface TerminalView {
 export interface ShownBeside {
   /** The first entry of an open completion list; null without a list. */
   offered: string | null;
-  /** First row of the newest prompt in the transcript; null when none is in sight. */
+  /** The newest prompt in the transcript; null when none is in sight. */
   newestPrompt: string | null;
   /** The transcript holds the banner and no turn yet. */
   untouched: boolean;
+  /** The cursor is behind all that the composer shows, so that nothing there is a hint of the tool. */
+  cursorAtEnd: boolean;
+  cursor: { row: number; column: number } | null;
 }
 
 export interface PromptNote {
@@ -59,7 +62,8 @@ export interface PromptNote {
 /** The outcome of a typed text. */
 export type DispatchOutcome =
   /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
-  | { outcome: "submitted"; note: PromptNote; asked: boolean }
+  /** `along`: what a person's keys added to it, as far as the tool has shown or reported it by the time of the call. */
+  | { outcome: "submitted"; note: PromptNote; asked: boolean; along?: () => string | null }
   /** `disturbed`: only because a person typed at that moment; their words are back, the text is gone. */
   | {
       outcome: "failed";

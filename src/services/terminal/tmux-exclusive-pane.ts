@@ -36,6 +36,7 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
           return await task({
             paste: inside(writer.paste),
             keys: inside(writer.keys),
+            enter: inside(writer.enter),
             raw: inside(writer.raw),
             leaveMode: inside(writer.leaveMode),
           });
@@ -61,6 +62,11 @@ export interface PaneWriter {
   paste(...pieces: string[]): Promise<void>;
   /** Presses and types in the order given; text without its control characters. No Enter is implied. */
   keys(tokens: readonly KeyToken[]): Promise<void>;
+  /**
+   * Presses Enter if the cursor is `at` that place at this very moment, which tmux decides. False, with nothing pressed, when it is
+   * elsewhere, because somebody typed, or when a mode was on that would have taken the key. Null: wherever it is.
+   */
+  enter(at: { row: number; column: number } | null): Promise<boolean>;
   /** Sends what a keyboard sent, byte for byte. */
   raw(text: string): Promise<void>;
   /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */
@@ -199,6 +205,21 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     }
   }
 
+  async function enter(at: { row: number; column: number } | null): Promise<boolean> {
+    if (at === null) {
+      await keys([{ kind: "key", name: "Enter" }]);
+      return true;
+    }
+    const target = pane();
+    const isThere = `#{&&:#{==:#{cursor_x},${at.column}},#{==:#{cursor_y},${at.row}}}`;
+    const fit = `#{?#{==:#{pane_id},${target}},#{?${UNFIT},0,${isThere}},0}`;
+    const guarded = `if-shell -F -t ${target} "${fit}" "send-keys -t ${target} Enter" "display-message -p ${REFUSED}"`;
+    const [answer] = await step("pane.keys", () => control.command(guarded, { replies: 2 }));
+    if (answer !== REFUSED) return true;
+    await leaveMode();
+    return false;
+  }
+
   async function raw(text: string): Promise<void> {
     await leaveMode();
     const target = pane();
@@ -209,7 +230,7 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     }
   }
 
-  return { paste, keys, raw, leaveMode };
+  return { paste, keys, enter, raw, leaveMode };
 }
 
 const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";

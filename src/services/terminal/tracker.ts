@@ -66,7 +66,9 @@ export interface Tracker extends Lifecycle {
   /** The text of that other prompt; null without one. */
   otherPrompt(): string | null;
   /** What the screen shows beside the composer's content; see `Signals`. */
-  shown(): Pick<Signals, "offered" | "newestPrompt" | "untouched">;
+  shown(): Pick<Signals, "offered" | "newestPrompt" | "untouched" | "cursorAtEnd"> & {
+    cursor: { row: number; column: number } | null;
+  };
   /**
    * A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so, and `text` is
    * its text.
@@ -358,8 +360,15 @@ export function createTracker(options: TrackerOptions): Tracker {
     },
     otherPrompt: () => track.reports.typed?.otherText ?? null,
     shown() {
-      const { offered = null, newestPrompt = null, untouched = false } = last?.signals ?? {};
-      return { offered, newestPrompt, untouched };
+      const {
+        offered = null,
+        newestPrompt = null,
+        untouched = false,
+        cursorAtEnd = false,
+      } = last?.signals ?? {};
+      const { row, column = null } = last?.observation.cursor ?? {};
+      const cursor = row === undefined || column === null ? null : { row, column };
+      return { offered, newestPrompt, untouched, cursorAtEnd, cursor };
     },
     notePrompt({ text, ...note }) {
       const key = text === undefined ? {} : { key: keyOfText(text) };

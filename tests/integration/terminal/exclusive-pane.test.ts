@@ -169,6 +169,27 @@ test("copy mode is left before anything is typed", async () => {
   expect(await s.exclusivePane.exclusive((pane) => pane.leaveMode())).toBe(false);
 });
 
+test("Enter is pressed only while the cursor is where it was seen, and in no mode", async () => {
+  await using s = await setup();
+  const shown = async () => {
+    const [column, row] = (
+      await s.t.run("display-message", "-p", "-t", s.paneId, "#{cursor_x} #{cursor_y}")
+    ).split(" ");
+    return { column: Number(column), row: Number(row) };
+  };
+  const enter = (at: { row: number; column: number } | null) =>
+    s.exclusivePane.exclusive((pane) => pane.enter(at));
+  const at = await shown();
+  expect(await enter({ ...at, column: at.column + 1 })).toBe(false);
+  expect(await enter({ ...at, row: at.row + 1 })).toBe(false);
+  await s.t.run("copy-mode", "-t", s.paneId);
+  expect(await enter(at)).toBe(false);
+  expect(await s.received("<1>")).toBe("");
+  expect(await enter(await shown())).toBe(true);
+  expect(await enter(null)).toBe(true);
+  expect(await s.received("<2>")).toBe("<1>\r\r");
+});
+
 test("a dead pane is refused, the server lives on, and no buffer stays", async () => {
   await using s = await setup();
   await s.t.run("set-option", "-w", "-t", "=a:", "remain-on-exit", "on");

@@ -110,10 +110,45 @@ describe("a tool whose composer shows exactly the text", () => {
   });
 });
 
-test("text behind the prompt when Enter was pressed is reported with the proof", async () => {
-  const { deps, clock, proofs } = createFakeComposer({ after: " now" });
-  await finished(clock, dispatchText(deps, "do it"));
-  expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text was "now"');
+test.each([
+  { id: "a hint that was not taken", options: { shows: "do it" }, quote: 'behind the text was "now"' },
+  { id: "words that were", options: {}, quote: 'a person typed at that moment, and "now" went along' },
+])(
+  "text behind the prompt when Enter was pressed is reported with the proof: $id",
+  async ({ options, quote }) => {
+    const { deps, clock, proofs } = createFakeComposer({ after: " now", ...options });
+    await finished(clock, dispatchText(deps, "do it"));
+    expect(proofs.at(-1)).toEndWith(`after Enter 1; ${quote}`);
+  },
+);
+
+describe("a person who types at the moment of Enter", () => {
+  test("is kept apart from the prompt as far as the tool has drawn it: the letter is there again", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({ afterLook: "p" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "p"], draft: "p" });
+  });
+
+  test("before the look is, too, where the cursor shows that it is no hint", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ after: "p", cursorAtEnd: true });
+    expect(await finished(clock, dispatchText(deps, "do it"))).toMatchObject({ disturbed: true });
+    expect(pressed).toEqual(["C-u", "p"]);
+  });
+
+  test("is quoted when the tool took the letter with the prompt before it drew it", async () => {
+    const { deps, clock, proofs } = createFakeComposer({ undrawn: "p" });
+    const evidence: unknown[] = [];
+    const onEvidence: typeof deps.onEvidence = (one) => {
+      deps.onEvidence(one);
+      if (one.typed_along !== undefined) evidence.push(one.typed_along);
+    };
+    await finished(clock, dispatchText({ ...deps, onEvidence }, "do it"));
+    expect(evidence).toEqual(["p"]);
+    expect(proofs.at(-1)).toBe(
+      'the tool works after Enter 1; a person typed at that moment, and "p" went along',
+    );
+  });
 });
 
 describe("a completion list over the text", () => {

@@ -49,3 +49,28 @@ describe("a prompt that a question handed back", () => {
     expect({ pressed, told }).toEqual({ pressed: [], told: [] });
   });
 });
+
+test("what a person's keys added to a prompt is quoted once the tool shows it, and once", async () => {
+  const { deps, clock, endTurn } = createFakeComposer();
+  const { view, profile } = deps;
+  const exclusivePane = {
+    exclusive: <T>(task: (pane: typeof deps.pane) => Promise<T>) => task(deps.pane),
+    busy: () => false,
+  };
+  const log = { line: () => {} };
+  const turns = createFollowedTurns({ view, exclusivePane, clock, log, profile, onLeft: () => {} });
+  const quoted: unknown[] = [];
+  let along: string | null = null;
+  view.notePrompt({ baseline: null, sawActivity: true, command: false });
+  turns.follow({
+    started: true,
+    asked: null,
+    along: () => along,
+    onEvidence: ({ step, proof, typed_along }) => quoted.push([step, typed_along, proof]),
+  });
+  along = "p";
+  endTurn();
+  expect(quoted).toEqual([
+    ["turn_ended", "p", expect.stringContaining('a person typed at that moment, and "p" went along')],
+  ]);
+});

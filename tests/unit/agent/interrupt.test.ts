@@ -59,6 +59,7 @@ async function timed(states: Shown[]) {
   const pane = {
     raw: async () => {},
     leaveMode: async () => false,
+    enter: async () => true,
     paste: () => Promise.reject(new Error("nothing is pasted")),
     keys: async (tokens: unknown) => {
       keys.push(tokens);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { isDraftOf, isRestOf, personsWords, wordsBehind } from "../../../src/services/agent/prompt-text.ts";
+import {
+  isDraftOf,
+  isRestOf,
+  personsWords,
+  wordsAlong,
+  wordsBehind,
+} from "../../../src/services/agent/prompt-text.ts";
 import { createTerminalAgent } from "../../../src/services/agent/terminal-agent.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 
@@ -106,6 +112,17 @@ test.each([
   { id: "other words", draft: "do that", want: false },
 ])("what clearing may spare of a text: $id", ({ draft, want }) => {
   expect(isRestOf(draft, "do it")).toBe(want);
+});
+
+test.each([
+  { id: "one letter", taken: "do itp", want: "p" },
+  { id: "words over rows", taken: "do\nit please\nnow", want: "please now" },
+  { id: "nothing", taken: "do it", want: null },
+  { id: "a cut prompt", taken: "do", want: null },
+  { id: "another prompt", taken: "see: do it now", want: null },
+  { id: "a chip", taken: "[Pasted text #1 +2 lines] now", want: null },
+])("what went along with a prompt: $id", ({ taken, want }) => {
+  expect(wordsAlong(taken, "do it")).toBe(want);
 });
 
 describe("a text that this gateway left in the composer", () => {

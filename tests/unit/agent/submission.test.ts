@@ -21,7 +21,7 @@ const asking: TerminalState = {
 };
 const ended: TerminalState = { ...empty, diagnostics: { ...empty.diagnostics, process_state: "tui_down" } };
 
-const nothing = { offered: null, newestPrompt: null, untouched: false };
+const nothing = { offered: null, newestPrompt: null, untouched: false, cursorAtEnd: false, cursor: null };
 
 const facts: SubmissionFacts = {
   text: "do it",
@@ -255,8 +255,8 @@ describe("a submission", () => {
   test("waits for the proof as long as each Enter is given", () => {
     const waits = [0, 1].map((press) => transition(looking(press), looked(standing), facts).effects[0]);
     expect(waits).toEqual([
-      { do: "press_enter", proofMs: 100 },
-      { do: "press_enter", proofMs: 200 },
+      { do: "press_enter", proofMs: 100, at: null },
+      { do: "press_enter", proofMs: 200, at: null },
     ]);
   });
 

@@ -24,6 +24,8 @@ export interface Composer {
   offered: string | null;
   /** The cursor is known to be where the first character of a prompt goes. */
   cursorAtStart: boolean;
+  /** The cursor is known to be behind the last character, so that the draft was typed and is no hint. */
+  cursorAtEnd: boolean;
   /** First row of the popup or the composer, whichever is higher: the transcript ends before it. */
   transcriptEnd: number;
 }
@@ -193,6 +195,7 @@ function readComposer(
     popupOpen: popup !== null || outside !== null,
     offered: popup?.offered ?? outside?.offered ?? null,
     cursorAtStart: atStart === true,
+    cursorAtEnd: cursorAtEnd(rows, area, cursor),
     transcriptEnd: Math.min(area.top, outside?.firstRow ?? area.top),
   };
 }
@@ -235,6 +238,14 @@ function cursorAtStart(
   const line = drawn.findIndex((at) => at >= 0);
   if (line < 0) return null;
   return line === 0 && payload[0]?.slice(0, drawn[0]).every((span) => span.text === "") === true;
+}
+
+function cursorAtEnd(rows: readonly Row[], area: Area, cursor: Observation["cursor"]): boolean {
+  if (cursor === null || cursor.column === null) return false;
+  let last = area.lastInput;
+  while (last > area.firstInput && isBlank(rows[last])) last -= 1;
+  const width = Bun.stringWidth(rows[last]?.text.trimEnd() ?? "");
+  return cursor.row === last && cursor.column === width;
 }
 
 /** The program draws its own cursor as one inverse cell. */

@@ -1,5 +1,5 @@
 import type { CompiledProfile } from "../profile.ts";
-import { isBlank, type Row } from "../screen.ts";
+import { firstVisible, isBlank, type Row } from "../screen.ts";
 import type { Composer } from "./composer.ts";
 import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";
 import {
@@ -277,9 +277,18 @@ function projectionOf(rows: readonly Row[], regions: Regions, end: number): stri
   return lines.join("\n").trimEnd();
 }
 
-/** Every tool we know writes a prompt behind one mark. */
-function newestPrompt(rows: readonly Row[], { userCell }: Regions): string | null {
-  return userCell === null ? null : (rows[userCell]?.text.replace(/^\s*\S+\s+/u, "").trim() ?? null);
+/** Every tool we know writes a prompt behind one mark; the rows that go on with it have its background. */
+function newestPrompt(rows: readonly Row[], { userCell, composerTop }: Regions): string | null {
+  const first = userCell === null ? undefined : rows[userCell];
+  if (userCell === null || !first) return null;
+  const lines = [first.text.replace(/^\s*\S+\s+/u, "").trim()];
+  const background = firstVisible(first)?.background ?? null;
+  for (let at = userCell + 1; background !== null && at < composerTop; at++) {
+    const row = rows[at];
+    if (!row || isBlank(row) || firstVisible(row)?.background !== background) break;
+    lines.push(row.text.trim());
+  }
+  return lines.join("\n");
 }
 
 /** Only the banner so far, which opencode writes under the composer: nothing was ever asked here. */

@@ -37,10 +37,12 @@ export interface Signals {
   popupOpen: boolean;
   /** The first entry of the open completion list; null without a list. */
   offered: string | null;
-  /** First row of the newest prompt in the transcript, without its glyph; null when none is in sight. */
+  /** The newest prompt in the transcript, as far as it is one cell, without its glyph; null when none is in sight. */
   newestPrompt: string | null;
   /** The cursor is known to be where the first character of a prompt goes. */
   cursorAtStart: boolean;
+  /** The cursor is known to be behind the last character of the draft. */
+  cursorAtEnd: boolean;
   footerInterruptable: boolean;
   /** Facts that say that a turn runs; empty when none does. */
   activeReasons: string[];

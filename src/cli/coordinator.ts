@@ -213,7 +213,13 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       }
     : view;
   const remote: RemoteAgents | null =
-    options.hosts && merged ? { list: () => merged.list([], {}), ask: options.hosts.relay(merged) } : null;
+    options.hosts && merged
+      ? {
+          localHost: merged.localHost,
+          list: () => merged.list([], {}),
+          ask: options.hosts.relay(merged),
+        }
+      : null;
   const hostsNow = async (probe: boolean) =>
     (await merged?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] };
   let metrics: Promise<FleetMetrics> | null = options.hosts ? Promise.resolve(options.hosts.metrics) : null;

@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../protocol/agents.ts";
+import type { RegistryRecord } from "../protocol/files.ts";
 import type { FleetLedger, FleetLedgerQuery } from "../protocol/fleet-ledger.ts";
 import { LedgerSummary } from "../protocol/ledger.ts";
 import { maxWholeBytes, readAtMost } from "../services/hosts/host-link.ts";
-import { type RemoteLedger, readFleetLedger } from "../services/ledger/fleet-ledger.ts";
+import { isCalled, type RemoteLedger, readFleetLedger } from "../services/ledger/fleet-ledger.ts";
 import { readPrices } from "../services/ledger/prices.ts";
 import { configRootOf, stateRootOf } from "../services/sessions/roots.ts";
-import { messageOf } from "../system/errors.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 
@@ -17,6 +18,8 @@ export const pricesFile = (io: Pick<CliIo, "env" | "home">) =>
 
 /** The agents of other hosts, as a coordination server knows and asks them. */
 export interface RemoteAgents {
+  /** The name of this host. */
+  localHost: string;
   list(): Promise<readonly AgentIdentity[]>;
   ask(request: Request): Promise<Response | undefined>;
 }
@@ -33,10 +36,41 @@ export async function sumFleetLedger(
     teamsFolder: join(stateRootOf(io.env, io.home), "teams"),
   };
   const prices = readPrices(files, pricesFile(io));
-  return readFleetLedger(deps, query, { prices, remote: remote ? await askHosts(remote, query) : [] });
+  if (remote === null) return readFleetLedger(deps, query, { prices });
+  const isHere = query.agent?.endsWith(`@${remote.localHost}`) === true;
+  if (isHere) {
+    const agent = query.agent?.slice(0, -remote.localHost.length - 1);
+    return readFleetLedger(deps, { ...query, ...(agent === undefined ? {} : { agent }) }, { prices });
+  }
+  const agents = await remote.list();
+  refuseSharedName(deps.records(), agents, { wanted: query.agent, localHost: remote.localHost });
+  return readFleetLedger(deps, query, { prices, remote: await askHosts(remote, agents, query) });
 }
 
-function askHosts(remote: RemoteAgents, query: FleetLedgerQuery): Promise<RemoteLedger[]> {
+/** Throws `ambiguous` for a name without its host that agents of several hosts have. Source: ruling 40. */
+function refuseSharedName(
+  records: readonly RegistryRecord[],
+  agents: readonly AgentIdentity[],
+  { wanted, localHost }: { wanted: string | undefined; localHost: string },
+): void {
+  if (wanted === undefined) return;
+  const far = agents.flatMap((one) => (one.host !== undefined && isCalled(one, wanted) ? [one.host] : []));
+  const here = records.some((record) => isCalled(record, wanted)) ? [localHost] : [];
+  const hosts = [...new Set([...here, ...far])].sort();
+  if (hosts.length < 2) return;
+  const names = hosts.map((host) => `${wanted}@${host}`);
+  throw new ServiceError(
+    "ambiguous",
+    `agents on ${hosts.length} hosts are known as "${wanted}": name one as ${names.join(" or ")}`,
+    { data: { agent_ids: names } },
+  );
+}
+
+function askHosts(
+  remote: RemoteAgents,
+  all: readonly AgentIdentity[],
+  query: FleetLedgerQuery,
+): Promise<RemoteLedger[]> {
   const period = new URLSearchParams(
     Object.entries({ since: query.since, until: query.until }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value]],
@@ -44,18 +78,16 @@ function askHosts(remote: RemoteAgents, query: FleetLedgerQuery): Promise<Remote
   );
   const isWanted = ({ agent_name: name, agent_id: id, host }: AgentIdentity) =>
     query.agent === undefined || [name, id, `${name}@${host}`, `${id}@${host}`].includes(query.agent);
-  return remote.list().then((agents) =>
-    Promise.all(
-      agents.filter(isWanted).flatMap((agent) => {
-        const { host } = agent;
-        if (host === undefined) return [];
-        const id = (agent.agent_id ?? agent.tracked_agent_id).replace(/@[^@]*$/, "");
-        const path = `/svc/agents/${encodeURIComponent(`${id}@${host}`)}/gateway/ledger/summary?${period}`;
-        return [
-          askHost(remote, path).then((summary) => ({ agent: `${agent.agent_name}@${host}`, host, summary })),
-        ];
-      }),
-    ),
+  return Promise.all(
+    all.filter(isWanted).flatMap((agent) => {
+      const { host } = agent;
+      if (host === undefined) return [];
+      const id = (agent.agent_id ?? agent.tracked_agent_id).replace(/@[^@]*$/, "");
+      const path = `/svc/agents/${encodeURIComponent(`${id}@${host}`)}/gateway/ledger/summary?${period}`;
+      return [
+        askHost(remote, path).then((summary) => ({ agent: `${agent.agent_name}@${host}`, host, summary })),
+      ];
+    }),
   );
 }
 

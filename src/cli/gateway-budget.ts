@@ -35,6 +35,7 @@ export function openBudgets(core: {
       const root = core.registry.read(agentId)?.runtime.session_root;
       return root == null ? null : sessionPaths(root).queue;
     },
+    ownerOf: (agentId) => core.registry.read(agentId)?.team?.file,
     onChange: () => slot.changed("budget"),
     onError: reportOnce((text) => core.log.line(text)),
   });

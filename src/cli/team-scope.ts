@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import type { RegistryRecord } from "../protocol/files.ts";
 import { findRecord, findSelf, type TeamScope } from "../services/sessions/find.ts";
 import { stateRootOf } from "../services/sessions/roots.ts";
+import { ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 
@@ -14,6 +15,20 @@ export async function findNamed(
   agentName: string,
 ): Promise<RegistryRecord> {
   return findRecord(context, { agentName, team: await teamScopeOf(context, io) });
+}
+
+/**
+ * The whole name of the agent that a filter means here, by a name, a short name of its team or an id. What this machine does
+ * not know may be of another host and stays as it is. Throws `ambiguous` as `findRecord`.
+ */
+export async function toWholeName(context: ScopeContext, io: CliIo, agent: string): Promise<string> {
+  if (context.registry.list().records.some(({ agent_id: id }) => id === agent)) return agent;
+  try {
+    return (await findNamed(context, io, agent)).agent_name;
+  } catch (error) {
+    if (error instanceof ServiceError && error.reason === "not_found") return agent;
+    throw error;
+  }
 }
 
 /** The team in which a command is given: of the agent that gives it, else of the nearest `svc.yaml`. Null without one. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { type Answer, connect, envOf, launchTwo } from "../support/mcp-client.ts";
@@ -110,6 +110,35 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
   expect(await person.ask("status", { agent: "worker" })).toMatchObject({ name: "worker" });
   await person.client.close();
 }, 120_000);
+
+test("install for a project writes through no link of the project", async () => {
+  await using fixture = createCliFixture();
+  const home = fixture.env["HOME"] ?? "";
+  const own = join(home, ".gemini", "settings.json");
+  mkdirSync(join(home, ".gemini"));
+  writeFileSync(own, "{}\n");
+  symlinkSync(join(home, ".gemini"), join(fixture.workdir, ".gemini"));
+  symlinkSync(join(home, "opencode.json"), join(fixture.workdir, "opencode.json"));
+  for (const [tool, path] of [
+    ["gemini", ".gemini/settings.json"],
+    ["opencode", "opencode.json"],
+    // One that is refused keeps the others from being written.
+    ["claude,gemini", ".gemini/settings.json"],
+  ] as const) {
+    const refused = await fixture.run("svc-mgr", ["mcp", "install", "--scope", "project", "--tool", tool]);
+    expect([tool, refused.exitCode, refused.stdout]).toEqual([tool, 1, ""]);
+    expect(refused.stderr).toContain(`${join(fixture.workdir, path)} was left as it is: `);
+    expect(refused.stderr).toContain("link");
+  }
+  expect(readFileSync(own, "utf8")).toBe("{}\n");
+  expect([existsSync(join(home, "opencode.json")), existsSync(join(fixture.workdir, ".mcp.json"))]).toEqual([
+    false,
+    false,
+  ]);
+  const words = ["mcp", "install", "--scope", "project", "--tool", "claude,codex"];
+  expect((await fixture.run("svc-mgr", words)).exitCode).toBe(0);
+  expect(existsSync(join(fixture.workdir, ".codex", "config.toml"))).toBe(true);
+}, 60_000);
 
 test("install and uninstall write each tool's configuration and nothing else", async () => {
   await using fixture = createCliFixture();

@@ -61,3 +61,21 @@ test("an empty answer is refused in the words of `svc ok`", async () => {
   const refused = await fixture.run("svc", ["ok", "worker", ""]);
   expect([refused.exitCode, refused.stderr]).toEqual([2, "Error: the answer is empty\nSee: svc ok --help\n"]);
 }, 60_000);
+
+test("mail of an agent to a name in another mailbox root is refused", async () => {
+  await using fixture = createCliFixture();
+  const roots = ["first", "second"].map((name) => join(fixture.folder, `mail-${name}`));
+  for (const [index, name] of ["first", "second"].entries()) {
+    const words = ["--tool", "demo", "--agent-name", name, "--headless", "--no-gateway"];
+    const launched = await fixture.mgr("agents", "launch", ...words, "--mailbox-root", roots[index] ?? "");
+    expect(launched.exitCode).toBe(0);
+  }
+  const { agents } = (await fixture.mgr("agents", "list", "--json")).json() as {
+    agents: { agent_name: string; manifest_path: string }[];
+  };
+  const manifest = agents.find(({ agent_name: name }) => name === "first")?.manifest_path ?? "";
+  const env = { ...fixture.env, SVC_MANIFEST_PATH: manifest };
+  const sent = await fixture.run("svc", ["mail", "second", "hello", "you"], { env });
+  expect([sent.exitCode, sent.stdout]).toEqual([1, ""]);
+  expect(sent.stderr).toContain(`the mailbox of "second" is in ${roots[1]}, and yours is in ${roots[0]}`);
+}, 60_000);

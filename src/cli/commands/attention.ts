@@ -21,6 +21,7 @@ import { followFleet } from "../follow-fleet.ts";
 import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 import { requireAnswerer } from "../questions.ts";
+import { toWholeName } from "../team-scope.ts";
 
 const filterFlags = {
   agent: {
@@ -42,8 +43,9 @@ const list = command({
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
+    const who = args.agent === undefined ? undefined : await toWholeName(context, io, args.agent);
     const isWanted = ({ agent_name, agent_id }: { agent_name: string | null; agent_id: string | null }) =>
-      args.agent === undefined || agent_name === args.agent || agent_id === args.agent;
+      who === undefined || agent_name === who || agent_id === who;
     const wanted = (items: readonly AttentionItem[]) =>
       filterAttention(items, args.kind ? { kind: args.kind as AttentionItem["kind"] } : {}, null).filter(
         isWanted,

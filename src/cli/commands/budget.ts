@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Budget, BudgetLimit } from "../../protocol/budget.ts";
 import {
   listTeams,
@@ -10,7 +10,6 @@ import {
 } from "../../services/ledger/budget.ts";
 import { readLedgersOf } from "../../services/ledger/fleet-ledger.ts";
 import { readPrices } from "../../services/ledger/prices.ts";
-import { findRecord } from "../../services/sessions/find.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -18,6 +17,7 @@ import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command, type Flags, UsageError } from "../command.ts";
 import { pricesFile } from "../fleet-ledger.ts";
 import { renderTable } from "../format.ts";
+import { findNamed } from "../team-scope.ts";
 
 const whose = {
   agent: { type: "string", valueHint: "NAME", offers: "agent-names", description: "the agent of this name" },
@@ -64,7 +64,7 @@ const set = command({
     if (unit === undefined) throw new UsageError("--warn or --hold, or both", path);
     if (warn && hold && warn.unit !== hold.unit)
       throw new UsageError("--warn and --hold: both in tokens, or both in dollars", path);
-    const { context, owner } = open(io, inherited, args, path);
+    const { context, owner } = await open(io, inherited, args, path);
     const limit: BudgetLimit = {
       per: args.per,
       unit,
@@ -97,7 +97,7 @@ const show = command({
     const context = openCliContext(io, inherited);
     const named = args.agent !== undefined || args.team !== undefined;
     if (named) {
-      const { owner } = open(io, inherited, args, path);
+      const { owner } = await open(io, inherited, args, path);
       return answer(context, io, [{ ...owner, budget: readBudget(context.files, owner.folder) }]);
     }
     const all = allOwners(context, io).map((owner) => ({ ...owner, ...readable(context, owner) }));
@@ -113,7 +113,7 @@ const clear = command({
   examples: ["svc-mgr budget clear --agent first"],
   args: whose,
   async run({ args, inherited, io, path }) {
-    const { context, owner } = open(io, inherited, args, path);
+    const { context, owner } = await open(io, inherited, args, path);
     const budget: Budget = { schema_version: 1, limits: [] };
     writeBudget(context.files, owner.folder, budget);
     return answer(context, io, [{ ...owner, budget }]);
@@ -133,33 +133,40 @@ interface Owner {
 
 const teamsFolder = (io: CliIo) => join(stateRootOf(io.env, io.home), "teams");
 
-function open(
+async function open(
   io: CliIo,
   inherited: Parameters<typeof openCliContext>[1],
   args: { agent?: string | undefined; team?: string | undefined },
   path: readonly string[],
-): { context: CliContext; owner: Owner } {
+): Promise<{ context: CliContext; owner: Owner }> {
   const { agent, team } = args;
   if ((agent === undefined) === (team === undefined)) throw new UsageError("either --agent or --team", path);
   const context = openCliContext(io, inherited);
-  return { context, owner: agent === undefined ? teamOf(context, io, team ?? "") : agentOf(context, agent) };
+  const owner = agent === undefined ? teamOf(context, io, team ?? "") : await agentOf(context, io, agent);
+  return { context, owner };
 }
 
-function agentOf(context: CliContext, name: string): Owner {
-  const { agent_id: id, agent_name, runtime } = findRecord(context, { agentName: name });
+async function agentOf(context: CliContext, io: CliIo, name: string): Promise<Owner> {
+  const { agent_id: id, agent_name, runtime } = await findNamed(context, io, name);
   const folder = runtime.session_root;
   if (folder != null && context.files.exists(folder))
     return { of: "agent", name: agent_name, folder, members: [id] };
   throw new ServiceError("precondition_failed", `"${name}" has no session folder`);
 }
 
-function teamOf({ files }: CliContext, io: CliIo, name: string): Owner {
-  const found = listTeams(files, teamsFolder(io)).filter((team) => team.name === name);
-  const [team] = found;
-  if (team && found.length === 1) return { of: "team", ...team };
-  const why =
-    found.length === 0 ? "no team of this name was launched by `svc up`" : "several teams have this name";
-  throw new ServiceError(found.length === 0 ? "not_found" : "ambiguous", `${name}: ${why}`);
+const knownTeams = ({ files, registry }: CliContext, io: CliIo) =>
+  listTeams(files, teamsFolder(io), (id) => registry.read(id)?.team?.file);
+
+/** `name`: of its folder, or the path of that folder or of its `svc.yaml`. */
+function teamOf(context: CliContext, io: CliIo, name: string): Owner {
+  const path = resolve(io.cwd, name);
+  const teams = knownTeams(context, io);
+  const team = teams.find((one) => one.name === name || [one.file, dirname(one.file)].includes(path));
+  if (team) return { of: "team", ...team };
+  const similar = teams.filter(({ file }) => basename(dirname(file)) === name).map((one) => one.name);
+  if (similar.length === 0)
+    throw new ServiceError("not_found", `${name}: no team of this name was launched by \`svc up\``);
+  throw new ServiceError("ambiguous", `${name}: several teams have this name: ${similar.join(", ")}`);
 }
 
 function allOwners(context: CliContext, io: CliIo): Owner[] {
@@ -171,7 +178,7 @@ function allOwners(context: CliContext, io: CliIo): Owner[] {
         ? []
         : [{ of: "agent", name, folder, members: [id] }];
     });
-  const teams = listTeams(context.files, teamsFolder(io)).map((team): Owner => ({ of: "team", ...team }));
+  const teams = knownTeams(context, io).map((team): Owner => ({ of: "team", ...team }));
   return [...teams, ...agents];
 }
 

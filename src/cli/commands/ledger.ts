@@ -13,6 +13,7 @@ import { command, UsageError } from "../command.ts";
 import { pricesFile, sumFleetLedger } from "../fleet-ledger.ts";
 import { renderTable } from "../format.ts";
 import { namesADay } from "../moment.ts";
+import { toWholeName } from "../team-scope.ts";
 
 export default command({
   name: "ledger",
@@ -58,7 +59,7 @@ export default command({
     };
     const query: FleetLedgerQuery = {
       by: keys.join(","),
-      ...(args.agent === undefined ? {} : { agent: args.agent }),
+      ...(args.agent === undefined ? {} : { agent: await toWholeName(context, io, args.agent) }),
       ...time("since"),
       ...time("until"),
     };

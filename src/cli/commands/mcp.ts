@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, relative } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { openCliContext } from "../cli-context.ts";
@@ -73,9 +73,12 @@ async function configure(
   server: readonly string[] | null,
 ) {
   const { files } = openCliContext(io, inherited);
+  const scope = args.scope as "user" | "project";
   const planned = clientsOf(args.tool).map((tool) => {
-    const path = configurationPath(tool, args.scope as "user" | "project", io);
-    return { tool, path, ...planOne(files, tool, path, server) };
+    const path = configurationPath(tool, scope, io);
+    // The folders of a project are its author's: a link there could lead to a file of the user's.
+    const project = scope === "project" ? io.cwd : null;
+    return { tool, path, ...planOne(files, { tool, path, project }, server) };
   });
   for (const { path, before, after } of planned) {
     if (after === before) continue;
@@ -92,8 +95,14 @@ async function configure(
   return { json: { schema_version: 1, command: server, results }, text };
 }
 
-function planOne(files: Files, tool: McpClient, path: string, server: readonly string[] | null) {
+/** Throws for a file behind a link. `project`: the folder below which the whole way to the file must be free of links. */
+function planOne(
+  files: Files,
+  { tool, path, project }: { tool: McpClient; path: string; project: string | null },
+  server: readonly string[] | null,
+) {
   try {
+    if (project !== null) files.contained(project, relative(project, path), "file");
     if (files.isLink(path)) throw new ServiceError("precondition_failed", "it is a link; name its target");
     const before = files.read(path) ?? "";
     return { before, after: withServer(tool, before, server) };

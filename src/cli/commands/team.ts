@@ -1,6 +1,6 @@
 import { basename, dirname, join, resolve } from "node:path";
 import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
-import { personRole } from "../../services/attention/people-mail.ts";
+import { personRole } from "../../services/mail/address.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
 import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";

@@ -1,12 +1,9 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { operator } from "../mail/address.ts";
+import { operator, personRole } from "../mail/address.ts";
 import type { MailRoot } from "../mail/filesystem/root.ts";
 import { rootPaths } from "../mail/filesystem/root-paths.ts";
-
-/** A mailbox that is registered with this role belongs to a person; so does the operator's. */
-export const personRole = "person";
 
 /** A message that a person has not read. */
 export interface PersonMail {

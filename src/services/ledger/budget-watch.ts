@@ -35,6 +35,8 @@ export function createBudgetWatch(deps: {
   groups: (period: { since?: string }) => LedgerGroup[];
   /** The ledger's file of another agent; null for one that is gone. */
   ledgerOf: (agentId: string) => string | null;
+  /** The team file that owns an agent, by its id. */
+  ownerOf: (agentId: string) => string | undefined;
   /** The last turn ended and is not counted yet. */
   counting: () => boolean;
   onChange: () => void;
@@ -51,7 +53,9 @@ export function createBudgetWatch(deps: {
   function ownTeam(): KnownTeam | null {
     const nowMs = clock.monotonicMs();
     if (nowMs - teamLookedMs >= teamsMs) {
-      team = listTeams(files, deps.teamsFolder).find(({ members }) => members.includes(agent.id)) ?? null;
+      team =
+        listTeams(files, deps.teamsFolder, deps.ownerOf).find(({ members }) => members.includes(agent.id)) ??
+        null;
       teamLookedMs = nowMs;
     }
     return team;

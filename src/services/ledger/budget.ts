@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Budget, type BudgetLimit, type BudgetState } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import { parseJson, renderJson } from "../../protocol/json.ts";
@@ -91,18 +91,35 @@ export function writeBudget(files: Files, folder: string, budget: Budget): void 
 
 /** A team that `up` launched. */
 export interface KnownTeam {
+  /** That of the folder of its file; the whole path of that folder where several teams have this name. */
   name: string;
+  /** The `svc.yaml`. */
+  file: string;
+  /** Where its budget is. */
   folder: string;
   /** Agent ids. */
   members: string[];
 }
 
-export function listTeams(files: Pick<Files, "list" | "readOwn">, teamsFolder: string): KnownTeam[] {
-  return files.list(teamsFolder).flatMap((entry) => {
+/**
+ * The teams that `up` launched. `ownerOf`: the team file that owns an agent now, by its id: another team, or a person, may
+ * have launched an agent of this id since.
+ */
+export function listTeams(
+  files: Pick<Files, "list" | "readOwn">,
+  teamsFolder: string,
+  ownerOf: (agentId: string) => string | undefined,
+): KnownTeam[] {
+  const teams = files.list(teamsFolder).flatMap((entry) => {
     const folder = childPath(teamsFolder, entry);
     const record = parseJson(TeamRecord, files.readOwn(join(folder, "agents.json")));
     if (!record) return [];
-    const members = Object.values(record.agents).map(({ agent_id }) => agent_id);
-    return [{ name: teamNameOf(record.team_file), folder, members }];
+    const { team_file: file, agents } = record;
+    const members = Object.values(agents)
+      .map(({ agent_id }) => agent_id)
+      .filter((id) => ownerOf(id) === file);
+    return [{ name: teamNameOf(file), file, folder, members }];
   });
+  const isShared = (name: string) => teams.filter((one) => one.name === name).length > 1;
+  return teams.map((team) => (isShared(team.name) ? { ...team, name: dirname(team.file) } : team));
 }

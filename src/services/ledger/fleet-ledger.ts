@@ -163,12 +163,12 @@ function readLocalLedgers(
   query: FleetLedgerQuery,
 ): { ledgers: AgentLedger[]; notRead: NotRead[] } {
   const period = toPeriod(query);
-  const teams = readTeams(files, teamsFolder);
+  const teams = readTeams({ files, records, teamsFolder });
   const ledgers: AgentLedger[] = [];
   const notRead: NotRead[] = [];
   for (const record of records()) {
     const { agent_name: agent, agent_id: id, runtime } = record;
-    if (query.agent !== undefined && query.agent !== agent && query.agent !== id) continue;
+    if (query.agent !== undefined && !isCalled({ agent_name: agent, agent_id: id }, query.agent)) continue;
     const path = runtime.session_root == null ? null : sessionPaths(runtime.session_root).queue;
     if (path === null || !files.exists(path)) continue;
     try {
@@ -179,6 +179,14 @@ function readLocalLedgers(
     }
   }
   return { ledgers, notRead };
+}
+
+/** Whether an agent of a host is `wanted`, a name or an id. Pure. */
+export function isCalled(
+  { agent_name, agent_id }: { agent_name: string | null; agent_id: string | null },
+  wanted: string,
+): boolean {
+  return agent_name === wanted || agent_id === wanted;
 }
 
 /** What these agents used, by agent id; those without a ledger used nothing. */
@@ -197,8 +205,10 @@ export function readLedgersOf(
 }
 
 /** The team of each agent that `up` launched, by agent id. */
-export function readTeams(files: Pick<Files, "list" | "readOwn">, folder: string): Map<string, string> {
-  return new Map(listTeams(files, folder).flatMap(({ name, members }) => members.map((id) => [id, name])));
+export function readTeams({ files, records, teamsFolder }: FleetLedgerDeps): Map<string, string> {
+  const owners = new Map(records().map(({ agent_id: id, team }) => [id, team?.file]));
+  const teams = listTeams(files, teamsFolder, (id) => owners.get(id));
+  return new Map(teams.flatMap(({ name, members }) => members.map((id) => [id, name])));
 }
 
 /** What a host answered of one of its agents. */

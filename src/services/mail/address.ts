@@ -13,6 +13,9 @@ export const operator = {
   role: "system_operator",
 } as const;
 
+/** A mailbox that is registered with this role belongs to a person; so does the operator's. */
+export const personRole = "person";
+
 const reservedPrefix = "SVC-";
 const local = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 const domain = /^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/;

@@ -300,4 +300,9 @@ function quoteFormat(text: string): string {
   return escapeEnd(escapeFormat(text));
 }
 
-const escapeFormat = (text: string): string => text.replaceAll("#", "##");
+/**
+ * tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of tmux 3.2 to
+ * 3.5): doubled there, they would name another folder.
+ */
+const escapeFormat = (text: string): string =>
+  text.replace(/(#+)(\[?)/g, (run, signs: string, bracket: string) => (bracket === "" ? signs + signs : run));

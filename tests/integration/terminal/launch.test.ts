@@ -70,6 +70,24 @@ test.each([
   person.kill();
 });
 
+test.each([
+  "style #[fg=red]",
+  "signs ##[fg=red] and ###[x",
+  "plain # and ##",
+  "format #{pane_id} #(id) #h #,",
+  "time %H and end ;",
+])("tmux starts the pane in the folder %p itself, also the shell behind the program", async (name) => {
+  await using s = await setup();
+  const workdir = join(s.t.folder, name);
+  s.t.files.ensureDirectory("test", workdir);
+  const request = { ...s.request("SVC-a-1", "exec cat"), workdir };
+  const { paneId } = await s.launcher.launch(request);
+  const folderOf = () => s.t.run("display-message", "-p", "-t", paneId, "#{pane_start_path}");
+  expect((await folderOf()).trimEnd()).toBe(workdir);
+  await s.launcher.respawn(paneId, request);
+  expect((await folderOf()).trimEnd()).toBe(workdir);
+});
+
 test("the launch script is private and removes itself", async () => {
   await using s = await setup();
   const modes: number[] = [];

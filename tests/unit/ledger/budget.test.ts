@@ -88,7 +88,9 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
     worker: { agent_id: "id-1", launch: sampleLaunch },
     other: { agent_id: "id-2", launch: sampleLaunch },
   };
-  const record = { schema_version: 1, team_file: "/src/project/svc.yaml", agents };
+  const file = "/src/project/svc.yaml";
+  const record = { schema_version: 1, team_file: file, agents };
+  const owners: Record<string, string | undefined> = { "id-1": file, "id-2": file };
   writeFileSync(`${team}/agents.json`, JSON.stringify(record), { mode: 0o600 });
   const watch = createBudgetWatch({
     ...{
@@ -101,6 +103,7 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
     prices: () => samplePrices,
     groups: at.store.groups,
     ledgerOf: (id) => (id === "id-2" ? scratch.path("other.sqlite") : null),
+    ownerOf: (id) => owners[id],
     counting: at.ledger.counting,
     onChange: () => void changes.count++,
     onError: reportOnce((text) => void problems.push(text)),
@@ -109,7 +112,7 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
     const budget: Budget = { schema_version: 1, limits };
     writeBudget(scratch.files, folder, budget);
   };
-  return { watch, changes, problems, team, set };
+  return { watch, changes, problems, team, set, owners };
 }
 
 test("a hold ends when it is raised, and when its day is over", async () => {
@@ -149,6 +152,27 @@ test("the budget of a team counts all its members", async () => {
   await other.look();
   await at.clock.advance(1_000);
   expect(watch.holds()).toContain('team "project" used 120 tokens of 100 tokens in all');
+});
+
+test("the budget of a team counts no agent that another folder's file launched under the same id", async () => {
+  using scratch = createScratch();
+  await using at = createLedgerFixture();
+  await using other = createLedgerFixture({ path: scratch.path("other.sqlite"), clock: at.clock });
+  const { watch, set, team, owners } = open(scratch, at);
+  owners["id-2"] = "/src/second/project/svc.yaml";
+  set(team, limit(null, 100, { per: "total" }));
+  at.turns.push(at.turn("a", 10, 40, 20));
+  other.turns.push(other.turn("b", 10, 40, 20));
+  await at.look();
+  await other.look();
+  await at.clock.advance(1_000);
+  expect(watch.holds()).toBeNull();
+  // The agent that asks is itself another team's now: this budget is none of its.
+  owners["id-2"] = "/src/project/svc.yaml";
+  owners["id-1"] = "/src/second/project/svc.yaml";
+  await at.clock.advance(6_000);
+  await settle();
+  expect(watch.holds()).toBeNull();
 });
 
 test("with a hold no turn begins before the last one was counted", async () => {

@@ -136,7 +136,10 @@ test("the ledgers of this machine are read beside their gateways, with their tea
   using scratch = createScratch();
   const records = ["one", "two", "lost"].map((name) => {
     mkdirSync(scratch.path(`${name}/gateway`), { recursive: true, mode: 0o700 });
-    return { agent_name: name, agent_id: `id-${name}`, runtime: { session_root: scratch.path(name) } };
+    return {
+      ...{ agent_name: name, agent_id: `id-${name}`, runtime: { session_root: scratch.path(name) } },
+      team: { file: "/src/builders/svc.yaml", member: name },
+    };
   });
   const folder = scratch.path("teams/builders-1");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -146,12 +149,12 @@ test("the ledgers of this machine are read beside their gateways, with their tea
     agents: { one: { agent_id: "id-one", launch: sampleLaunch } },
   };
   writeFileSync(join(folder, "agents.json"), JSON.stringify(team), { mode: 0o600 });
-  expect([...readTeams(scratch.files, scratch.path("teams"))]).toEqual([["id-one", "builders"]]);
+  const deps = { files: scratch.files, records: () => records as never, teamsFolder: scratch.path("teams") };
+  expect([...readTeams(deps)]).toEqual([["id-one", "builders"]]);
   await using one = createLedgerFixture({ path: scratch.path("one/gateway/queue.sqlite") });
   one.turns.push(one.turn("a", 10, 5, 1), one.turn("b", 20, 6, 1));
   await one.look();
   writeFileSync(scratch.path("lost/gateway/queue.sqlite"), "no database".repeat(100));
-  const deps = { files: scratch.files, records: () => records as never, teamsFolder: scratch.path("teams") };
   const remote = [
     {
       agent: "far",
@@ -172,4 +175,24 @@ test("the ledgers of this machine are read beside their gateways, with their tea
     { prices: samplePrices },
   );
   expect([alone.rows.map(({ agent }) => agent), alone.not_read]).toEqual([["one"], []]);
+});
+
+test("two teams in folders of one name are two teams, and an agent is of the one that owns it", () => {
+  using scratch = createScratch();
+  const files = ["/src/first/shop/svc.yaml", "/src/second/shop/svc.yaml"];
+  for (const [index, file] of files.entries()) {
+    const folder = scratch.path(`teams/shop-${index}`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // The id of an agent is made of its name: both teams had the agent.
+    const agents = { one: { agent_id: "id-one", launch: sampleLaunch } };
+    const record = { schema_version: 1, team_file: file, agents };
+    writeFileSync(join(folder, "agents.json"), JSON.stringify(record), { mode: 0o600 });
+  }
+  const teamsOf = (owner: string | null) => {
+    const team = owner === null ? {} : { team: { file: owner, member: "one" } };
+    const records = () => [{ agent_name: "one", agent_id: "id-one", ...team }] as never;
+    return [...readTeams({ files: scratch.files, records, teamsFolder: scratch.path("teams") })];
+  };
+  expect(files.map(teamsOf)).toEqual([[["id-one", "/src/first/shop"]], [["id-one", "/src/second/shop"]]]);
+  expect(teamsOf(null)).toEqual([]);
 });

@@ -82,6 +82,29 @@ describe("a registration", () => {
     expect(() => fixture.root.openMailbox(eve)).toThrow("belongs to another principal");
   });
 
+  test.each<{ id: string; first: object; second: object; want: string }>([
+    {
+      id: "a person is not taken over by an agent of the same name",
+      first: { role: "person" },
+      second: { manifestPathHint: "/home/user/session/manifest.json" },
+      want: "ben@svc.localhost is the mailbox of a person",
+    },
+    {
+      id: "an agent does not become a person's",
+      first: { manifestPathHint: "/home/user/session/manifest.json" },
+      second: { role: "person" },
+      want: "ben@svc.localhost is the mailbox of an agent",
+    },
+  ])("of $id", async ({ first, second, want }) => {
+    using fixture = createMailRootFixture();
+    register(fixture, { ...ben, ...first });
+    const before = fixture.root.registrations.active(ben.address);
+    expect(() => register(fixture, { ...ben, ...second })).toThrow(want);
+    expect(fixture.root.registrations.active(ben.address)).toEqual(before);
+    fixture.root.registrations.deregister({ address: ben.address, mode: "deactivate" });
+    expect(() => register(fixture, { ...ben, ...second })).toThrow("something is kept under the name");
+  });
+
   test("by force begins an empty mailbox; the old one and its mail are gone for good", async () => {
     using fixture = await withMail();
     const old = fixture.root.registrations.active(ben.address)?.registration_id;

@@ -1,4 +1,5 @@
 import type { PendingArtifact, RegistrationChange, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { personRole } from "../address.ts";
 import { entryPath } from "./root-paths.ts";
 
 export type MailboxKind = "in_root" | "symlink";
@@ -64,7 +65,13 @@ export function planRegistration(facts: RegistrationFacts): RegistrationPlan {
   const { request, rows, nowUtc } = facts;
   const active = rows.find((row) => row.status === "active");
   const known = active ?? lastEnded(rows);
-  if (known && isSame(known, facts) && (active || isPreserved(facts, known) || isGone(facts))) {
+  const otherKind = known ? kindConflict(known, request) : null;
+  if (
+    known &&
+    otherKind === null &&
+    isSame(known, facts) &&
+    (active || isPreserved(facts, known) || isGone(facts))
+  ) {
     const renewed: RegistrationRow = {
       ...known,
       status: "active",
@@ -79,8 +86,9 @@ export function planRegistration(facts: RegistrationFacts): RegistrationPlan {
   const inTheWay = active ?? preservedOwner(facts);
   if (!active && !blocks(facts)) return planned(facts, { save: [fresh] }, fresh.registrationId, {});
   if (request.mode === "safe") {
+    const registered = otherKind ?? `registered to ${active?.ownerPrincipalId} as ${active?.mailboxKind}`;
     const what = active
-      ? `${facts.address} is registered to ${active.ownerPrincipalId} as ${active.mailboxKind}`
+      ? `${facts.address} is ${registered}`
       : `something is kept under the name ${facts.address}`;
     return { outcome: "refused", why: `${what}; --mode force replaces it, --mode stash puts it aside` };
   }
@@ -111,6 +119,16 @@ export function planRegistration(facts: RegistrationFacts): RegistrationPlan {
     ...(stashed ? { stashed_registration_id: stashed.registrationId } : {}),
     ...(present ? { stashed_mailbox_path: aside } : {}),
   });
+}
+
+/**
+ * Whose mailbox it is, when it is that of a person and an agent asks for it, or the reverse. Their principals may have one
+ * name, because both are made of the address. Null otherwise.
+ */
+function kindConflict(row: RegistrationRow, request: RegistrationFacts["request"]): string | null {
+  const isAgent = request.manifestPathHint != null;
+  if (isAgent) return row.role === personRole ? "the mailbox of a person" : null;
+  return request.role === personRole && row.manifestPathHint !== null ? "the mailbox of an agent" : null;
 }
 
 function isSame(row: RegistrationRow, facts: RegistrationFacts): boolean {

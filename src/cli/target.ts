@@ -23,6 +23,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { requireAnswerer } from "./questions.ts";
 import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
 import { findNamed } from "./team-scope.ts";
 
@@ -148,6 +149,25 @@ export function readCommand<Name extends keyof GatewayEndpoints, const A extends
       return typeof text === "string" ? { json, text } : { json, ...text };
     },
   });
+}
+
+/** Throws where the caller is an agent that may not answer what the agent asks now; where it asks nothing, none is refused. */
+export async function requireMayAnswer(
+  { io, inherited }: Invocation,
+  { agent, link }: Target & { link: LiveLink },
+): Promise<void> {
+  const terminal = await link.client.call("terminalState", {});
+  // An agent without a terminal asks through its status.
+  const asked =
+    terminal.kind === "refused"
+      ? bodyOf<GatewayEndpoints["status"]>(await link.client.call("status", {})).awaiting_decision
+      : bodyOf<GatewayEndpoints["terminalState"]>(terminal).awaiting_decision;
+  if (!asked) return;
+  const { permissionKinds } = await import("../services/attention/decide.ts");
+  await requireAnswerer(
+    { io, inherited },
+    { agentId: agent.manifest.agent_id, isPermission: () => permissionKinds.has(asked.kind) },
+  );
 }
 
 /** The body of a successful call. Any other outcome ends the command with the gateway's message. */

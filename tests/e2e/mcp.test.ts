@@ -51,6 +51,8 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
   for (const line of [
     ["ok", "worker", "1"],
     ["attention", "answer", String(asks?.id), "1"],
+    ["agents", "single", "--agent-name", "worker", "gateway", "tui", "decide", "--option", "1"],
+    ["agents", "single", "--agent-name", "worker", "gateway", "send-keys", "--sequence", "1<[Enter]>"],
   ]) {
     const { exitCode, stderr } = await fixture.run(line[0] === "ok" ? "svc" : "svc-mgr", line, { env: own });
     expect([line[0], exitCode, stderr]).toEqual([line[0], 1, expect.stringContaining("its own question")]);

@@ -29,7 +29,14 @@ import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
 import { refuseLongSequence } from "../../reminder-flags.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { bodyOf, openLiveTarget, openTarget, readCommand, type Target } from "../../target.ts";
+import {
+  bodyOf,
+  openLiveTarget,
+  openTarget,
+  readCommand,
+  requireMayAnswer,
+  type Target,
+} from "../../target.ts";
 
 const attach = command({
   name: "attach",
@@ -235,6 +242,8 @@ const sendKeys = readCommand({
     "escape-special-keys": { type: "boolean", description: "type all of it as text" },
   },
   endpoint: "sendKeys",
+  // Keys answer a question as well.
+  allow: requireMayAnswer,
   request({ args: { sequence, "escape-special-keys": literal }, path }) {
     if (sequence.trim() === "") throw new UsageError("--sequence is empty", path);
     refuseLongSequence(sequence);

@@ -1,6 +1,4 @@
-import type { GatewayEndpoints } from "../../../protocol/endpoints.ts";
 import type { DecisionAnswer, TerminalState, WaitFor } from "../../../protocol/terminal.ts";
-import { permissionKinds } from "../../../services/attention/decide.ts";
 import { followEvents } from "../../../services/fleet/follow-events.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
@@ -12,9 +10,8 @@ import { exitCodes } from "../../dispatch.ts";
 import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
 import { warn } from "../../narrate.ts";
-import { requireAnswerer } from "../../questions.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { bodyOf, openLiveTarget, readCommand } from "../../target.ts";
+import { openLiveTarget, readCommand, requireMayAnswer } from "../../target.ts";
 import { renderExplanation, renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
 
 const state = readCommand({
@@ -128,18 +125,7 @@ const decide = readCommand({
     },
   },
   endpoint: "decide",
-  allow: ({ io, inherited }, { agent, link }) =>
-    requireAnswerer(
-      { io, inherited },
-      {
-        agentId: agent.manifest.agent_id,
-        async isPermission() {
-          const status = bodyOf<GatewayEndpoints["status"]>(await link.client.call("status", {}));
-          const kind = status.awaiting_decision?.kind;
-          return kind === undefined || permissionKinds.has(kind);
-        },
-      },
-    ),
+  allow: requireMayAnswer,
   request({ args: { option, question }, path }) {
     if (option.trim() === "") throw new UsageError("--option is empty", path);
     const body: DecisionAnswer = {

@@ -109,7 +109,7 @@ export const geminiProfile: ToolProfile = {
     before_enter_ms: 600,
     leaves: ["banner", "next_queued"],
     clear_draft_key: "C-u",
-    // In vim's normal mode C-u spares the last letter.
-    clear_draft_otherwise: [["C-e", "C-u"]],
+    // In vim's normal mode C-u spares the last letter. After a letter and Enter within some 50 ms 0.61.0 knows no key but C-c.
+    clear_draft_otherwise: [["C-e", "C-u"], ["C-c"]],
   },
 };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { isFarEnough, stillWaitsFor } from "../../../src/cli/agent-requests.ts";
-import { tmuxAdvice } from "../../../src/cli/checks/machine.ts";
+import { checkTmux, tmuxAdvice } from "../../../src/cli/checks/machine.ts";
 import { UsageError } from "../../../src/cli/command.ts";
 import { readPrompt, toWholeNumber } from "../../../src/cli/flag-values.ts";
 import { renderPairs, renderTable } from "../../../src/cli/format.ts";
-import { bareTmuxSocket, chooseTmuxSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
+import { bareTmuxSocket, chooseTmuxSocket, longSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
 import { tmuxAttachLine } from "../../../src/services/terminal/tmux-screen.ts";
 import { suggest } from "../../../src/system/similar-word.ts";
@@ -151,6 +151,13 @@ describe("advice about tmux", () => {
     expect(tmuxAdvice(null, (program) => program === "brew").remedy).toBe("brew install tmux");
     expect(tmuxAdvice(null, () => true).remedy).toBe("sudo apt-get install tmux");
     expect(tmuxAdvice(null, nowhere).remedy).toContain("3.2");
+  });
+
+  test("says why no server can be used, before the version", async () => {
+    const refusal = longSocket(`/tmp/${"x".repeat(120)}`, "/tmp/x");
+    const context = { tmux: { version: async () => "3.3a" }, processes: {}, tmuxRefusal: () => refusal };
+    const check = await checkTmux(context as never);
+    expect(check).toMatchObject({ verdict: "missing", remedy: expect.stringContaining("SVC_TMUX_SOCKET") });
   });
 });
 

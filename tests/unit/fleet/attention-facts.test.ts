@@ -41,6 +41,17 @@ test("a question waits for a person once its dialog can have been drawn", () => 
   expect(decisionAt(0, ageless)).toEqual(ageless);
 });
 
+test.each([
+  { session: "alive" as const, want: { sinceUtc: null } },
+  { session: "unknown" as const, want: null },
+])("a program that nobody found has ended, unless tmux did not answer: $session", ({ session, want }) => {
+  const { programEnded } = toAttentionFacts({
+    ...{ record, status: null, trackedId: "id-worker", session, terminal: null },
+    ...{ gateway: { state: "none", why: "" }, programPresent: false, requests: [], nowMs: seenMs },
+  });
+  expect(programEnded).toEqual(want);
+});
+
 describe("how a headless turn ended", () => {
   const atUtc = "2026-11-21T12:00:00.000+00:00";
   const stored = { requestId: "r1", kind: "submit_prompt" } as StoredRequest;

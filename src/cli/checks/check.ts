@@ -1,5 +1,5 @@
 import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
-import { messageOf } from "../../system/errors.ts";
+import { launchVersionTimeoutMs, readToolVersion } from "../../services/sessions/tool-version.ts";
 import type { CliContext } from "../cli-context.ts";
 
 /** `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only needed by who wants it. `warning`: works, but look at it. */
@@ -56,7 +56,8 @@ export async function checkTool(
     const detail = `${program} is not on PATH`;
     return { name: tool.tool, verdict: "absent", detail, remedy: tool.installHint };
   }
-  const found = await versionOf(context, path);
+  const { processes, env } = context;
+  const found = await readToolVersion(processes, { path, env, timeoutMs: versionTimeoutMs });
   if ("problem" in found) {
     const remedy = `run ${program} --version yourself, then: ${tool.installHint}`;
     return warning(tool.tool, `${path} does not start: ${found.problem}`, remedy);
@@ -71,31 +72,12 @@ export async function checkTool(
   );
 }
 
-/** A launch does not wait longer for the version; it starts beside the tool itself. */
-const launchVersionTimeoutMs = 2000;
-
 /** The version of the installed tool, or null when it does not say it in time. Never rejects. */
 export async function installedVersion(context: CliContext, tool: LaunchTool): Promise<string | null> {
   if (tool.tool === "demo") return null;
   const path = context.processes.which(tool.command[0]);
-  const found = path === null ? null : await versionOf(context, path, launchVersionTimeoutMs);
+  const { processes, env } = context;
+  const timeoutMs = launchVersionTimeoutMs;
+  const found = path === null ? null : await readToolVersion(processes, { path, env, timeoutMs });
   return found && "version" in found ? found.version : null;
-}
-
-async function versionOf(
-  { processes, env }: CliContext,
-  path: string,
-  timeoutMs = versionTimeoutMs,
-): Promise<{ version: string | null } | { problem: string }> {
-  try {
-    const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const { stdout, exitCode } = await processes.run([path, "--version"], {
-      timeoutMs,
-      env: Object.fromEntries(known),
-    });
-    if (exitCode !== 0) return { problem: `--version ended with ${exitCode ?? "a signal"}` };
-    return { version: /\d+\.\d+[^\s,)]*/.exec(stdout)?.[0] ?? null };
-  } catch (error) {
-    return { problem: messageOf(error) };
-  }
 }

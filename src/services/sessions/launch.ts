@@ -33,6 +33,7 @@ import { buildRecord, type SessionAlive } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
 import { type Role, roleArguments, withRole } from "./tool-arguments.ts";
+import { reportingVersion } from "./tool-version.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface LaunchRequest {
@@ -323,6 +324,11 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
     ? null
     : planSignals(deps.files, {
         ...{ tool: tool.tool, sessionRoot, hookCommand, args, env: environment },
+        version: await reportingVersion(deps.processes, {
+          tool: tool.tool,
+          path: executable,
+          env: environment,
+        }),
         declined: request.noSignals === true,
       });
   return {

@@ -26,6 +26,7 @@ import { refuseOrphanName } from "./orphans.ts";
 import { endProcesses, knownTree, toKnown } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
 import { type Resume, resumeArguments } from "./tool-arguments.ts";
+import { reportingVersion } from "./tool-version.ts";
 
 export interface RelaunchDeps extends LaunchDeps {
   tools: readonly LaunchTool[];
@@ -104,6 +105,11 @@ export async function planRelaunch(
     ? null
     : planSignals(files, {
         ...{ tool: manifest.tool, sessionRoot: agent.sessionRoot, hookCommand, args, env: environment },
+        version: await reportingVersion(deps.processes, {
+          tool: manifest.tool,
+          path: executable,
+          env: environment,
+        }),
         declined: signalsDeclined(manifest),
       });
   return {

@@ -2,8 +2,9 @@ import { basename, join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
+import { isOlder } from "../terminal/profile.ts";
 import { signalPaths } from "./spool-source.ts";
-import { claudeEvents } from "./tool-events.ts";
+import { claudeEvents, claudeEventsSince } from "./tool-events.ts";
 
 /**
  * The plugin that opencode loads from the session's folder. It runs inside the tool, so it writes the spool's lines itself:
@@ -121,7 +122,12 @@ export interface HandoverFacts {
   env: Readonly<Record<string, string | undefined>>;
   /** What the user's own configuration of the tool says, or null where there is none. Codex: config.toml. */
   userConfiguration: string | null;
+  /** What the tool's executable says its version is; null when it does not, and where it does not matter. */
+  version: string | null;
 }
+
+/** Whether what a tool is given depends on its version. Pure. */
+export const dependsOnVersion = (tool: string): boolean => tool === "claude";
 
 /**
  * How a tool is asked for reports without a change to its user's or project's files. Where that would replace what the
@@ -149,12 +155,14 @@ function claude(facts: HandoverFacts): HandoverPlan {
   // Whatever becomes of our executable, the tool sees a hook that succeeded.
   const command = `${hookWords(facts).map(quoteShell).join(" ")} 2>/dev/null || :`;
   const hooks = Object.fromEntries(
-    Object.keys(claudeEvents).map((event) => {
+    Object.keys(claudeEvents).flatMap((event) => {
+      const since = claudeEventsSince[event];
+      if (since !== undefined && facts.version !== null && isOlder(facts.version, since)) return [];
       // It waits for none of them before it goes on, except for the last, which its end would cut off. A starved machine
       // takes more than 5 s to start one.
       const waits = event === "SessionEnd";
       const hook = { type: "command", command, timeout: waits ? 5 : 60, async: !waits };
-      return [event, [{ matcher: "*", hooks: [hook] }]];
+      return [[event, [{ matcher: "*", hooks: [hook] }]]];
     }),
   );
   return given({ args: ["--settings", path], files: { [path]: renderJson({ hooks }) } });

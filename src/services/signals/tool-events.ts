@@ -31,6 +31,12 @@ export const claudeEvents: Readonly<Record<string, Kind>> = {
   SessionEnd: "session_ended",
 };
 
+/** The first version that knows an event which 2.0.0 does not: an earlier one refuses the whole file that names it. */
+export const claudeEventsSince: Readonly<Partial<Record<string, string>>> = {
+  PermissionRequest: "2.0.45",
+  StopFailure: "2.1.78",
+};
+
 const geminiEvents: Readonly<Record<string, Kind>> = {
   SessionStart: "session_started",
   BeforeAgent: "prompt_submitted",

@@ -22,6 +22,7 @@ const factsOf = (given: Partial<HandoverFacts>): HandoverFacts => ({
   args: [],
   env: { HOME: "/home/user" },
   userConfiguration: null,
+  version: null,
   ...given,
 });
 
@@ -75,6 +76,25 @@ test("claude gets a file of hooks that can neither fail nor print", async () => 
     "claude",
     "/run/o'brien/signals/reports.jsonl",
   ]);
+});
+
+/** Each refuses the whole file, without a word, when it names an event that the version does not know. */
+test.each<{ version: string | null; without: string[] }>([
+  { version: "2.0.0", without: ["PermissionRequest", "StopFailure"] },
+  { version: "2.0.44", without: ["PermissionRequest", "StopFailure"] },
+  { version: "2.0.45", without: ["StopFailure"] },
+  { version: "2.1.77", without: ["StopFailure"] },
+  { version: "2.1.78", without: [] },
+  { version: "2.1.332", without: [] },
+  { version: null, without: [] },
+])("claude $version is asked for no event that it refuses", ({ version, without }) => {
+  const { handover } = planHandover(factsOf({ version }));
+  const { hooks } = JSON.parse(handover?.files["/run/o'brien/signals/claude-settings.json"] ?? "") as {
+    hooks: Record<string, unknown>;
+  };
+  const left = ["PermissionRequest", "StopFailure"].filter((event) => !Object.hasOwn(hooks, event));
+  expect(left).toEqual(without);
+  expect(Object.keys(hooks)).toEqual(expect.arrayContaining(["SessionStart", "UserPromptSubmit", "Stop"]));
 });
 
 test("codex gets its notify program as TOML that it reads", () => {

@@ -371,7 +371,9 @@ export async function stopTurn(deps: {
 }): Promise<InterruptOutcome & { leftDraft?: boolean }> {
   const { view, clock, profile, pane } = deps;
   const before = view.state();
-  if (!isBusy(before)) return { outcome: "no_op", detail: "no turn is running" };
+  if (!isBusy(before)) {
+    return isReadable(before) ? { outcome: "no_op", detail: "no turn is running" } : unknownTurn(before);
+  }
   const key = { kind: "key", name: profile.data.interrupt.key as KeyName } as const;
   let ignored = 0;
   for (let turn = 1; turn <= maxTurns && ignored < maxIgnored; turn++) {
@@ -414,6 +416,19 @@ async function handBack({
   const draft = await awaitState(view, clock, hasDraft, profile.data.interrupt.before_enter_ms);
   await sleep(clock, untilMs - clock.monotonicMs());
   return draft;
+}
+
+/** Whether the screen shows its composer or a question, so that a turn that runs would be seen. */
+function isReadable({ surface }: TerminalState): boolean {
+  return surface.accepting_input !== "unknown";
+}
+
+function unknownTurn({ parsed_surface: parsed }: TerminalState): InterruptOutcome {
+  const why = parsed?.anomaly_codes.map((code) => code.replaceAll("_", " ")).join(", ");
+  return {
+    outcome: "failed",
+    detail: `whether a turn runs is not known, because the screen cannot be read${why ? ` (${why})` : ""}; no key was pressed`,
+  };
 }
 
 function isBusy(state: TerminalState): boolean {

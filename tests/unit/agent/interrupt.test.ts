@@ -82,6 +82,16 @@ describe("which keys stop a turn", () => {
       want: { outcome: "no_op", detail: "no turn is running", keys: 0, noticed: 0 },
     },
     {
+      id: "none into a screen that cannot be read, and whether a turn runs is not claimed",
+      states: [{ ...unreadable, turn: { phase: "unknown" } }],
+      want: {
+        outcome: "failed",
+        detail: "whether a turn runs is not known, because the screen cannot be read; no key was pressed",
+        keys: 0,
+        noticed: 0,
+      },
+    },
+    {
       id: "one for a turn that stops",
       states: [working, idle],
       want: { outcome: "interrupted", detail: "the turn was stopped", keys: 1, noticed: 1 },

@@ -35,7 +35,7 @@ export async function findQuestions({ io, inherited }: Invocation, name?: string
 
 function toQuestion({ record, state }: AgentSnapshot): Question[] {
   const decision = state?.awaiting_decision;
-  if (!decision) return [];
+  if (!decision || decision.opened_by === "person") return [];
   const { kind, question, header, options } = decision;
   return [
     {

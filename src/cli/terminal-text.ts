@@ -55,9 +55,11 @@ function decisionOf({ awaiting_decision: decision }: Observed): string | null {
 }
 
 /** The question with its options, and what of it could not be read. Pure. */
-export function renderDecision({ question, options, header, unread, keys }: AwaitingDecision): string {
+export function renderDecision(decision: AwaitingDecision): string {
+  const { question, options, header, unread, keys, opened_by } = decision;
+  const what = opened_by === "person" ? "a list that somebody opened" : "a decision";
   const about = header === undefined ? "" : ` (${header})`;
-  const asked = `a decision: ${question || "its question could not be read"}${about}`;
+  const asked = `${what}: ${question || "its question could not be read"}${about}`;
   const shown = options.length > 0 ? ` [${options.map(renderOption).join(" | ")}]` : "";
   const taken = keys
     ? `; it takes ${keys.map((key) => `<[${key}]>`).join(" ")} by \`gateway send-keys\``

@@ -196,8 +196,18 @@ export const AwaitingDecision = Strict({
       description: "keys that can be sent to a question that was not read in full, as `<[Key]>` of send-keys",
     }),
   ),
+  opened_by: Type.Optional(
+    StringEnum(["person"], {
+      description: "person: a list that somebody opened at the terminal; absent for what the agent asks",
+    }),
+  ),
 });
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
+
+/** What the agent asks: not a list that somebody opened at its terminal. */
+export function agentQuestion(decision: AwaitingDecision | null | undefined): AwaitingDecision | null {
+  return decision && decision.opened_by === undefined ? decision : null;
+}
 
 /** Additional: a usage limit that the tool shows and that is not over (ruling 17). */
 export const Parked = Strict({

@@ -8,7 +8,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RequestRecord } from "../../protocol/gateway.ts";
-import type { AwaitingDecision } from "../../protocol/terminal.ts";
+import { type AwaitingDecision, agentQuestion } from "../../protocol/terminal.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
@@ -200,7 +200,7 @@ function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
     const terminal = await gateway.call("terminalState", {});
     // An agent without a terminal asks through its status.
     const response = terminal.kind === "refused" ? await gateway.call("status", {}) : terminal;
-    return response.kind === "ok" ? (response.body.awaiting_decision ?? null) : null;
+    return response.kind === "ok" ? agentQuestion(response.body.awaiting_decision) : null;
   }
 
   async function ask(decision: AwaitingDecision, id: string, signal: AbortSignal): Promise<void> {

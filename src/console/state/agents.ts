@@ -56,8 +56,9 @@ export function conditionOf(view: AgentView, items: readonly AttentionItem[] = [
   const { identity, state } = view;
   const question = items.find(({ kind }) => asks.includes(kind));
   if (question) return { kind: "waits", word: "waits for you", detail: question.question ?? question.reason };
-  if (state?.awaiting_decision)
-    return { kind: "waits", word: "waits for you", detail: state.awaiting_decision.question };
+  const asked = state?.awaiting_decision;
+  if (asked && asked.opened_by === undefined)
+    return { kind: "waits", word: "waits for you", detail: asked.question };
   // Mail waits for a person and hinders no agent.
   const fault = items.find(({ kind }) => !asks.includes(kind) && kind !== "mail");
   if (fault) return { kind: "broken", word: words(fault.kind), detail: fault.reason };

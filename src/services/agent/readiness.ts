@@ -1,4 +1,4 @@
-import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
+import { agentQuestion, type TerminalState, type WaitFor } from "../../protocol/terminal.ts";
 import { describeParked, describeSuspended, failingFacts } from "../terminal/readiness.ts";
 import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 import { closedMode } from "./terminal-view.ts";
@@ -13,7 +13,10 @@ export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, track
   if (absent) return absent;
   if (policy === "always" || !tracked) return { ready: true };
   if (policy !== "if_no_pending" && state.awaiting_decision) {
-    const { kind, question } = state.awaiting_decision;
+    const { kind, question, opened_by } = state.awaiting_decision;
+    if (opened_by === "person") {
+      return refuse("not_ready", `a list that somebody opened is on the screen: ${question.slice(0, 200)}`);
+    }
     return refuse("awaiting_decision", `a person must decide (${kind}): ${question.slice(0, 200)}`);
   }
   if (policy === "composer") return judgeComposer(state);
@@ -97,8 +100,9 @@ export function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
  * The title may show a question before its rows are painted; without options it is one once the
  * screen rests.
  */
-function isWhole({ awaiting_decision: asked, stability }: TerminalState): boolean {
-  return asked !== undefined && (asked.options.length > 0 || stability.stable);
+function isWhole({ awaiting_decision, stability }: TerminalState): boolean {
+  const asked = agentQuestion(awaiting_decision);
+  return asked !== null && (asked.options.length > 0 || stability.stable);
 }
 
 /** What the terminal's state says of the agent's connectivity. `tracked` as in `judgeReadiness`. Pure. */

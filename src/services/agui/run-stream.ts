@@ -1,6 +1,6 @@
 import type { AguiEvent, AguiObject, AguiRunInput, AguiTargetFamily } from "../../protocol/agui.ts";
 import type { GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
-import type { TerminalState } from "../../protocol/terminal.ts";
+import { agentQuestion, type TerminalState } from "../../protocol/terminal.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
 import { assertNever } from "../../system/errors.ts";
 import { isObject, toSnapshot, withoutNulls } from "./snapshot.ts";
@@ -10,7 +10,7 @@ import { isObject, toSnapshot, withoutNulls } from "./snapshot.ts";
  */
 function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | null }): AguiObject {
   const { record, terminal } = facts;
-  const question = terminal?.awaiting_decision;
+  const question = agentQuestion(terminal?.awaiting_decision);
   return {
     requestState: record.state,
     ...(record.waiting ? { waiting: { reason: record.waiting.reason, detail: record.waiting.detail } } : {}),

@@ -8,7 +8,12 @@ import {
   type WakesHeld,
   wasInterrupted,
 } from "../../protocol/gateway.ts";
-import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
+import {
+  type AwaitingDecision,
+  agentQuestion,
+  type Parked,
+  type TerminalState,
+} from "../../protocol/terminal.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "../sessions/roots.ts";
@@ -93,7 +98,7 @@ export function toAttentionFacts(look: {
   const session = record.terminal.current_session_name;
   const parked = terminal?.parked;
   const disconnected = gateway.state === "live" && status?.managed_agent_connectivity === "unavailable";
-  const asked = terminal?.awaiting_decision ?? status?.awaiting_decision ?? null;
+  const asked = agentQuestion(terminal?.awaiting_decision ?? status?.awaiting_decision);
   const decision = asked && isBeingDrawn(asked, look.nowMs) ? null : asked;
   // Where tmux does not answer nobody looked for the program.
   const sought = gateway.state !== "live" && look.session !== "unknown";

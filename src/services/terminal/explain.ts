@@ -44,7 +44,7 @@ export function explainState(
     fired_rules: [...(signals?.firedRules ?? [])],
     turn: { phase: turn.phase, reason: phaseReason(state) },
     last_turn: turn.lastTurn,
-    awaiting_decision: signals?.awaitingDecision ?? null,
+    awaiting_decision: fields.awaiting_decision ?? null,
     prompt_ready: { holds: failing.length === 0, failing },
     ...(fields.second_witness ? { second_witness: fields.second_witness } : {}),
     reports: explainReports(state, absence),

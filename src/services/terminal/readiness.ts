@@ -1,4 +1,4 @@
-import type { Parked, TerminalState } from "../../protocol/terminal.ts";
+import { agentQuestion, type Parked, type TerminalState } from "../../protocol/terminal.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 
 type Judged = Pick<
@@ -110,7 +110,7 @@ export function stuckOn(state: TerminalState): { facts: string[]; since: string 
   const still = active_reasons.length === 0 ? stillReading(state) : stillScreen(state);
   if (still === null || diagnostics.process_state !== "tui_up") return null;
   if (still.seconds < stuckAfterSeconds && forAPerson(state).length === 0) return null;
-  if (awaiting_decision || parked) return null;
+  if (agentQuestion(awaiting_decision) || parked) return null;
   const { pending_input } = state.surface;
   const facts = [
     ...failingFacts(state).filter((fact) => !fact.startsWith("stability.")),

@@ -47,8 +47,12 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
   };
 }
 
-function identityOf({ asked: { current } }: TrackState): Pick<AwaitingDecision, "id" | "since_utc"> {
-  return current ? { id: current.id, since_utc: toTimestamp(current.sinceMs) } : {};
+function identityOf({
+  asked: { current },
+}: TrackState): Pick<AwaitingDecision, "id" | "since_utc" | "opened_by"> {
+  if (!current) return {};
+  const opened = current.byPerson ? { opened_by: "person" as const } : {};
+  return { id: current.id, since_utc: toTimestamp(current.sinceMs), ...opened };
 }
 
 const messageLength = 2000;

@@ -101,9 +101,11 @@ export interface ParkedState {
 
 /** The question on the screen, and the texts of those before it. */
 interface AskedState {
-  /** `sinceMs`: wall clock. */
-  current: { key: string; id: string; sinceMs: number } | null;
+  /** `sinceMs`: wall clock. `byPerson`: somebody opened it at the terminal, and nothing says that the agent asks. */
+  current: { key: string; id: string; sinceMs: number; byPerson: boolean } | null;
   keys: readonly string[];
+  /** The last composer that was seen whole; null when none was since the last question. */
+  composer: { draft: string; screenText: string; atRest: boolean } | null;
 }
 
 export interface Held {
@@ -183,7 +185,7 @@ export function initialTrack(at: Moment): TrackState {
       toolReady: false,
     },
     parked: null,
-    asked: { current: null, keys: [] },
+    asked: { current: null, keys: [], composer: null },
     surface: unknownSurface,
     parsedSurface: null,
     activeReasons: [],
@@ -208,20 +210,60 @@ const idLength = 12;
 const maxRemembered = 32;
 
 /**
- * The question after one more look. What a tool asks has an id made of its text, so that a gateway that starts again
+ * The question after one more event. What a tool asks has an id made of its text, so that a gateway that starts again
  * finds the same one; a text that was answered and is asked again gets another. A screen that cannot be read says
  * nothing of it.
  */
-export function nextAsked(held: AskedState, signals: Signals | null, at: Moment): AskedState {
+export function nextAsked(held: AskedState, state: Omit<TrackState, "asked">): AskedState {
+  const { signals, at } = state;
   if (!signals) return held;
-  const { awaitingDecision: decision, promptVisible, screenText } = signals;
-  if (!decision) return promptVisible && held.current ? { ...held, current: null } : held;
+  const { awaitingDecision: decision, promptVisible, promptText: draft, screenText } = signals;
+  if (!decision) {
+    if (!promptVisible) return held;
+    const atRest = state.turn.phase !== "active" && state.turn.armed === null;
+    return { ...held, current: null, composer: { draft, screenText, atRest } };
+  }
   const key = sha256(JSON.stringify(textOf(decision, screenText)));
-  if (held.current?.key === key) return held;
+  const byPerson = isOpenedByPerson(held, state, decision);
+  if (held.current?.key === key) {
+    return held.current.byPerson === byPerson ? held : { ...held, current: { ...held.current, byPerson } };
+  }
   const repeated = held.keys.includes(key);
   const id = (repeated ? sha256(`${key} ${at.wallMs}`) : key).slice(0, idLength);
   const keys = repeated ? held.keys : [...held.keys, key].slice(-maxRemembered);
-  return { keys, current: { key, id, sinceMs: at.wallMs } };
+  return { keys, current: { key, id, sinceMs: at.wallMs, byPerson }, composer: null };
+}
+
+/**
+ * Whether the list on the screen was opened by somebody at the terminal (`/model`, a key of the tool), so that the agent
+ * asks nothing. Only what was seen counts; where anything may be a question of the agent, it is one:
+ * 1. a list that is no permission, no trust and no title that asks, without a turn, a prompt that we typed and a report;
+ * 2. another page of such a list, or the last composer held a command, or it was empty and at rest and the screen above
+ *    the list shows nothing that was not there: no prompt was submitted.
+ */
+function isOpenedByPerson(
+  { current, composer }: AskedState,
+  { signals, turn, reports }: Omit<TrackState, "asked">,
+  { kind }: AwaitingDecision,
+): boolean {
+  if (kind !== "selection_menu" || signals === null || signals.title === "decision") return false;
+  if (turn.phase === "active" || reports.typed !== null || reports.question !== null) return false;
+  if (reports.newest !== null && reports.newest.end === null) return false;
+  if (current) return current.byPerson;
+  if (composer === null) return false;
+  if (/^\s*\//u.test(composer.draft)) return true;
+  return composer.draft.trim() === "" && composer.atRest && showsNothingNew(signals, composer.screenText);
+}
+
+function showsNothingNew({ screenText, firedRules }: Signals, before: string): boolean {
+  const firstRow = firedRules[0]?.row ?? 0;
+  const known = new Set(before.split("\n").map((row) => row.trim()));
+  const above = screenText
+    .split("\n")
+    .slice(0, firstRow)
+    .map((row) => row.trim());
+  const worded = above.filter((row) => /[\p{L}\p{N}]/u.test(row));
+  return worded.length > 0 && worded.every((row) => known.has(row));
 }
 
 /** The command of a permission is above its question: rows of the screen's end that belong to the question. */

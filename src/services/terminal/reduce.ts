@@ -52,7 +52,7 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
       turnRuns: turned.turn.phase === "active",
       at,
     }),
-    asked: turned.signals === before.signals ? before.asked : nextAsked(before.asked, turned.signals, at),
+    asked: nextAsked(before.asked, turned),
   };
   const settled = witnessed(settleStability(judged, before, timings), before, event);
   const transition = transitionBetween(before, settled);

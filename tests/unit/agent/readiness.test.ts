@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import type { AwaitingDecision, TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
 import { isAsWanted, judgeReadiness, toConnectivity } from "../../../src/services/agent/readiness.ts";
+import { stuckOn } from "../../../src/services/terminal/readiness.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 
@@ -24,6 +25,38 @@ const timeless: TerminalState = {
   parked: { notice: "You've hit your limit", until: null },
   parked_until: null,
 };
+
+test("a list that somebody opened at the terminal holds prompts, and the agent asks nothing", () => {
+  const option = { index: 1, text: "small", selected: true };
+  const asked: TerminalState = {
+    ...ready,
+    surface: { ...ready.surface, accepting_input: "no" },
+    awaiting_decision: { kind: "selection_menu", question: "Select model", options: [option] },
+  };
+  const opened: TerminalState = {
+    ...asked,
+    awaiting_decision: { ...asked.awaiting_decision, opened_by: "person" } as AwaitingDecision,
+  };
+  const judged = [asked, opened].map((state) => judgeReadiness(state, "turn_boundary", true));
+  expect(judged).toEqual([
+    {
+      ready: false,
+      code: "awaiting_decision",
+      detail: "a person must decide (selection_menu): Select model",
+    },
+    {
+      ready: false,
+      code: "not_ready",
+      detail: "a list that somebody opened is on the screen: Select model",
+    },
+  ]);
+  expect([asked, opened].map((state) => isAsWanted(state, "decision"))).toEqual([true, false]);
+  const still = { stable_for_seconds: 600, stable_since_utc: until };
+  const stuck = [asked, opened].map((state) =>
+    stuckOn({ ...state, stability: { ...state.stability, ...still } }),
+  );
+  expect(stuck).toEqual([null, { facts: ["accepting_input=no"], since: until }]);
+});
 
 describe("while the tool shows a usage limit", () => {
   test.each([

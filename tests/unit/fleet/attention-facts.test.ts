@@ -77,3 +77,7 @@ describe("how a headless turn ended", () => {
     );
   });
 });
+
+test("a list that somebody opened at the terminal is no question for anybody", () => {
+  expect(decisionAt(5000, { ...whole, kind: "selection_menu", opened_by: "person" })).toBeNull();
+});

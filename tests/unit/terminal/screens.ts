@@ -46,6 +46,7 @@ export function demoDialog(
   options: readonly string[],
   selected: number,
   above: readonly string[] = [],
+  title: string | null = look.titleDecision,
 ): Observation {
   const rows = [
     look.banner,
@@ -61,7 +62,7 @@ export function demoDialog(
     rule,
     look.footerDialog,
   ];
-  return recorded(rows, look.titleDecision, 3 + above.length + selected);
+  return recorded(rows, title, 3 + above.length + selected);
 }
 
 function recorded(rows: string[], title: string | null, cursorRow: number): Observation {

@@ -5,6 +5,7 @@ import {
   type RequestRecord,
   type Submitter,
 } from "../../../protocol/gateway.ts";
+import { agentQuestion } from "../../../protocol/terminal.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
 import { type GatewayClient, isOpen } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
@@ -179,7 +180,7 @@ async function reportQuestions(
     const terminal = await client.call("terminalState", {});
     // An agent without a terminal asks through its status.
     const response = terminal.kind === "refused" ? await client.call("status", {}) : terminal;
-    const decision = response.kind === "ok" ? response.body.awaiting_decision : null;
+    const decision = response.kind === "ok" ? agentQuestion(response.body.awaiting_decision) : null;
     const key = decision ? (decision.id ?? decision.question) : null;
     if (decision && key !== reported && !signal.aborted) {
       const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");

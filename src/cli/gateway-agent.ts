@@ -2,6 +2,7 @@ import type { Manifest } from "../protocol/files.ts";
 import type { TrackingTimings } from "../protocol/terminal.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { backendFacts } from "../services/agent/backends.ts";
+import { createStartupAnswers } from "../services/agent/startup-answers.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
 import type { PaneReads } from "../services/console/pane-screen.ts";
 import type { EventLog } from "../services/diagnostics/event-log.ts";
@@ -13,7 +14,7 @@ import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane, createTurnRunner } from "../services/headless/turn-runner.ts";
 import type { RecordedAgent } from "../services/recorder/open-recorder.ts";
 import { launchEnvironmentFault } from "../services/sessions/environment.ts";
-import { createManifestStore } from "../services/sessions/manifest.ts";
+import { createManifestStore, isUnattended } from "../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { signalsAbsence } from "../services/signals/handover.ts";
@@ -124,25 +125,33 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     if (!material) return;
     for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
   });
-  return {
-    agent: requireManifest(
-      createTerminalAgent({
-        backend: manifest.backend,
-        tool: manifest.tool,
-        profile,
-        view: {
-          ...tracker,
-          promptTyped(text, command) {
-            if (!command) transcript.recorder.promptTyped(text);
-            tracker.promptTyped(text, command);
+  const agent = createTerminalAgent({
+    backend: manifest.backend,
+    tool: manifest.tool,
+    profile,
+    view: {
+      ...tracker,
+      promptTyped(text, command) {
+        if (!command) transcript.recorder.promptTyped(text);
+        tracker.promptTyped(text, command);
+      },
+    },
+    exclusivePane: createExclusivePane({ control, mutex, ids, steps, paneId: tracker.paneId }),
+    clock,
+    log,
+  });
+  const startupAnswers =
+    profile && isUnattended(manifest)
+      ? createStartupAnswers({
+          ...{ view: tracker, profile, decide: agent.decide, log },
+          onAnswered(answer) {
+            tracker.noteStartupAnswer(answer);
+            events.append("startup_answered", answer);
           },
-        },
-        exclusivePane: createExclusivePane({ control, mutex, ids, steps, paneId: tracker.paneId }),
-        clock,
-        log,
-      }),
-      manifestWatch,
-    ),
+        })
+      : null;
+  return {
+    agent: requireManifest(agent, manifestWatch),
     turnSources: transcript.sources,
     countedSources: transcript.sources,
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
@@ -155,12 +164,14 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       control.start();
       tracker.start();
       manifestWatch.start();
+      startupAnswers?.start();
       // After the tracker, which knows by then whose report it is.
       reports.subscribe((report) => transcript.reported(report, tracker.conversation()));
       followTurns(tracker, transcript, options.onTurnEnd);
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
+      startupAnswers?.stop();
       await transcript.recorder.stop();
       await manifestWatch.stop();
       await tracker.stop();

@@ -1,5 +1,8 @@
+import { agentQuestion } from "../protocol/terminal.ts";
 import type { Answerer } from "../services/attention/answerer.ts";
 import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
+import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import { type Clock, sleep } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliIo, Invocation } from "./command.ts";
 import { renderOption } from "./terminal-text.ts";
@@ -34,8 +37,8 @@ export async function findQuestions({ io, inherited }: Invocation, name?: string
 }
 
 function toQuestion({ record, state }: AgentSnapshot): Question[] {
-  const decision = state?.awaiting_decision;
-  if (!decision || decision.opened_by === "person") return [];
+  const decision = agentQuestion(state?.awaiting_decision);
+  if (!decision) return [];
   const { kind, question, header, options } = decision;
   return [
     {
@@ -103,4 +106,29 @@ export async function requireAnswerer(
   const question = { agentId: asked.agentId, isPermission: await asked.isPermission() };
   const why = refuseAnswerer(by, question, readGranters(files, path));
   if (why !== null) throw new ServiceError("precondition_failed", why);
+}
+
+const questionPollIntervalMs = 1000;
+
+/** Reports each question that the agent asks while something is waited for that has no end without an answer. */
+export async function reportQuestions(
+  clock: Clock,
+  client: GatewayClient,
+  signal: AbortSignal,
+  report: (text: string) => Promise<void>,
+): Promise<void> {
+  for (let reported: string | null = null; ; ) {
+    await sleep(clock, questionPollIntervalMs, signal);
+    if (signal.aborted) return;
+    const terminal = await client.call("terminalState", {});
+    // An agent without a terminal asks through its status.
+    const response = terminal.kind === "refused" ? await client.call("status", {}) : terminal;
+    const decision = response.kind === "ok" ? agentQuestion(response.body.awaiting_decision) : null;
+    const key = decision ? (decision.id ?? decision.question) : null;
+    if (decision && key !== reported && !signal.aborted) {
+      const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");
+      await report(`asks: ${decision.question} ${choices && `(${choices}) `}Answer it elsewhere`);
+    }
+    reported = key;
+  }
 }

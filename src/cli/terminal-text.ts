@@ -1,8 +1,10 @@
-import type {
-  AwaitingDecision,
-  TerminalExplanation,
-  TerminalHistoryEntry,
-  TerminalState,
+import {
+  type AwaitingDecision,
+  agentQuestion,
+  type TerminalExplanation,
+  type TerminalHistoryEntry,
+  type TerminalState,
+  type WaitResult,
 } from "../protocol/terminal.ts";
 import { renderPairs } from "./format.ts";
 
@@ -73,6 +75,23 @@ export function renderOption({
   checked,
 }: Pick<AwaitingDecision["options"][number], "text" | "checked">): string {
   return checked === undefined ? text : `${checked ? "[x]" : "[ ]"} ${text}`;
+}
+
+/** `answer`: the command that answers a question, up to the answer. Pure. */
+export function renderWait(
+  { satisfied, for: wanted, waited_seconds, state }: WaitResult,
+  answer: string,
+): string {
+  const answered = (state.startup_answers ?? []).map(
+    ({ question, option }) => `answered at its start: ${question.trim()}: ${option}`,
+  );
+  if (satisfied) return [`${wanted} after ${waited_seconds} s`, ...answered].join("\n");
+  const asked = wanted === "decision" ? null : agentQuestion(state.awaiting_decision);
+  return [
+    `not ${wanted} within ${waited_seconds} s${asked ? `: it asks "${asked.question.trim()}". Answer it with: ${answer}` : ""}`,
+    ...answered,
+    renderTerminal(state),
+  ].join("\n");
 }
 
 function parkedOf({ parked }: Observed): string | null {

@@ -18,6 +18,7 @@ export const eventKinds = {
   control_prompt_completed: "the turn of a direct prompt ended well",
   control_prompt_failed: "the turn of a direct prompt ended otherwise",
   control_input: "keys were pressed",
+  startup_answered: "the gateway answered a question with which an unattended agent's program starts",
   turn_event: "what a headless turn says, numbered by turn_seq",
   turn_finished: "a headless turn ended",
   turn_usage: "tokens of a turn that ended, by model; a later one of the same turn_id takes its place",

@@ -260,12 +260,26 @@ const observedFields = {
   ),
 };
 
+/** A question at the start of an unattended agent that its tool's profile has an answer to. */
+export const StartupAnswer = Strict({
+  question: Type.String(),
+  option: Type.String({ description: "the text of the option that was taken" }),
+  at_utc: Timestamp,
+});
+export type StartupAnswer = Static<typeof StartupAnswer>;
+
 export const TerminalState = Strict(
   {
     terminal_id: Type.String(),
     tracked_session: TrackedSession,
     ...observedFields,
     recent_transitions: Type.Array(Transition, { maxItems: 24, description: "newest last, at most 24" }),
+    startup_answers: Type.Optional(
+      Type.Array(StartupAnswer, {
+        ...shortList,
+        description: "what the gateway answered by itself as the program started; absent when it was nothing",
+      }),
+    ),
   },
   { description: "what the agent's terminal shows and what follows from it" },
 );

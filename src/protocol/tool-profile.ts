@@ -134,6 +134,13 @@ export const DialogRule = Strict({
   startup_answer: Nullable(
     Type.String({ ...Pattern, description: "text of the option that lets an attended launch go on" }),
   ),
+  unattended_answer: Type.Optional(
+    Type.String({
+      ...Pattern,
+      description:
+        "text of the option that an unattended launch takes at its start; only of a question that grants nothing",
+    }),
+  ),
 });
 export type DialogRule = Static<typeof DialogRule>;
 

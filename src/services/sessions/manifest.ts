@@ -272,6 +272,12 @@ export function createManifestStore(deps: { files: Files; locks: Locks }): Manif
   };
 }
 
+/** Whether the agent was launched with the flags that skip its permissions. Pure. */
+export function isUnattended({ launch_policy_provenance: policy }: Manifest): boolean {
+  const mode = policy !== null && typeof policy === "object" ? policy : {};
+  return "operator_prompt_mode" in mode && mode.operator_prompt_mode === "unattended";
+}
+
 /**
  * Throws `precondition_failed` when the session's folder, or a folder or file of ours in it, is a symbolic link: what is
  * behind it is not ours to read or write. Folders above it may be links: where sessions live is the user's choice.

@@ -14,7 +14,14 @@ export interface CompiledMarker extends Omit<Marker, "pattern"> {
   pattern: Pattern;
 }
 
-type DialogPatterns = "question" | "option" | "header" | "checkbox" | "button" | "startup_answer";
+type DialogPatterns =
+  | "question"
+  | "option"
+  | "header"
+  | "checkbox"
+  | "button"
+  | "startup_answer"
+  | "unattended_answer";
 
 export interface CompiledDialog
   extends Omit<DialogRule, DialogPatterns | "end">,
@@ -139,6 +146,7 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       checkbox: maybe(`dialogs.${dialog.id}.checkbox`, dialog.checkbox ?? null),
       button: maybe(`dialogs.${dialog.id}.button`, dialog.button ?? null),
       startup_answer: maybe(`dialogs.${dialog.id}.startup_answer`, dialog.startup_answer),
+      unattended_answer: maybe(`dialogs.${dialog.id}.unattended_answer`, dialog.unattended_answer ?? null),
     })),
     blankAfter: maybe("submit.blank_after", data.submit.blank_after),
   };

@@ -79,6 +79,7 @@ export function toTerminalState(
     },
     ...observedFields(state, at),
     recent_transitions: [...state.transitions],
+    ...(state.startupAnswers.length > 0 ? { startup_answers: [...state.startupAnswers] } : {}),
   };
 }
 

@@ -6,6 +6,7 @@ import type {
   ProbeSnapshot,
   SecondWitness,
   Stability,
+  StartupAnswer,
   Surface,
   TerminalDiagnostics,
   TerminalHistoryEntry,
@@ -53,6 +54,8 @@ export type TrackEvent =
   | { kind: "reported"; at: Moment; report: ToolReport }
   /** We stopped the running turn and saw it stop, with or without a banner on the screen. */
   | { kind: "turn_interrupted"; at: Moment }
+  /** The gateway answered a question with which the program starts. */
+  | { kind: "startup_answered"; at: Moment; question: string; option: string }
   /** Time passed and nothing was read: timers may fire. */
   | { kind: "tick"; at: Moment };
 
@@ -123,6 +126,8 @@ export interface TrackState {
   /** The newest usage limit, also when it is over; null before the first. */
   parked: ParkedState | null;
   asked: AskedState;
+  /** Of the program that runs, newest last. */
+  startupAnswers: readonly StartupAnswer[];
   /** As published: with hints and recoveries applied. */
   surface: Surface;
   parsedSurface: ParsedSurface | null;
@@ -186,6 +191,7 @@ export function initialTrack(at: Moment): TrackState {
     },
     parked: null,
     asked: { current: null, keys: [], composer: null },
+    startupAnswers: [],
     surface: unknownSurface,
     parsedSurface: null,
     activeReasons: [],

@@ -34,6 +34,7 @@ import { nextParked } from "./usage-limit.ts";
 
 const maxTransitions = 24;
 const maxHistory = 1000;
+const maxStartupAnswers = 8;
 const excerptLength = 4000;
 
 /**
@@ -63,7 +64,12 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
 }
 
 /** One entry of the history is one look at the terminal (ruling 24), or what was noted of a turn. */
-const samplesNothing: ReadonlySet<TrackEvent["kind"]> = new Set(["tick", "prompt_typed", "reported"]);
+const samplesNothing: ReadonlySet<TrackEvent["kind"]> = new Set([
+  "tick",
+  "prompt_typed",
+  "reported",
+  "startup_answered",
+]);
 
 function notBefore(at: Moment, earliest: Moment): Moment {
   return { wallMs: at.wallMs, monotonicMs: Math.max(at.monotonicMs, earliest.monotonicMs) };
@@ -109,6 +115,11 @@ function takeIn(state: TrackState, event: TrackEvent): TrackState {
         ...state,
         reports: takeReport(state.reports, event.report, { reachedMs: state.at.monotonicMs, turnRuns }),
       };
+    }
+    case "startup_answered": {
+      const { question, option } = event;
+      const answer = { question, option, at_utc: toTimestamp(event.at.wallMs) };
+      return { ...state, startupAnswers: [...state.startupAnswers, answer].slice(-maxStartupAnswers) };
     }
     case "prompt_noted":
     case "tick":
@@ -167,6 +178,7 @@ function observe(state: TrackState, observation: Observation, signals: Signals):
     diagnostics: { availability: availabilityOf(causes, signals), ...causes },
     probe: probeOf(observation, signals),
     signals,
+    startupAnswers: signals.processState === "tui_down" ? [] : state.startupAnswers,
     screen: parsed
       ? hold(state.screen, `${observation.pane.title ?? ""}\n${signals.screenText}`, now)
       : unheld(state),

@@ -76,6 +76,8 @@ export interface Tracker extends Lifecycle {
   notePrompt(note: NotedPrompt): void;
   /** The running turn was stopped by us and was seen to stop. */
   noteInterrupt(): void;
+  /** We answered a question with which the program starts. */
+  noteStartupAnswer(answer: { question: string; option: string }): void;
   history(limit: number): TerminalHistory;
   explain(): TerminalExplanation;
   /** Which of the profile's dialogs is on the screen; null when none is. */
@@ -378,6 +380,9 @@ export function createTracker(options: TrackerOptions): Tracker {
     noteInterrupt() {
       apply({ kind: "turn_interrupted", at: moment() }, false);
       loop.wake();
+    },
+    noteStartupAnswer({ question, option }) {
+      apply({ kind: "startup_answered", at: moment(), question, option }, false);
     },
     history: (limit) => toTerminalHistory(track, session, limit),
     draft: () => (last?.signals.promptVisible ? last.signals.promptText : null),

@@ -10,9 +10,10 @@ import { exitCodes } from "../../dispatch.ts";
 import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
 import { warn } from "../../narrate.ts";
+import { reportQuestions } from "../../questions.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { openLiveTarget, readCommand, requireMayAnswer } from "../../target.ts";
-import { renderExplanation, renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
+import { bodyOf, openLiveTarget, readCommand, requireMayAnswer } from "../../target.ts";
+import { renderExplanation, renderTerminal, renderTerminalLine, renderWait } from "../../terminal-text.ts";
 
 const state = readCommand({
   name: "state",
@@ -61,7 +62,7 @@ const explain = readCommand({
 /** How much longer than the gateway the command waits. */
 const waitGraceMs = 5000;
 
-const wait = readCommand({
+const wait = command({
   name: "wait",
   description:
     "wait until the agent is ready for a prompt, busy, or asks a person; exits 1 when time is over",
@@ -83,20 +84,28 @@ const wait = readCommand({
       default: "30",
     },
   },
-  endpoint: "wait",
-  request({ args }) {
+  async run(invocation) {
+    const { args, io } = invocation;
     const seconds = toSeconds("timeout", args.timeout, 0, 3600);
-    return {
-      query: { for: args.for, timeout_seconds: seconds },
-      timeoutMs: seconds * 1000 + waitGraceMs,
-    };
-  },
-  render({ satisfied, for: wanted, waited_seconds, state: terminal }) {
-    if (satisfied) return `${wanted} after ${waited_seconds} s`;
-    return {
-      text: `not ${wanted} within ${waited_seconds} s\n${renderTerminal(terminal)}`,
-      exitCode: exitCodes.refused,
-    };
+    const { context, agent, link, commandPrefix } = await openLiveTarget(invocation);
+    const answer = `${commandPrefix} gateway tui decide --option ANSWER`;
+    const waited = new AbortController();
+    // A question at its start keeps an agent from ever being ready.
+    const reported =
+      args.for === "ready"
+        ? reportQuestions(context.clock, link.client, waited.signal, (text) =>
+            warn(io, `"${agent.manifest.agent_name}" ${text}: ${answer}`),
+          )
+        : null;
+    const response = await link.client
+      .call("wait", {
+        query: { for: args.for, timeout_seconds: seconds },
+        timeoutMs: seconds * 1000 + waitGraceMs,
+      })
+      .finally(() => waited.abort());
+    await reported;
+    const json = bodyOf<GatewayEndpoints["wait"]>(response);
+    return { json, text: renderWait(json, answer), exitCode: json.satisfied ? 0 : exitCodes.refused };
   },
 });
 

@@ -5,14 +5,12 @@ import {
   type RequestRecord,
   type Submitter,
 } from "../../../protocol/gateway.ts";
-import { agentQuestion } from "../../../protocol/terminal.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
 import { type GatewayClient, isOpen } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
 import { findSelf } from "../../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
-import { type Clock, sleep } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest, stateForPeople, waitForRequest } from "../../agent-requests.ts";
 import { findAnswer, renderAnswer, sourceNote } from "../../agent-transcript.ts";
@@ -22,6 +20,7 @@ import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { narrate, warn } from "../../narrate.ts";
+import { reportQuestions } from "../../questions.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
 import { acceptanceOf, openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
@@ -165,31 +164,6 @@ const prompt = command({
 
 /** After its reported end Claude Code 2.1.150 took more than 7 s to write 58 KB on a busy machine. */
 const maxWritingMs = 60_000;
-const questionPollIntervalMs = 1000;
-
-/** Reports each question that the agent asks while its turn is waited for: without an answer the turn has no end. */
-async function reportQuestions(
-  clock: Clock,
-  client: GatewayClient,
-  signal: AbortSignal,
-  report: (text: string) => Promise<void>,
-): Promise<void> {
-  for (let reported: string | null = null; ; ) {
-    await sleep(clock, questionPollIntervalMs, signal);
-    if (signal.aborted) return;
-    const terminal = await client.call("terminalState", {});
-    // An agent without a terminal asks through its status.
-    const response = terminal.kind === "refused" ? await client.call("status", {}) : terminal;
-    const decision = response.kind === "ok" ? agentQuestion(response.body.awaiting_decision) : null;
-    const key = decision ? (decision.id ?? decision.question) : null;
-    if (decision && key !== reported && !signal.aborted) {
-      const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");
-      await report(`asks: ${decision.question} ${choices && `(${choices}) `}Answer it elsewhere`);
-    }
-    reported = key;
-  }
-}
-
 const interrupt = command({
   name: "interrupt",
   description: "stop the agent's turn; on an idle agent nothing is typed",

@@ -143,7 +143,11 @@ export const codexProfile: ToolProfile = {
   dialogs: [
     dialog("trust", "trust_prompt", "Trust this folder\\?|Do you trust the contents", "^(?:Trust and|Yes)"),
     dialog("sign_in", "startup_modal", "Sign in with", null),
-    dialog("update", "startup_modal", "Update available!", "^Skip$"),
+    {
+      // Its first option runs npm. 0.169.0 and 0.171.0: `Update available · 0.169.0 → 0.199.0`.
+      ...dialog("update", "startup_modal", "^\\s*\\W*Update available\\b", "^Skip$"),
+      unattended_answer: "^Skip$",
+    },
     dialog("approval", "approval_dialog", "^\\s*(?:Would you like to|Do you want to|Allow) .*\\?"),
     dialog("menu", "selection_menu", null),
     {

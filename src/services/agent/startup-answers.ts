@@ -1,0 +1,62 @@
+import { agentQuestion, type DecisionAnswer, type TerminalState } from "../../protocol/terminal.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+import type { Chosen } from "./decision.ts";
+import type { TerminalView } from "./terminal-view.ts";
+
+export interface StartupAnswers {
+  start(): void;
+  stop(): void;
+}
+
+/**
+ * Answers the questions with which the program of an unattended agent starts, as far as its profile has an
+ * `unattended_answer` to them. Each rule once for each instance, and none any more once the instance was ready for a
+ * prompt: what it asks later is for a person, and so is a question whose answer failed.
+ */
+export function createStartupAnswers(deps: {
+  view: Pick<TerminalView, "subscribe" | "dialogRule" | "instanceId">;
+  profile: CompiledProfile;
+  decide: (answer: DecisionAnswer) => Promise<Chosen>;
+  onAnswered: (answer: { question: string; option: string }) => void;
+  log: Log;
+}): StartupAnswers {
+  const { view, profile, decide, onAnswered, log } = deps;
+  let instance: string | null = null;
+  let hasStarted = false;
+  const tried = new Set<string>();
+  let unsubscribe: (() => void) | null = null;
+
+  function look(state: TerminalState): void {
+    const now = view.instanceId();
+    if (now === null) return;
+    if (now !== instance) {
+      instance = now;
+      hasStarted = false;
+      tried.clear();
+    }
+    hasStarted ||= state.surface.ready_posture === "yes" || state.turn.phase === "active";
+    const asked = agentQuestion(state.awaiting_decision);
+    if (hasStarted || asked?.id === undefined) return;
+    const rule = profile.dialogs.find(({ id }) => id === view.dialogRule());
+    const option = asked.options.find(({ text }) => rule?.unattended_answer?.test(text));
+    if (!rule || !option || tried.has(rule.id)) return;
+    tried.add(rule.id);
+    const { id, question } = asked;
+    decide({ schema_version: 1, option: option.index, id }).then(
+      () => onAnswered({ question, option: option.text }),
+      (error) => log.line("a question at the start was not answered", { question, error: messageOf(error) }),
+    );
+  }
+
+  return {
+    start() {
+      unsubscribe ??= view.subscribe(look);
+    },
+    stop() {
+      unsubscribe?.();
+      unsubscribe = null;
+    },
+  };
+}

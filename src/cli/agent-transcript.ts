@@ -95,7 +95,8 @@ export function renderTurn(turn: TranscriptTurn): string {
   const source =
     turn.source === "tool" ? "" : ` · read from the ${turn.source === "screen" ? "screen" : "events"}`;
   const head = `${turn.turn_id}  ${turn.started_at_utc ?? "at an unknown time"}  ${statusForPeople(turn)}${source}`;
-  const asked = (prompt ?? "(the prompt is not known)").split("\n").map((line) => `> ${line}`);
+  const by = turn.own ? "(begun by the tool) " : "";
+  const asked = `${by}${prompt ?? "(the prompt is not known)"}`.split("\n").map((line) => `> ${line}`);
   if (turn.prompt_truncated) asked.push("> …");
   const actions = calls.map(
     ({ name, input, status }) => `  · ${name} ${visibleLine(input).slice(0, 120)} (${status})`,

@@ -79,8 +79,17 @@ const ask = shorthand({
   name: "ask",
   description: "give the agent a prompt, wait for the end of its turn and print the answer",
   examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
-  args: promptArgs,
-  words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text), "--wait"),
+  args: {
+    ...promptArgs,
+    "no-background": {
+      type: "boolean",
+      description: "do not wait for work that goes on in the background",
+    },
+  },
+  words: ({ name, text, "no-background": none }) => [
+    ...single(name, "prompt", ...flagged("prompt", text), "--wait"),
+    ...(none ? ["--no-background"] : []),
+  ],
 });
 
 const tell = command({

@@ -255,6 +255,13 @@ const observedFields = {
     ...Nullable(Timestamp),
     description: "when that limit ends; null when the tool shows no time; absent with `parked`",
   }),
+  background: Type.Optional(
+    Type.Array(Type.String(), {
+      ...shortList,
+      description:
+        "work that goes on beside the turns, such as a shell or a subagent; absent when none is known",
+    }),
+  ),
   active_reasons: Type.Optional(
     Type.Array(Type.String(), { ...shortList, description: "which facts say that the tool is busy" }),
   ),

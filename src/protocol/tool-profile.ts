@@ -293,6 +293,11 @@ export const ToolProfile = Strict({
   failures: Type.Array(Marker, { description: "the turn failed" }),
   errors: Type.Array(Marker, { description: "an error that blocks success without naming the turn failed" }),
   parked: Type.Array(Marker, { description: "usage limit; group 1 is the time as shown" }),
+  background: Type.Optional(
+    Type.Array(Marker, {
+      description: "work that goes on beside the turns, such as a shell; group 1 is what it is",
+    }),
+  ),
   degraded_context: Type.Array(
     Strict({
       type: Type.String(),

@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 export const toolReportKinds = [
   "session_started",
   "prompt_submitted",
+  "own_turn_started",
   "tool_started",
   "tool_finished",
   "question_asked",
@@ -32,6 +33,12 @@ export const ToolReportSchema = Type.Object(
     message: text("Last message of the assistant, or the question or failure, cut at 16 KiB."),
     action: text("Name of the tool call that starts, ends or asks, such as `Bash`."),
     transcript_path: text("File with the tool's own transcript, as the tool names it."),
+    background: Type.Optional(
+      Type.Array(Type.String({ maxLength: 200 }), {
+        maxItems: 20,
+        description: "Of the end of a turn: work that goes on beside it, such as a shell or a subagent.",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -49,6 +49,12 @@ export const TranscriptTurn = Strict(
     status: TranscriptStatus,
     prompt: Nullable(Type.String({ description: "as the tool took it; null where the source lacks it" })),
     prompt_truncated: Type.Boolean(),
+    own: Type.Optional(
+      Type.Literal(true, {
+        description:
+          "the tool began the turn by itself, as when background work ended: it belongs to no request, and `prompt` is the tool's notice",
+      }),
+    ),
     answer: Nullable(
       Type.String({
         description:

@@ -29,10 +29,11 @@ export function fakeTurns(turns: readonly ReadTurn[], gap: string | null = null)
     gap: () => gap,
     damagedLines: () => 0,
     heads: async () =>
-      turns.map(({ turnId, startedMs, prompt }) => ({
+      turns.map(({ turnId, startedMs, prompt, own }) => ({
         turnId,
         startedMs,
-        promptKey: prompt === null ? null : keyOfText(prompt),
+        promptKey: prompt === null || own ? null : keyOfText(prompt),
+        ...(own ? { own } : {}),
       })),
     read: async (turnId) => turns.find((turn) => turn.turnId === turnId) ?? null,
   };

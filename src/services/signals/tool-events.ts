@@ -6,7 +6,7 @@ type Payload = Readonly<Record<string, unknown>>;
 /** What an event of a tool says, before it gets its id and time. `prompt` is whole. */
 export type ReportedEvent = Pick<
   ToolReport,
-  "kind" | "session_id" | "turn_id" | "prompt" | "message" | "action" | "transcript_path"
+  "kind" | "session_id" | "turn_id" | "prompt" | "message" | "action" | "transcript_path" | "background"
 >;
 
 /**
@@ -57,8 +57,12 @@ const readers: Readonly<Record<string, (payload: Payload) => ReportedEvent | nul
 
 function commandHook(events: Readonly<Record<string, Kind>>, payload: Payload): ReportedEvent | null {
   const name = text(payload, "hook_event_name") ?? "";
-  const kind = Object.hasOwn(events, name) ? events[name] : undefined;
-  if (kind === undefined) return null;
+  const known = Object.hasOwn(events, name) ? events[name] : undefined;
+  if (known === undefined) return null;
+  // Claude Code 2.1.332 begins a turn by itself when background work has ended.
+  const isOwn = known === "prompt_submitted" && isNotice(text(payload, "prompt") ?? "");
+  const kind = isOwn ? "own_turn_started" : known;
+  const background = kind === "turn_ended" ? backgroundOf(payload["background_tasks"]) : null;
   return {
     kind,
     session_id: text(payload, "session_id"),
@@ -71,7 +75,23 @@ function commandHook(events: Readonly<Record<string, Kind>>, payload: Payload): 
       (kind === "question_asked" ? subjectOf(payload["tool_input"]) : null),
     action: text(payload, "tool_name"),
     transcript_path: text(payload, "transcript_path"),
+    ...(background === null ? {} : { background }),
   };
+}
+
+const isNotice = (prompt: string) => /^\s*<task-notification\b/.test(prompt);
+
+/** What still runs of the tasks of a turn's end, a line each; null for nothing. */
+function backgroundOf(tasks: unknown): string[] | null {
+  if (!Array.isArray(tasks)) return null;
+  const running = tasks.filter(
+    (task): task is Payload => task !== null && typeof task === "object" && task["status"] === "running",
+  );
+  if (running.length === 0) return null;
+  return running.slice(0, 20).map((task) => {
+    const words = [text(task, "type") ?? "task", text(task, "description")].filter((one) => one !== null);
+    return words.join(": ").slice(0, 200).toWellFormed();
+  });
 }
 
 /** What a tool call is about, of the input that asks for leave: never what it writes. */

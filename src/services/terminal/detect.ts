@@ -78,6 +78,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   awaitingDecision: null,
   awaitingRule: null,
   parked: null,
+  background: [],
   parsedSurface: null,
   chatContext: "unknown",
   chatContextDiagnostic: null,

@@ -57,6 +57,7 @@ export interface CompiledProfile {
   failures: CompiledMarker[];
   errors: CompiledMarker[];
   parked: CompiledMarker[];
+  background: CompiledMarker[];
   degraded: { type: string; pattern: Pattern }[];
   dialogs: CompiledDialog[];
   blankAfter: Pattern | null;
@@ -133,6 +134,7 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
     failures: markers("failures", data.failures),
     errors: markers("errors", data.errors),
     parked: markers("parked", data.parked),
+    background: markers("background", data.background ?? []),
     degraded: data.degraded_context.map((rule) => ({
       ...rule,
       pattern: compile(`degraded_context.${rule.type}`, rule.pattern),

@@ -8,6 +8,7 @@ import type {
   TrackedSession,
 } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
+import { reportHoldsMs } from "./fusion.ts";
 import type { Moment, TrackState } from "./reduce-state.ts";
 import { parkedAt } from "./usage-limit.ts";
 
@@ -17,6 +18,7 @@ type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
 export function observedFields(state: TrackState, at: Moment = state.at): ObservedFields {
   const { signals, turn, stability } = state;
   const parked = parkedAt(state, at);
+  const background = backgroundOf(state, at);
   const awaiting = signals?.awaitingDecision ?? null;
   const heldMs = Math.max(0, at.monotonicMs - stability.since.monotonicMs);
   return {
@@ -43,8 +45,19 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       ? { awaiting_decision: { ...awaiting, ...identityOf(state), ...reportedQuestion(state) } }
       : {}),
     ...(parked ? { parked, parked_until: parked.until } : {}),
+    ...(background.length > 0 ? { background } : {}),
     active_reasons: [...state.activeReasons],
   };
+}
+
+/**
+ * What goes on beside the turns: as the screen says, and before it can have followed the end of a turn, as the tool
+ * reported there. A report of a task that was ended by hand would otherwise hold for ever.
+ */
+function backgroundOf({ signals, reports: { background } }: TrackState, at: Moment): string[] {
+  const seen = signals?.background ?? [];
+  if (seen.length > 0) return seen;
+  return background && at.monotonicMs - background.reachedMs < reportHoldsMs ? [...background.work] : [];
 }
 
 function identityOf({

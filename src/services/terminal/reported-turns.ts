@@ -58,6 +58,8 @@ export interface ReportedTurns {
   closedTurnIds: readonly string[];
   reportIds: readonly string[];
   question: ReportedQuestion | null;
+  /** What the tool said at the end of its newest turn to go on beside it; null when it was nothing. `reachedMs`: monotonic. */
+  background: { work: readonly string[]; reachedMs: number } | null;
   received: number;
   last: { kind: ToolReport["kind"]; wallMs: number } | null;
   /** Reports that were not believed, newest last, for people. */
@@ -75,6 +77,7 @@ export const noReports = (sinceMs: number): ReportedTurns => ({
   closedTurnIds: [],
   reportIds: [],
   question: null,
+  background: null,
   received: 0,
   last: null,
   doubts: [],
@@ -194,9 +197,14 @@ export function takeReport(
   switch (report.kind) {
     case "prompt_submitted":
       return withoutPast(beginTurn(own, report, ours));
+    case "own_turn_started":
+      return withoutPast(beginTurn(own, report, false));
     case "turn_ended":
-    case "turn_failed":
-      return withoutPast(endTurn(own, report, { reachedMs, ours }));
+    case "turn_failed": {
+      const work = report.background ?? [];
+      const background = work.length === 0 ? null : { work, reachedMs };
+      return { ...withoutPast(endTurn(own, report, { reachedMs, ours })), background };
+    }
     case "question_asked":
       return { ...own, question: questionOf(report) };
     case "tool_started":
@@ -226,7 +234,7 @@ function beginSession(turns: ReportedTurns, report: ToolReport, turnRuns: boolea
 
 /** A prompt of somebody else's session binds nothing: codex reports its own title turn first. */
 function bind(turns: ReportedTurns, report: ToolReport, ours: boolean): ReportedTurns {
-  const begins = ours || report.kind === "prompt_submitted";
+  const begins = ours || report.kind === "prompt_submitted" || report.kind === "own_turn_started";
   if (report.session_id === null || !begins) return turns;
   return { ...turns, sessionId: report.session_id, sessionOver: false };
 }
@@ -247,7 +255,8 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
   if (turnId !== null && turns.closedTurnIds.includes(turnId)) return turns;
   const again = newest !== null && newest.turnId === turnId && isSamePrompt(newest.key, key);
   if (again) return turns;
-  if (typed && !ours && report.at_ms < typed.wallMs)
+  const isOwn = report.kind === "own_turn_started";
+  if (typed && !ours && !isOwn && report.at_ms < typed.wallMs)
     return doubt(turns, report, "older than the typed prompt");
   const early = turns.earlyEnds.find((one) => one.turnId === turnId)?.end ?? null;
   const former = newest?.end === null ? [{ ...newest, asideMs: report.at_ms }] : [];
@@ -258,7 +267,8 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
     closedTurnIds: early && turnId !== null ? append(turns.closedTurnIds, turnId) : turns.closedTurnIds,
     question: isAskedIn(turns, { turnId, ours }) ? turns.question : null,
   };
-  if (!typed || typed.taken) return began;
+  // A turn of the tool's own says nothing of what we typed: the tool holds that behind it.
+  if (!typed || typed.taken || isOwn) return began;
   if (ours) return { ...began, typed: { ...typed, taken: true } };
   return doubt(
     { ...began, typed: { ...typed, otherTaken: true, otherText: report.prompt } },

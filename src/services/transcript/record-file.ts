@@ -46,11 +46,13 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
   let gap: string | null = null;
   /** Nothing came since the newest prompt: some versions of a tool write it twice. */
   let justAsked: string | null = null;
+  /** Nothing came since the tool's own notice: of several one turn begins. */
+  let justNoticed = false;
   let model: string | null = null;
   let looking: Promise<void> | null = null;
 
   function forget(): void {
-    [scannedTo, heads, damaged, justAsked, model] = [0, [], 0, null, null];
+    [scannedTo, heads, damaged, justAsked, justNoticed, model] = [0, [], 0, null, false, null];
   }
 
   /** The file as it is now, or null with `gap` set. */
@@ -109,12 +111,14 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
     if (items === null) damaged += 1;
     for (const item of items ?? []) {
       if (item.kind === "model") model = item.model;
-      else if (item.kind !== "prompt") justAsked = null;
-      else if (item.text !== justAsked) {
+      else if (item.kind !== "prompt") [justAsked, justNoticed] = [null, false];
+      else if (item.text !== justAsked && !(item.own && justNoticed)) {
         justAsked = item.text;
-        const promptKey = item.text === "" ? null : keyOfText(item.text);
+        justNoticed = item.own === true;
+        const promptKey = item.own || item.text === "" ? null : keyOfText(item.text);
         heads.push({
           ...{ turnId: `${idBase}-${offset.toString(36)}`, startedMs: item.atMs, promptKey },
+          ...(item.own ? { own: true } : {}),
           ...{ offset, model },
         });
       }

@@ -52,7 +52,9 @@ function readClaude(record: Fields): TurnItem[] {
     case "attachment": {
       const { type, prompt } = fieldsOf(record["attachment"]);
       const text = contentText(prompt);
-      return type === "queued_command" && text !== "" ? [{ kind: "prompt", text, atMs }] : [];
+      // The end of background work that comes in the middle of a turn belongs to that.
+      const asks = type === "queued_command" && text !== "" && !claudeOwn.test(text);
+      return asks ? [{ kind: "prompt", text, atMs }] : [];
     }
     case "system":
       return record["subtype"] === "turn_duration"
@@ -66,6 +68,8 @@ function readClaude(record: Fields): TurnItem[] {
 /** A command of the tool itself, its output, and what a hook or the harness says in the person's name. */
 const claudeOwn =
   /^\s*<(?:command-name|command-message|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|system-reminder)\b/;
+
+const claudeNotice = /^\s*<task-notification\b/;
 
 function readClaudeUser(content: unknown, atMs: number | null): TurnItem[] {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : itemsOf(content);
@@ -82,7 +86,18 @@ function readClaudeUser(content: unknown, atMs: number | null): TurnItem[] {
   const text = contentText(blocks);
   if (text.startsWith("[Request interrupted by user"))
     return [{ kind: "end", status: "interrupted", error: null, atMs }];
+  const notice = noticeOf(text);
+  if (notice !== null) return [{ kind: "prompt", text: notice, own: true, atMs }];
   return text === "" || claudeOwn.test(text) ? [] : [{ kind: "prompt", text, atMs }];
+}
+
+/**
+ * What Claude Code says of background work that ended, with which it begins a turn by itself (2.1.332); null for any other
+ * text. Pure.
+ */
+function noticeOf(text: string): string | null {
+  if (!claudeNotice.test(text)) return null;
+  return /<summary>([^<]{1,500})<\/summary>/.exec(text)?.[1]?.trim() || "background work ended";
 }
 
 function readClaudeAssistant(

@@ -226,7 +226,8 @@ function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Foun
   const beginMs = asked.startedMs ?? typedMs - beforeTypedMs;
   const endMs = (at("turn_ended") ?? Number.POSITIVE_INFINITY) + afterEndMs;
   const within = turns.filter(
-    ({ head: { startedMs } }) => startedMs !== null && startedMs >= beginMs && startedMs <= endMs,
+    ({ head: { startedMs, own } }) =>
+      startedMs !== null && startedMs >= beginMs && startedMs <= endMs && own !== true,
   );
   const key = keyOfText(asked.prompt);
   const same = within.find(({ head }) => isSamePrompt(head.promptKey, key));
@@ -272,6 +273,7 @@ function toRecord(
     status: turn.status,
     prompt: prompt?.text ?? null,
     prompt_truncated: prompt !== null && prompt.next !== null,
+    ...(turn.own ? { own: true } : {}),
     answer: answer?.text ?? null,
     answer_bytes: answer?.bytes ?? 0,
     truncated: turn.cut || (answer !== null && (answer.next !== null || part.offset > 0)),

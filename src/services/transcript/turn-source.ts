@@ -5,8 +5,8 @@ import type { PromptKey } from "../terminal/keys.ts";
 
 /** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
 export type TurnItem =
-  /** A person or program asked: a turn begins. */
-  | { kind: "prompt"; text: string; atMs: number | null }
+  /** A person or program asked: a turn begins. `own`: the tool itself began it, and the text is its notice. */
+  | { kind: "prompt"; text: string; own?: true; atMs: number | null }
   /** `key`: a later text of the same key takes this one's place; null for a text that nothing replaces. */
   | { kind: "text"; text: string; key: string | null; atMs: number | null }
   | { kind: "tool_call"; id: string | null; name: string; input: unknown; atMs: number | null }
@@ -19,6 +19,8 @@ export type TurnItem =
 /** A turn as its items describe it, uncut but for its tool calls. */
 export interface WholeTurn {
   prompt: string | null;
+  /** The tool began it by itself. */
+  own?: true;
   answer: string | null;
   remarks: string[];
   toolCalls: TranscriptToolCall[];
@@ -53,6 +55,7 @@ export function createTurnFold(model: string | null = null): TurnFold {
   const parts: (Said | Called)[] = [];
   const usage = createUsageFold(model);
   let prompt: string | null = null;
+  let isOwn = false;
   let startedMs: number | null = null;
   let lastMs: number | null = null;
   let end: Extract<TurnItem, { kind: "end" }> | null = null;
@@ -78,6 +81,7 @@ export function createTurnFold(model: string | null = null): TurnFold {
       lastMs = item.atMs ?? lastMs;
       switch (item.kind) {
         case "prompt":
+          isOwn ||= item.own === true && prompt === null;
           prompt = prompt === null || prompt === item.text ? item.text : `${prompt}\n${item.text}`;
           startedMs ??= item.atMs;
           return;
@@ -120,6 +124,7 @@ export function createTurnFold(model: string | null = null): TurnFold {
       const status = end?.status ?? (over ? "unknown" : "running");
       return {
         prompt,
+        ...(isOwn ? { own: true } : {}),
         answer: answering.length === 0 ? null : answering.map(({ text }) => text).join("\n\n"),
         remarks: texts
           .filter(({ index }) => index < first)
@@ -147,6 +152,8 @@ export interface TurnHead {
   startedMs: number | null;
   /** Null for a turn whose prompt is not known. */
   promptKey: PromptKey | null;
+  /** The tool began it by itself: it belongs to no request. */
+  own?: true;
 }
 
 /** A turn with where it was read. */

@@ -53,6 +53,24 @@ test.each([
   expect(told(tool, version)).toEqual(claudeDay(pasted));
 });
 
+test("claude 2.1.332 reports the turns that it begins by itself, and what goes on beside a turn", () => {
+  expect(told("claude", "2.1.332")).toEqual([
+    "shell-asked-UserPromptSubmit: prompt_submitted Do the BGSHELL thing",
+    "shell-asked-Stop: turn_ended",
+    "shell-own-UserPromptSubmit: own_turn_started",
+    "shell-own-Stop: turn_ended",
+    "subagent-asked-UserPromptSubmit: prompt_submitted Do the BGAGENT thing",
+    "subagent-asked-Stop: turn_ended",
+    "subagent-own-UserPromptSubmit: own_turn_started",
+    "subagent-own-Stop: turn_ended",
+  ]);
+  const background = recorded("claude", "2.1.332").flatMap(({ text }) => {
+    const event = toReportedEvent("claude", parsePayload(text));
+    return event?.kind === "turn_ended" ? [event.background] : [];
+  });
+  expect(background).toEqual([["shell: Sleep"], undefined, ["subagent: count things"], undefined]);
+});
+
 test("codex reports the ends of turns with the turn's own prompt, and nothing of its title turns", () => {
   expect(told("codex", "0.169.0")).toEqual([
     "first-notify: turn_ended Hello FAST",

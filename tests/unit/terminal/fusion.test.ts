@@ -4,6 +4,7 @@ import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { type FusedEnd, fuseEnd, leavesRoomForTurn } from "../../../src/services/terminal/fusion.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
+import { observedFields } from "../../../src/services/terminal/record.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
 import { compiled, loadCorpus, observe, read } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
@@ -12,6 +13,82 @@ import { done, draft, failed, idle, interrupted, play, type Step, working } from
 const signalsOf = (screen: Parameters<typeof detect>[0]) => detect(screen, compiled("demo"));
 const over = (result: (FusedEnd & { by: "tool" })["result"], leftover = false): FusedEnd => ({
   ...{ by: "tool", result, leftover },
+});
+
+describe("a turn that the tool begins by itself", () => {
+  const own = (at: number): Step => ({ at, report: { kind: "own_turn_started", turn_id: "own" } });
+  const ended = (at: number, rest: Partial<ToolReport> = {}): Step => ({
+    at,
+    report: { kind: "turn_ended", turn_id: "asked", ...rest },
+  });
+  const asked: Step[] = [
+    { at: 0, screen: idle },
+    { at: 100, typed: "go on" },
+    { at: 150, note: {} },
+    { at: 200, report: { kind: "prompt_submitted", prompt: "go on", turn_id: "asked" } },
+    { at: 300, screen: working(1) },
+  ];
+
+  test("is no other text than the typed one, which its own report proves later", () => {
+    const state = play([{ at: 0, screen: idle }, { at: 100, typed: "go on" }, own(200)]);
+    expect(state.reports.typed).toMatchObject({ taken: false, otherTaken: false });
+    const taken = play([
+      { at: 0, screen: idle },
+      { at: 100, typed: "go on" },
+      own(200),
+      { at: 900, report: { kind: "prompt_submitted", prompt: "go on", turn_id: "asked" } },
+    ]);
+    expect(taken.reports.typed).toMatchObject({ taken: true, otherTaken: false });
+  });
+
+  test("runs until its own end is reported", () => {
+    const steps: Step[] = [
+      ...asked,
+      { at: 900, screen: done },
+      ended(1000),
+      own(9000),
+      { at: 9050, screen: working(1) },
+    ];
+    expect(play(steps).turn.phase).toBe("active");
+    const over: Step[] = [
+      { at: 9500, screen: done },
+      ended(9600, { turn_id: "own" }),
+      { at: 9650, screen: done },
+    ];
+    expect(play([...steps, ...over]).turn.phase).toBe("ready");
+  });
+});
+
+describe("work that goes on beside the turns", () => {
+  const work = ["shell: Sleep"];
+  const until = (...rest: Step[]) => observedFields(play(rest)).background;
+  const start: Step[] = [
+    { at: 0, screen: idle },
+    { at: 100, typed: "go on" },
+    { at: 150, note: {} },
+    { at: 300, screen: working(1) },
+    { at: 900, screen: done },
+  ];
+  const end: Step = { at: 1000, report: { kind: "turn_ended", prompt: "go on", background: work } };
+
+  test("is known with the end that the tool reports, until the screen must show it", () => {
+    expect(until(...start)).toBeUndefined();
+    expect(until(...start, end)).toEqual(work);
+    expect(until(...start, end, { at: 3900, event: "tick" })).toEqual(work);
+    expect(until(...start, end, { at: 4100, event: "tick" })).toBeUndefined();
+    const next: Step = { at: 1500, report: { kind: "turn_ended", turn_id: "own" } };
+    expect(until(...start, end, next)).toBeUndefined();
+  });
+
+  test.each<{ name: string; want: string[] }>([
+    { name: "background-shell", want: ["1 shell"] },
+    { name: "background-agent", want: ["1 background agent", "general-purpose: count things"] },
+    { name: "background-over", want: [] },
+  ])("is read from the screen $name of claude 2.1.332", ({ name, want }) => {
+    const one = loadCorpus().find((recorded) => recorded.version === "2.1.332" && recorded.name === name);
+    if (!one) throw new Error(`no recording ${name}`);
+    expect(read(observe(one), "claude").signals.background).toEqual(want);
+  });
 });
 
 describe("a reported end beside a screen", () => {

@@ -46,6 +46,31 @@ function turnsOf(items: readonly TurnItem[]): WholeTurn[] {
   });
 }
 
+test("a turn that the tool begins when background work has ended is its own", () => {
+  const turns = turnsOf(itemsOf("claude-2.1.332-background"));
+  expect(turns.map(({ prompt, own, answer, status }) => ({ prompt, own, answer, status }))).toEqual([
+    { prompt: "Do the BGSHELL thing", own: undefined, answer: "INTERIM: it runs.", status: "completed" },
+    {
+      prompt: 'Background command "Sleep" completed (exit code 0)',
+      own: true,
+      answer: "ok",
+      status: "completed",
+    },
+    { prompt: "Do the BGAGENT thing", own: undefined, answer: "INTERIM: it runs.", status: "completed" },
+    { prompt: 'Agent "count things" finished', own: true, answer: "ok", status: "completed" },
+  ]);
+});
+
+test("an end of background work that comes in the middle of a turn asks nothing", () => {
+  const notice = '<task-notification>\n<summary>Agent "x" finished</summary>\n</task-notification>';
+  const line = (prompt: string) =>
+    JSON.stringify({ type: "attachment", attachment: { type: "queued_command", prompt } });
+  const reader = lineReaders["claude"];
+  if (!reader) throw new Error("no reader");
+  expect(parseRecordLine(reader, line(notice))).toEqual([]);
+  expect(parseRecordLine(reader, line("go on"))).toMatchObject([{ kind: "prompt", text: "go on" }]);
+});
+
 const recordings = ["claude-2.1.330", "claude-2.1.150", "codex-0.169.0", "codex-0.157.1", "opencode-1.18.33"];
 
 describe.each(recordings)("the record of %s", (name) => {

@@ -15,6 +15,20 @@ const open = (sources: Parameters<typeof fakeTurns>[0][], request: unknown = nul
   });
 const ids = (page: { turns: { turn_id: string }[] }) => page.turns.map(({ turn_id }) => turn_id);
 
+test("a turn that the tool began by itself is no request's, also where no other fits", async () => {
+  const asked = {
+    payload: { prompt: "go on" },
+    result: null,
+    startedAtUtc: at(1000),
+    evidence: evidence(1000, 9000),
+  };
+  const own = { ...fakeTurn("own", { startedMs: 5000, prompt: "Agent finished" }), own: true as const };
+  const page = await open([[own]], asked).page({ ...defaults, request_id: "r1" });
+  expect(ids(page)).toEqual([]);
+  const other = fakeTurn("other", { startedMs: 5000, prompt: "typed otherwise" });
+  expect(ids(await open([[other]], asked).page({ ...defaults, request_id: "r1" }))).toEqual(["other"]);
+});
+
 describe("a page", () => {
   const turns = Array.from({ length: 7 }, (_, index) => fakeTurn(`t${index}`, { startedMs: index * 1000 }));
 

@@ -12,6 +12,7 @@ import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.t
 import { findSelf } from "../../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../../../system/errors.ts";
+import { awaitBackground, ownTurnsAfter } from "../../agent-background.ts";
 import { interruptThrough, renderRequest, stateForPeople, waitForRequest } from "../../agent-requests.ts";
 import { findAnswer, renderAnswer, sourceNote } from "../../agent-transcript.ts";
 import type { CliContext } from "../../cli-context.ts";
@@ -78,6 +79,10 @@ const prompt = command({
     ...modelFlags,
     wait: { type: "boolean", description: "wait for the end of the turn and print the answer" },
     timeout: { type: "string", description: "how long --wait waits", valueHint: "SECONDS", default: "600" },
+    "no-background": {
+      type: "boolean",
+      description: "with --wait: do not wait for work that goes on in the background",
+    },
     verbose: { type: "boolean", description: "with --wait: also what proved each step, on standard error" },
   },
   async run(invocation) {
@@ -119,15 +124,24 @@ const prompt = command({
         text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${commandPrefix} requests show ${accepted.request_id}`,
       };
     }
-    const waited = new AbortController();
-    const reported = reportQuestions(context.clock, link.client, waited.signal, (text) =>
-      warn(io, `"${agent.manifest.agent_name}" ${text}: ${commandPrefix} gateway tui decide --option ANSWER`),
+    const name = `"${agent.manifest.agent_name}"`;
+    const { clock } = context;
+    const withQuestions = async <T>(work: Promise<T>): Promise<T> => {
+      const waited = new AbortController();
+      const reported = reportQuestions(clock, link.client, waited.signal, (asked) =>
+        warn(io, `${name} ${asked}: ${commandPrefix} gateway tui decide --option ANSWER`),
+      );
+      const done = await work.finally(() => waited.abort());
+      await reported;
+      return done;
+    };
+    const startedMs = clock.monotonicMs();
+    const record = await withQuestions(
+      waitForRequest(clock, link.client, accepted.request_id, {
+        ...{ until: "turn_ended", timeoutSeconds, ...(interrupted ? { interrupted } : {}) },
+        howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
+      }),
     );
-    const record = await waitForRequest(context.clock, link.client, accepted.request_id, {
-      ...{ until: "turn_ended", timeoutSeconds, ...(interrupted ? { interrupted } : {}) },
-      howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
-    }).finally(() => waited.abort());
-    await reported;
     const json = { ...submission, ...outcome(record), request: record };
     if (!isDone(record))
       return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
@@ -154,10 +168,27 @@ const prompt = command({
     if (note !== null) await narrate(io, note);
     // A shell goes on behind exit 0 alone: an answer that was cut off is none.
     if (badEnd !== null) await warn(io, `the turn did not succeed: ${badEnd.detail}`);
+    const waits = badEnd === null && !args["no-background"];
+    const leftMs = timeoutSeconds * 1000 - (clock.monotonicMs() - startedMs);
+    const { left } = await withQuestions(
+      awaitBackground(
+        { clock, client: link.client, timeoutMs: waits ? leftMs : 0, signal: interrupted },
+        async (work) => {
+          const running = `${name} has work in the background: ${work.join(", ")}`;
+          await warn(io, waits ? `${running}. Waiting for it; --no-background does not` : running);
+        },
+      ),
+    );
+    const own = waits && turn?.source === "tool" ? await ownTurnsAfter(clock, link.client, turn) : [];
+    const answers = turn ? [turn, ...own] : [];
+    const isLeft = waits && left.length > 0;
+    if (isLeft)
+      await warn(io, `its work goes on: ${left.join(", ")}. Follow it with: ${commandPrefix} log --follow`);
+    const answer = answers.length > 1 ? answers.map(renderAnswer).join("\n\n") : document.answer;
     return {
-      json: document,
-      text: turn ? renderAnswer(turn) : renderRequest(record),
-      exitCode: badEnd === null ? exitCodes.done : exitCodes.refused,
+      json: { ...document, answer, own_turns: own, background: left },
+      text: turn ? answers.map(renderAnswer).join("\n\n") : renderRequest(record),
+      exitCode: badEnd === null && !isLeft ? exitCodes.done : exitCodes.refused,
     };
   },
 });

@@ -39,6 +39,7 @@ export interface ScreenFacts {
     | "footerInterruptable"
     | "latestStatusLine"
     | "parked"
+    | "background"
     | "projection"
     | "chatContext"
     | "chatContextDiagnostic"
@@ -84,6 +85,7 @@ export function readFacts(
   const failures = after(profile.failures);
   const errors = after(profile.errors);
   const parked = after(profile.parked);
+  const background = findMarkers(rows, regions, profile.background, "sinceUser");
   const error = failures[0] ?? errors[0] ?? null;
   const errorText = error ? cellText(rows, settled, error) : null;
   const degraded = errorText ? degradedContext(errorText, profile) : null;
@@ -118,6 +120,7 @@ export function readFacts(
       footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
       latestStatusLine: busy[0]?.text ?? null,
       parked: parked[0] ? parkedNotice(rows, settled, parked[0], profile) : null,
+      background: [...new Set(background.map((hit) => (hit.detail ?? hit.text).replace(/ {2,}/g, ": ")))],
       projection: projectionOf(rows, settled, composer.transcriptEnd),
       chatContext: degraded ? "degraded" : "current",
       chatContextDiagnostic: degraded,
@@ -136,6 +139,7 @@ export function readFacts(
         ...named("failure", failures),
         ...named("error", errors),
         ...named("parked", parked),
+        ...named("background", background),
       ],
     },
   };

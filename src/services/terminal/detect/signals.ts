@@ -64,6 +64,8 @@ export interface Signals {
   /** Null when nothing waits for a person. `awaitingRule` is the profile's dialog that matched. */
   awaitingDecision: AwaitingDecision | null;
   awaitingRule: string | null;
+  /** What goes on beside the turns, in the tool's words; empty when nothing does. */
+  background: string[];
   /** Null when the tool shows no usage limit; `shownTime` in its words, null when it shows none. */
   parked: { notice: string; shownTime: string | null } | null;
   parsedSurface: ParsedSurface | null;

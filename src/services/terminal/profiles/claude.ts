@@ -104,6 +104,17 @@ export const claudeProfile: ToolProfile = {
       where: "live_edge",
     },
   ],
+  // Claude Code 2.1.332.
+  background: [
+    { id: "still_running", pattern: "^[·✢✳✶✻✽*] .* · (\\d+ [^·]+?) still running\\s*$", where: "last_row" },
+    {
+      id: "waiting_for",
+      pattern: "^[·✢✳✶✻✽*] Waiting for (\\d+ background \\S+) to finish",
+      where: "last_row",
+    },
+    { id: "shells", pattern: "(?:^|· )(\\d+ shells?)(?: ·|$)", where: "below" },
+    { id: "agent_row", pattern: "^ {2}◯ (\\S+ {2,}\\S.*?) {2,}(?:\\d+[hms] ?)+ ·", where: "below" },
+  ],
   degraded_context: [],
   dialogs: [
     ...bothForms("trust", "trust_prompt", "Quick safety check|Do you trust the files", "^Yes, "),

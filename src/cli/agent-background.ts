@@ -17,7 +17,7 @@ export interface BackgroundEnd {
 
 /**
  * Waits until the agent has no work in the background and rests: when such work ends, a tool begins a turn by itself.
- * `onWork` hears once what runs. Returns at once where nothing does, and with what runs when `timeoutMs` have passed,
+ * `onWork` hears once what runs. Returns at once where nothing does, and with the list of it when `timeoutMs` have passed,
  * `signal` aborts, or the terminal cannot be read.
  */
 export async function awaitBackground(
@@ -46,7 +46,7 @@ export async function awaitBackground(
       wasSeen = true;
       await onWork(background);
     }
-    work = background.length > 0 ? background : turn.phase === "active" ? ["a turn of its own"] : [];
+    work = background.length > 0 ? background : turn.phase === "active" ? ["a turn that the tool began"] : [];
     if (!wasSeen) return { wasSeen, left: [] };
     const nowMs = clock.monotonicMs();
     restsSinceMs = work.length > 0 ? null : (restsSinceMs ?? nowMs);

@@ -2,7 +2,7 @@ import { basename, join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
-import { isOlder } from "../terminal/profile.ts";
+import { isOlder } from "../../system/versions.ts";
 import { signalPaths } from "./spool-source.ts";
 import { claudeEvents, claudeEventsSince } from "./tool-events.ts";
 

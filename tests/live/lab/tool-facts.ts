@@ -1,4 +1,4 @@
-import { isOlder } from "../../../src/services/terminal/profile.ts";
+import { isOlder } from "../../../src/system/versions.ts";
 import { type LabTool, versionOf } from "./cli-cache.ts";
 
 /** How one tool, at the version that runs, goes about what all of them do. Measured here. */

@@ -55,7 +55,7 @@ test.each<{ id: string; shown: Shown; timeoutMs?: number; want: object }>([
     want: { wasSeen: true, left: [], seconds: 11, heard: [shell] },
   },
   {
-    id: "work that the turn of its own begins is waited for too",
+    id: "work that the own turn begins is waited for too",
     shown: [
       [0, shell, "ready"],
       [3, none, "active"],
@@ -80,7 +80,7 @@ test.each<{ id: string; shown: Shown; timeoutMs?: number; want: object }>([
   expect(await wait(shown, timeoutMs)).toEqual(want as never);
 });
 
-test("the turns of its own after a prompt's turn are those up to the next prompt, with their ends", async () => {
+test("the own turns after a prompt's turn are those up to the next prompt, with their ends", async () => {
   const clock = createFakeClock();
   const turn = (turn_id: string, rest: Partial<TranscriptTurn> = {}) =>
     ({ turn_id, status: "completed", answer: turn_id, answer_next: null, ...rest }) as TranscriptTurn;

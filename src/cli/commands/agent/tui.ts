@@ -1,3 +1,4 @@
+import type { GatewayEndpoints } from "../../../protocol/endpoints.ts";
 import type { DecisionAnswer, TerminalState, WaitFor } from "../../../protocol/terminal.ts";
 import { followEvents } from "../../../services/fleet/follow-events.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";

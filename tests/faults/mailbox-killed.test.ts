@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -26,8 +26,8 @@ import {
 import type { MailQuery } from "../../src/services/mail/mailbox.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { countLabels, faultEnvironment, type Moment } from "../support/fault-steps.ts";
-import { faultTest } from "../support/fault-table.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
+import { matrixTests, runInLanes } from "../support/matrix.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-mailbox.ts");
 const lanes = 3;
@@ -79,14 +79,14 @@ const remains: readonly ((file: string) => void)[] = [
   (file) => renameSync(file, join(dirname(file), "../../staging", basename(file))),
 ];
 
-let folder: string;
-let template: string;
-let refs: string[];
+/** A root in which ben has read one message, not another, and has yet to hear of a third. */
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-mail-faults-")));
+const template = join(folder, "template");
+let refs: string[] = [];
+// Some hundred roots: on a busy disk that takes its time.
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
 
-/** ben has read one message, not another, and has yet to hear of a third. */
-beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-mail-faults-")));
-  template = join(folder, "template");
+async function makeTemplate(): Promise<void> {
   const deps = mailRootDeps({ system: { clock: createFakeClock() } });
   initMailRoot(deps, template);
   const root = openMailRoot(deps, template);
@@ -104,9 +104,7 @@ beforeAll(async () => {
   await ada.send({ to, cc: [], subject: "third", body: "3", ...plain });
   for (const mailbox of [ada, ben, cleo]) mailbox.close();
   root.close();
-});
-// Some hundred roots: on a busy disk that takes its time.
-afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
+}
 
 async function run(act: string, path: string, kill?: Moment) {
   const trace = `${path}.trace`;
@@ -238,16 +236,57 @@ function momentsOf(passed: string): Moment[] {
   );
 }
 
-async function inLanes<T>(items: readonly T[], work: (item: T, index: number) => Promise<void>) {
-  const pending = [...items.entries()];
-  const lane = async () => {
-    for (let next = pending.shift(); next; next = pending.shift()) await work(next[1], next[0]);
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
+interface Act {
+  act: string;
+  commit: string | null;
+  seen: string | null;
 }
 
-describe("a caller that is killed at a mailbox", () => {
-  const row = {
+/** What a person sees before and after the whole act, and the moments at which it may be killed. */
+interface WholeAct extends Act {
+  before: Awaited<ReturnType<typeof observe>>;
+  after: Awaited<ReturnType<typeof observe>>;
+  moments: Moment[];
+}
+
+const pathOf = (act: string, name: string) => join(folder, `${act}-${name}`);
+
+function copyTemplate(act: string, name: string): string {
+  const path = pathOf(act, name);
+  cpSync(template, path, { recursive: true, verbatimSymlinks: true });
+  return path;
+}
+
+const lossOf = (act: string) => (act === "long" ? () => {} : losePower);
+
+async function doWhole({ act, commit, seen }: Act): Promise<WholeAct> {
+  const before = await observe(copyTemplate(act, "before"));
+  const path = copyTemplate(act, "after");
+  const { done, complaint, passed } = await run(act, path);
+  if (!done) throw new Error(`${act}, without a fault: ${complaint}`);
+  lossOf(act)(path, passed, 0);
+  return { act, commit, seen, before, after: await observe(path), moments: momentsOf(passed) };
+}
+
+let wholeActs: WholeAct[] = [];
+
+async function planKills() {
+  await makeTemplate();
+  const made: (WholeAct | undefined)[] = [];
+  await Promise.all(
+    runInLanes(acts, lanes, async (act, index) => {
+      made[index] = await doWhole(act);
+    }),
+  );
+  wholeActs = made.filter((one) => one !== undefined);
+  return wholeActs.flatMap((act) => act.moments.map((kill, index) => ({ act, kill, index })));
+}
+
+const toText = ({ when, label, nth }: Moment) => `${when} ${label} ${nth}`;
+
+const kills = await matrixTests({
+  name: "a caller that is killed at a mailbox leaves it as if the act had happened, or had not",
+  rows: {
     area: "mail",
     fault:
       "A process that changes a mailbox is killed before or after any step of the change, or the power fails there",
@@ -255,90 +294,69 @@ describe("a caller that is killed at a mailbox", () => {
       "the change is kept whole, or not at all, and the commit decides which; mail goes on between all, and each history of signed mail holds",
     seen: "the mailbox as before the act, or as after it",
     recovery: "by itself: the next one to open the mailbox finishes or undoes what was half done",
-  } as const;
+  },
+  cases: planKills,
+  toId: ({ act, kill }) => `${act.act}: ${toText(kill)}`,
+  lanes,
+  timeoutMs: 180_000,
+  async run({ act: { act, commit, before, after }, kill, index }) {
+    const path = copyTemplate(act, String(index));
+    const { killed, passed } = await run(act, path, kill);
+    // Before a step and after the one before it the process has done the same.
+    if (kill.when === "after") lossOf(act)(path, passed, index >> 1);
+    expect(killed, "was killed").toBe(true);
+    const isCommitted = commit !== null && passed.includes(`after ${commit}\n`);
+    const now = await observe(path);
+    const want = isCommitted ? after : before;
+    expect(difference(want.seen, now.seen), isCommitted ? "after the commit" : "before the commit").toBe("");
+    expect([...now.problems, ...(await goesOn(path))]).toEqual([]);
+    rmSync(path, { recursive: true });
+  },
+});
 
-  for (const { act, commit, seen } of acts) {
-    const name = `while it does ${act} leaves it as if the act had happened, or had not`;
-    const holds = async () => {
-      const copy = (name: string) => {
-        const path = join(folder, `${act}-${name}`);
-        cpSync(template, path, { recursive: true, verbatimSymlinks: true });
-        return path;
-      };
-      const before = await observe(copy("before"));
-      const whole = copy("whole");
-      const first = await run(act, whole);
-      expect({ done: first.done, complaint: first.complaint }).toEqual({ done: true, complaint: "" });
-      const lose = act === "long" ? () => {} : losePower;
-      lose(whole, first.passed, 0);
-      const after = await observe(whole);
+if (kills.length > 0) {
+  test.each(wholeActs.map((one) => [one.act, one] as const))(
+    "%s, without a fault",
+    (_, { before, after, seen }) => {
       expect([...before.problems, ...after.problems]).toEqual([]);
       expect(after.seen.filter((line) => line.includes("differ"))).toEqual([]);
       if (seen !== null) {
         expect(before.seen).not.toContain(seen);
         expect(after.seen).toContain(seen);
       }
-      const found: string[] = [];
-      const moments = momentsOf(first.passed);
-      await inLanes(moments, async (kill, index) => {
-        const where = `${kill.when} ${kill.label} ${kill.nth}`;
-        const path = copy(String(index));
-        const { killed, passed } = await run(act, path, kill);
-        // Before a step and after the one before it the process has done the same.
-        if (kill.when === "after") lose(path, passed, index >> 1);
-        if (!killed) found.push(`${where}: not reached`);
-        const stands = commit !== null && passed.includes(`after ${commit}\n`);
-        const now = await observe(path);
-        const want = stands ? after : before;
-        if (now.seen.join("\n") !== want.seen.join("\n")) {
-          found.push(
-            `${where}: ${stands ? "should stand" : "should not stand"}: ${difference(want.seen, now.seen)}`,
-          );
-        }
-        found.push(...[...now.problems, ...(await goesOn(path))].map((problem) => `${where}: ${problem}`));
-        rmSync(path, { recursive: true });
-      });
-      console.log(`${act}: ${moments.length} moments`);
-      expect(found).toEqual([]);
-    };
-    faultTest(name, row, holds, 180_000);
-  }
+    },
+  );
+}
 
-  const initRow = {
+await matrixTests<Moment>({
+  name: "a root whose making is killed is made whole by the next one",
+  rows: {
     area: "mail",
     fault: "The making of a mailbox root is killed before or after any of its steps",
     outcome: "no half of a root is taken for a whole one",
     seen: "no root yet",
     recovery: "the next one to make it makes it whole",
-  } as const;
-
-  faultTest(
-    "while a root is made leaves nothing that keeps it from being made",
-    initRow,
-    async () => {
-      const whole = await run("init", join(folder, "init"));
-      expect(whole.done).toBe(true);
-      const moments = momentsOf(whole.passed);
-      const found: string[] = [];
-      await inLanes(moments, async (kill, index) => {
-        const where = `${kill.when} ${kill.label} ${kill.nth}`;
-        const path = join(folder, `init-${index}`);
-        if (!(await run("init", path, kill)).killed) found.push(`${where}: not reached`);
-        const deps = mailRootDeps();
-        const half = mailRootStatus(deps, path);
-        const made = initMailRoot(deps, path);
-        if (!made.bootstrapped || made.registration_counts.active !== 1)
-          found.push(`${where}: ${made.error}`);
-        if (half.bootstrapped && half.registration_counts.active !== 1)
-          found.push(`${where}: half of a root`);
-      });
-      console.log(`init: ${moments.length} moments`);
-      expect(found).toEqual([]);
-    },
-    120_000,
-  );
+  },
+  async cases() {
+    const { done, complaint, passed } = await run("init", join(folder, "init"));
+    if (!done) throw new Error(`init, without a fault: ${complaint}`);
+    return momentsOf(passed);
+  },
+  toId: toText,
+  lanes,
+  timeoutMs: 120_000,
+  async run(kill) {
+    const path = pathOf("init", toText(kill).replaceAll(/[^a-z0-9]+/g, "-"));
+    expect((await run("init", path, kill)).killed, "was killed").toBe(true);
+    const deps = mailRootDeps();
+    const half = mailRootStatus(deps, path);
+    const made = initMailRoot(deps, path);
+    expect([made.bootstrapped, made.error, made.registration_counts.active]).toEqual([true, null, 1]);
+    expect(half.bootstrapped && half.registration_counts.active !== 1, "half of a root").toBe(false);
+  },
 });
 
+/** What one of both has and the other has not; empty when they are the same. */
 function difference(want: readonly string[], got: readonly string[]): string {
   const missing = want.filter((line) => !got.includes(line)).map((line) => `-${line}`);
   return [...missing, ...got.filter((line) => !want.includes(line)).map((line) => `+${line}`)].join(" | ");

@@ -39,14 +39,18 @@ export function faultTest(
   run: () => unknown,
   timeoutMs?: number,
 ): void {
+  if (recordFaultRows(name, rows)) return;
+  test(name, async () => void (await run()), timeoutMs);
+}
+
+/** Whether rows are collected in this process, which runs no test then. They are written down in that case. */
+export function recordFaultRows(name: string, rows: FaultRow | readonly FaultRow[]): boolean {
   const collected = process.env[faultTableVariable];
-  if (collected === undefined) {
-    test(name, async () => void (await run()), timeoutMs);
-    return;
-  }
+  if (collected === undefined) return false;
   for (const row of [rows].flat()) {
     // The file under test; nothing else knows it in a module that all share.
     const held: HeldRow = { ...row, file: relative(repositoryRoot, Bun.main), test: name };
     appendFileSync(collected, `${JSON.stringify(held)}\n`);
   }
+  return true;
 }

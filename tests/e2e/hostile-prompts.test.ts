@@ -7,11 +7,28 @@ import { createClock } from "../../src/system/clock.ts";
 import { followEvents } from "../support/gateway-events.ts";
 import { createHostileFixture } from "../support/hostile/fixture.ts";
 import { hostileProblems, hostilePrompts, hostileScript, hostilityOf } from "../support/hostile-run.ts";
+import { isWholeMatrix, matrixChoice, matrixTests } from "../support/matrix.ts";
 
-const seed = Number(process.env["SVC_HOSTILE_SEED"] ?? 1);
-const count = Number(process.env["SVC_HOSTILE_PROMPTS"] ?? 200);
-/** The last ones are given one by one, each when the turn before it has ended. */
-const oneByOne = Math.floor(count / 8);
+interface Row {
+  seed: number;
+  /** Prompts in a row. The last eighth is given one by one, each when the turn before it has ended. */
+  count: number;
+}
+
+const toId = ({ seed, count }: Row) => `seed ${seed}, ${count} prompts`;
+
+/** Any row can be asked for by its id: `seed 7, 1000 prompts`. */
+function rows(): Row[] {
+  const [, seed, count] = /^seed (\d+), (\d+) prompts$/.exec(matrixChoice.case ?? "") ?? [];
+  if (seed !== undefined) return [{ seed: Number(seed), count: Number(count) }];
+  const { sample } = matrixChoice;
+  if (sample !== null) return [{ seed: Number(Bun.hash.crc32(sample.seed) % 1000), count: sample.count }];
+  return [1, 2, 3, 4].map((nth) => ({ seed: nth, count: 50 }));
+}
+
+/** How often each agent misbehaved, by kind. */
+const seen: ReturnType<typeof hostilityOf>[] = [];
+
 /** A bound for a machine that is busy with other things. */
 const msEach = 3000;
 
@@ -43,10 +60,14 @@ async function unproved(client: GatewayClient, requestId: string): Promise<strin
   return proved ? null : `${requestId}: ${state} (${error_detail}): ${JSON.stringify(evidence)}`;
 }
 
-test(
-  `a hostile agent of seed ${seed} is given ${count} prompts in a row, none lost, doubled or merged`,
-  async () => {
-    console.log(`SVC_HOSTILE_SEED=${seed} SVC_HOSTILE_PROMPTS=${count}`);
+const chosen = await matrixTests<Row>({
+  name: "a hostile agent is given prompts in a row, none lost, doubled or merged",
+  cases: rows,
+  toId,
+  lanes: 2,
+  timeoutMs: 60_000 + Math.max(...rows().map(({ count }) => count)) * msEach,
+  async run({ seed, count }) {
+    const oneByOne = Math.floor(count / 8);
     const startedMs = performance.now();
     await using fixture = await createHostileFixture();
     const logPath = join(fixture.folder, "agent.jsonl");
@@ -75,9 +96,9 @@ test(
 
     const prompts = hostilePrompts(seed, count);
     const requestIds: string[] = [];
-    for (const prompt of prompts.slice(0, -oneByOne)) requestIds.push(await submit(client, prompt));
+    for (const prompt of prompts.slice(0, count - oneByOne)) requestIds.push(await submit(client, prompt));
     await turnEnd(requestIds.at(-1) ?? "");
-    for (const prompt of prompts.slice(-oneByOne)) {
+    for (const prompt of prompts.slice(count - oneByOne)) {
       const requestId = await submit(client, prompt);
       requestIds.push(requestId);
       await turnEnd(requestId);
@@ -90,11 +111,17 @@ test(
     expect(hostileProblems(log, prompts)).toEqual([]);
     const records = await Promise.all(requestIds.map((requestId) => unproved(client, requestId)));
     expect(records.filter((record) => record !== null)).toEqual([]);
-    // A short run proves no kind of misbehaviour.
-    const least = count < 200 ? 0 : 30;
-    for (const [kind, times] of Object.entries(hostility)) {
-      expect(times, `occurrences of ${kind}`).toBeGreaterThanOrEqual(least);
-    }
+    seen.push(hostility);
   },
-  60_000 + count * msEach,
-);
+});
+
+if (isWholeMatrix && chosen.length > 0) {
+  test("each kind of misbehaviour occurred often enough", () => {
+    const kinds = Object.keys(seen[0] ?? {}) as (keyof (typeof seen)[number])[];
+    for (const kind of kinds) {
+      const times = seen.reduce((sum, one) => sum + one[kind], 0);
+      expect(times, `occurrences of ${kind}`).toBeGreaterThanOrEqual(30);
+    }
+    expect(kinds.length).toBeGreaterThanOrEqual(5);
+  });
+}

@@ -6,7 +6,7 @@ import {
   alive,
   copyOf,
   type Damage,
-  damages,
+  damages as damageOf,
   everyDamage,
   inTurns,
   overlook,
@@ -25,6 +25,7 @@ import {
   turnRows,
 } from "../support/damaged-rows.ts";
 import { faultTest } from "../support/fault-table.ts";
+import { chooseCases, matrixChoice } from "../support/matrix.ts";
 import { createSickFixture, launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { until } from "../support/until.ts";
 
@@ -183,7 +184,7 @@ async function underGateways(damage: Damage) {
   await inTurns(cases, ({ agent }) => attached(agent));
   const copies = copyAll(others);
   try {
-    for (const { path } of cases) damages[damage](path);
+    for (const { path } of cases) damageOf[damage](path);
     return await told((row) => expected(row, "live", damage));
   } finally {
     await inTurns(cases, async ({ row, agent, path }) => {
@@ -202,7 +203,7 @@ async function withoutGateways(damage: Damage) {
   await inTurns(cases, ({ agent }) => ended(agent));
   const copies = copyAll(cases);
   try {
-    for (const { path } of cases) damages[damage](path);
+    for (const { path } of cases) damageOf[damage](path);
     const result = await told((row) => expected(row, "offline", damage));
     const attaches = await inTurns(cases, ({ row, agent }) => attachInTime(agent, row.attach?.[damage] ?? 0));
     return { ...result, attach: new Map(cases.map(({ row }, at) => [row, attaches[at]])) };
@@ -225,16 +226,42 @@ function differing(base: Reported, { but, ...every }: Difference, damage: Damage
 
 /** So few that one look at all of them is answered in time on a loaded machine. */
 const perGroup = 6;
-const groups = Array.from({ length: Math.ceil(fileRows.length / perGroup) }, (_, at) => ({
-  nth: at + 1,
-  rows: fileRows.slice(at * perGroup, (at + 1) * perGroup),
-}));
 
-describe.each(groups)("files of sessions and mailboxes, group $nth", ({ rows }) => {
+interface Pair {
+  row: FileRow;
+  damage: Damage;
+}
+
+/**
+ * Each damage of a group has one start and one look for all of its files. A sample is some files with one damage: the
+ * start of their gateways is what a case costs.
+ */
+function chooseGroups(): { nth: number; rows: FileRow[]; damages: Damage[] }[] {
+  const pairs = fileRows.flatMap((row) => everyDamage.map((damage): Pair => ({ row, damage })));
+  const toId = ({ row, damage }: Pair) => `${row.file}, ${damage}`;
+  const [first] = chooseCases(pairs, toId, matrixChoice);
+  const isSample = matrixChoice.sample !== null && first !== undefined;
+  const chosen = isSample
+    ? chooseCases(
+        pairs.filter(({ damage }) => damage === first.damage),
+        toId,
+        matrixChoice,
+      )
+    : chooseCases(pairs, toId, matrixChoice);
+  const rows = fileRows.filter((row) => chosen.some((pair) => pair.row === row));
+  const damages = everyDamage.filter((damage) => chosen.some((pair) => pair.damage === damage));
+  return Array.from({ length: Math.ceil(rows.length / perGroup) }, (_, at) => ({
+    nth: at + 1,
+    rows: rows.slice(at * perGroup, (at + 1) * perGroup),
+    damages,
+  }));
+}
+
+describe.each(chooseGroups())("files of sessions and mailboxes, group $nth", ({ rows, damages }) => {
   beforeAll(() => openFixture(rows), 240_000);
   afterAll(closeFixture, 240_000);
 
-  describe.each(everyDamage)("one that is %s", (damage) => {
+  describe.each(damages)("one that is %s", (damage) => {
     const seen: Seen = { live: new Map(), offline: new Map(), attach: new Map(), wrongExits: [] };
     beforeAll(async () => {
       const live = await underGateways(damage);

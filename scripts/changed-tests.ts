@@ -1,4 +1,5 @@
 import { basename, dirname, join } from "node:path";
+import { areasOfSource, areasOfTest, isProgramTest } from "../tests/areas.ts";
 
 /** One file of the repository, as text. */
 export interface SourceFile {
@@ -10,14 +11,11 @@ export interface SourceFile {
 const everywhere = ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json"];
 /** They read the whole repository. */
 const always = "tests/guards/";
-/** What is started as a program is named by its folder or in `dist`, not imported. */
-const programs = /\bsrc\/cli\b|\bdist\b/;
-/** The entries, and the browser application, which a build packs into them. */
-const isProgram = (path: string) => /^src\/cli\/svc[a-z-]*\.ts$|^src\/console\//.test(path);
 
 /**
- * The test files that the changed files can reach: over imports, and over the names of files and folders in texts, which
- * is how fixtures, documents and programs are read. A name may mean another file too; then a test runs in vain.
+ * The test files that the changed files can reach: over imports, over the names of files and folders in texts, which is
+ * how fixtures and documents are read, and over the areas of tests that start programs (tests/areas.ts). A name may mean
+ * another file too; then a test runs in vain.
  */
 export function reachedTests(
   sources: readonly SourceFile[],
@@ -35,7 +33,10 @@ export function reachedTests(
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     for (const user of users.get(path) ?? []) add(user);
   }
-  return tests.filter((test) => reached.has(test) || test.startsWith(always));
+  const areaNames = changedAreas(changed);
+  const isInChangedArea = (test: string) =>
+    areaNames === null ? isProgramTest(test) : areasOfTest(test).some(({ name }) => areaNames.has(name));
+  return tests.filter((test) => reached.has(test) || test.startsWith(always) || isInChangedArea(test));
 
   function add(path: string): void {
     if (reached.has(path)) return;
@@ -44,20 +45,29 @@ export function reachedTests(
   }
 }
 
-/** Which files use each file: by an import, or by starting the programs. */
+/** The names of the areas of the changed sources; `null` when one of them is shared by all programs. */
+function changedAreas(changed: readonly string[]): Set<string> | null {
+  const names = new Set<string>();
+  for (const path of changed.filter((one) => one.startsWith("src/"))) {
+    const areas = areasOfSource(path);
+    if (areas === null) return null;
+    for (const { name } of areas) names.add(name);
+  }
+  return names;
+}
+
+/** Which files import each file. */
 function usersOf(sources: readonly SourceFile[]): Map<string, Set<string>> {
   const readers = {
     ts: new Bun.Transpiler({ loader: "ts" }),
     tsx: new Bun.Transpiler({ loader: "tsx" }),
   };
-  const entries = sources.map(({ path }) => path).filter(isProgram);
   const users = new Map<string, Set<string>>();
   for (const { path, text } of sources) {
     const imported = importsOf(readers[path.endsWith("x") ? "tsx" : "ts"], text)
       .filter((name) => name.startsWith("."))
       .map((name) => join(dirname(path), name));
-    const started = path.startsWith("tests/") && programs.test(text) ? entries : [];
-    for (const used of [...imported, ...started]) {
+    for (const used of imported) {
       const known = users.get(used) ?? new Set();
       users.set(used, known.add(path));
     }

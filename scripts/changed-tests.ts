@@ -45,6 +45,29 @@ export function reachedTests(
   }
 }
 
+/** All files that each of `tests` imports, directly or through others. */
+export function importedFiles(
+  sources: readonly SourceFile[],
+  tests: readonly string[],
+): Map<string, ReadonlySet<string>> {
+  const imported = new Map<string, string[]>();
+  for (const [path, users] of usersOf(sources))
+    for (const user of users) imported.set(user, [...(imported.get(user) ?? []), path]);
+  const reachableFrom = (test: string) => {
+    const found = new Set<string>();
+    const open = [test];
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      for (const next of imported.get(path) ?? []) {
+        if (found.has(next)) continue;
+        found.add(next);
+        open.push(next);
+      }
+    }
+    return found;
+  };
+  return new Map(tests.map((test) => [test, reachableFrom(test)]));
+}
+
 /** The names of the areas of the changed sources; `null` when one of them is shared by all programs. */
 function changedAreas(changed: readonly string[]): Set<string> | null {
   const names = new Set<string>();

@@ -2,15 +2,21 @@
 export interface TestWish {
   /** Parts of paths; none means every file. */
   parts: readonly string[];
+  /** Every test; otherwise what a person waits for. */
+  all: boolean;
   /** Only what the changes since this commit can reach. */
   changedSince: string | null;
   shard: { index: number; of: number } | null;
+  /** The one case of each matrix that runs. */
+  case: string | null;
 }
 
 export interface TestGroup {
   name: string;
   files: string[];
   needsExecutables: boolean;
+  /** Whether a matrix tries some of its cases only. */
+  sampled: boolean;
   /** How many files run at once. */
   parallel: number;
 }
@@ -18,12 +24,14 @@ export interface TestGroup {
 /** Throws for an argument that it does not know. */
 export function readTestWish(words: readonly string[]): TestWish {
   const parts: string[] = [];
-  const wish: TestWish = { parts, changedSince: null, shard: null };
+  const wish: TestWish = { parts, all: false, changedSince: null, shard: null, case: null };
   const rest = [...words];
   while (rest.length > 0) {
     const word = rest.shift() ?? "";
     const [flag, value] = word.split(/=(.*)/s, 2);
-    if (flag === "--changed") wish.changedSince = value || "HEAD";
+    if (word === "--all") wish.all = true;
+    else if (flag === "--case" && value) wish.case = value;
+    else if (flag === "--changed") wish.changedSince = value || "HEAD";
     else if (flag === "--shard") wish.shard = readShard(value ?? rest.shift() ?? "");
     else if (word.startsWith("-")) throw new Error(`unknown option ${word}`);
     else parts.push(word);
@@ -78,35 +86,69 @@ const careful = [
   "tests/e2e/hosts-network",
 ];
 
+const isBelow = (file: string, folders: readonly string[]) =>
+  folders.some((folder) => file.startsWith(`tests/${folder}/`));
+const isStory = (file: string) => isBelow(file, ["e2e", "faults", "hostile", "browser"]);
+const isMachine = (file: string) => isBelow(file, ["integration"]);
+/** They start worlds with a changed source, or another runtime on much of the rest: minutes for what rules show too. */
+const isLong = (file: string) => isBelow(file, ["mutations"]);
+
+/** What the files of a run are told apart by. */
+export interface TestFacts {
+  timings: Timings;
+  /** Files of tests/promises.ts. */
+  promised: ReadonlySet<string>;
+  /** Whether a file needs more than Bun and tmux. */
+  hasNeeds: (file: string) => boolean;
+}
+
+/** Whether a file is among those that a person waits for: each rule, the machine, and a story for each promise. */
+export function isAwaited(file: string, { promised, hasNeeds }: TestFacts): boolean {
+  if (hasNeeds(file) || isLong(file)) return false;
+  return promised.has(file) || !isStory(file);
+}
+
 /**
- * Files that need the built programs run last. Most of their time they wait for an agent, so that more of them run at
- * once than there are cores.
+ * The groups of files that run one after the other; files that need the built programs run last. With `all`, what a person
+ * waits for runs first and the rest after it, each file once, and matrices whole. Most of the time of a story is waiting
+ * for an agent, so that more of them run at once than there are cores.
  */
+export function planTests(files: readonly string[], facts: TestFacts, all: boolean): TestGroup[] {
+  const awaited = files.filter((file) => isAwaited(file, facts));
+  if (!all) return groupTests(awaited, facts.timings).map((group) => ({ ...group, sampled: true }));
+  const others = files.filter((file) => !awaited.includes(file));
+  return [
+    ...groupTests(awaited, facts.timings),
+    ...groupTests(others, facts.timings).map((group) => ({ ...group, name: `other ${group.name}` })),
+  ];
+}
+
+/** All files, in groups that run one after the other. */
 export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
-  const below = (...folders: string[]) =>
-    files.filter((file) => folders.some((folder) => file.startsWith(`tests/${folder}/`)));
-  const stories = below("e2e", "faults", "hostile", "browser");
-  const machine = below("integration");
-  const carefulStories = stories.filter((file) => careful.some((start) => file.startsWith(start)));
+  const stories = files.filter(isStory);
+  const isCareful = (file: string) => careful.some((start) => file.startsWith(start));
   const group = (name: string, of: readonly string[], parallel: number, needsExecutables = false) => ({
-    ...{ name, parallel, needsExecutables },
+    name,
+    parallel,
+    needsExecutables,
+    sampled: false,
     files: longestFirst(of, timings),
   });
   return [
     group(
       "rules",
-      files.filter((file) => !stories.includes(file) && !machine.includes(file)),
+      files.filter((file) => !isStory(file) && !isMachine(file)),
       2,
     ),
-    group("machine", machine, 4),
+    group("machine", files.filter(isMachine), 4),
     group(
       "stories",
-      stories.filter((file) => !carefulStories.includes(file)),
+      stories.filter((file) => !isCareful(file)),
       4,
       true,
     ),
-    group("careful stories", carefulStories, 2, true),
-  ].filter(({ files }) => files.length > 0);
+    group("careful stories", stories.filter(isCareful), 2, true),
+  ].filter(({ files: chosen }) => chosen.length > 0);
 }
 
 /** More files than this do not fail because of their neighbours. */
@@ -118,6 +160,6 @@ const atMostAgain = 3;
  * do the stories in a browser (decision 90).
  */
 export function toRunAgain(failed: readonly string[]): string[] {
-  const isStory = (file: string) => /^tests\/(e2e|faults|hostile)\//.test(file);
-  return failed.length <= atMostAgain && failed.every(isStory) ? [...failed] : [];
+  const mayRunAgain = (file: string) => isBelow(file, ["e2e", "faults", "hostile"]);
+  return failed.length <= atMostAgain && failed.every(mayRunAgain) ? [...failed] : [];
 }

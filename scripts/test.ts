@@ -2,24 +2,38 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plantedSecret } from "../tests/hostile/planted-secrets.ts";
+import { type Need, needsOf } from "../tests/needs.ts";
+import { promises, type UserPromise } from "../tests/promises.ts";
 import { readArguments } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { reachedTests } from "./changed-tests.ts";
+import { importedFiles, reachedTests } from "./changed-tests.ts";
 import { findLeftSecrets } from "./left-secrets.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { targetOfThisMachine } from "./release-targets.ts";
 import { runStep } from "./steps.ts";
-import { groupTests, ofShard, readTestWish, type TestGroup, type Timings, toRunAgain } from "./test-plan.ts";
+import {
+  ofShard,
+  planTests,
+  readTestWish,
+  type TestFacts,
+  type TestGroup,
+  type Timings,
+  toRunAgain,
+} from "./test-plan.ts";
 import { readReport, type TestCounts, type TestReport } from "./test-report.ts";
 
 const usage = `
-Usage: bun run test [--changed[=COMMIT]] [--shard=I/N] [--record-timings] [--packed] [PART-OF-PATH...]
+Usage: bun run test [--all] [--changed[=COMMIT]] [--shard=I/N] [--case=ID] [--record-timings] [--packed]
+                    [PART-OF-PATH...]
 
-Runs every test but those that need a real agent CLI; the last line counts what really ran. Words are parts of paths:
-\`bun run test e2e queue\`.
+Answers in some minutes whether the product works: every rule, the parts on this machine, one story for each promise, and
+some cases of each exhaustive matrix, chosen by the commit. Needs Bun and tmux. The last line counts what really ran. Words
+are parts of paths, whose files run with every case: \`bun run test e2e queue\`.
 
+  --all             every case of every test but those that need a real agent CLI; installs what they need
   --changed         leaves out what the changes since the last commit cannot reach; --changed=COMMIT since that commit
   --shard=I/N       one of N parts
+  --case=ID         the one case of a matrix, as a failed case prints it
   --record-timings  keeps how long each file took, for the order of the files and for the shards
   --packed          the stories that take their programs from the environment, such as two-users, run those of the npm package,
                     installed from its file
@@ -41,29 +55,36 @@ const all = readdirSync(join(repositoryRoot, "tests"), { recursive: true, encodi
   .filter((path) => path.endsWith(".test.ts") && !path.startsWith("tests/live/"))
   .filter((path) => wish.parts.length === 0 || wish.parts.some((part) => path.includes(part)))
   .sort();
-const files = ofShard(
-  wish.changedSince === null ? all : reachedBy(wish.changedSince, all),
-  timings,
-  wish.shard,
+const sources = [...new Bun.Glob("{src,scripts,tests}/**/*.{ts,tsx}").scanSync(repositoryRoot)].map(
+  (path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }),
 );
-const groups = groupTests(files, timings);
+const imports = importedFiles(sources, all);
+const needsOfFile = (file: string) => needsOf([...(imports.get(file) ?? [])]);
+const facts: TestFacts = {
+  timings,
+  promised: new Set(promises.flatMap(({ tests }) => tests.map((path) => `tests/${path}`))),
+  hasNeeds: (file) => needsOfFile(file).length > 0,
+};
+const wanted = wish.changedSince === null ? all : reachedBy(wish.changedSince, all);
+const isWhole = wish.all || wish.parts.length > 0 || wish.changedSince !== null || wish.shard !== null;
+const groups = planTests(ofShard(wanted, timings, wish.shard), facts, isWhole);
+const files = groups.flatMap((group) => group.files);
 
 // Before the clocks of the tests run: it takes a minute where it was never installed.
-const need = (support: string) =>
-  files.some((path) => readFileSync(join(repositoryRoot, path), "utf8").includes(support));
-if (need("support/cyrus/")) {
+const isNeeded = (need: Need) => files.some((file) => needsOfFile(file).includes(need));
+if (isNeeded("a mail server")) {
   const { installCyrus } = await import("../tests/support/cyrus/install.ts");
   await installCyrus();
 }
-if (need("support/console.ts")) {
+if (isNeeded("a browser")) {
   const { installChromium } = await import("../tests/support/chromium.ts");
   await installChromium();
 }
-if (need("support/bus.ts") || need("support/host-fleet.ts")) {
+if (isNeeded("a NATS server")) {
   const { natsServer } = await import("../tests/support/bus.ts");
   await natsServer();
 }
-if (need("support/shells.ts")) {
+if (isNeeded("further shells")) {
   const { installShells } = await import("../tests/support/shells.ts");
   await installShells();
 }
@@ -83,6 +104,7 @@ const environment: Record<string, string> = {
   CI: "true",
   ...places,
   [mark.name]: mark.value,
+  ...(wish.case === null ? {} : { SVC_TEST_CASE: wish.case }),
 };
 
 const total: TestCounts = { passed: 0, failed: 0 };
@@ -117,6 +139,7 @@ try {
 
 if (interrupted) fail(1, "interrupted");
 if (files.length === 0) console.log(nothingToRun());
+if (!isWhole) console.log(describeOthers());
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (interrupted) process.exit(130);
 // Of a change or a shard nothing may be left to run, of parts of paths something must be.
@@ -137,7 +160,7 @@ async function runGroup(group: TestGroup): Promise<void> {
     name: group.name,
     // Worker processes, also because a test that ends its process is then seen as a failure.
     command: bunTest(group.files, group.parallel, report),
-    env: environment,
+    env: { ...environment, ...(group.sampled ? { SVC_TEST_SAMPLE: `8/${commitOfRun()}` } : {}) },
     cleanEnv: true,
     live: true,
     timeoutMs: 35 * 60_000,
@@ -220,12 +243,35 @@ function reachedBy(commit: string, tests: readonly string[]): string[] {
     ...git("diff", "--name-only", "--no-renames", "-z", "--merge-base", commit),
     ...git("ls-files", "--others", "--exclude-standard", "-z"),
   ];
-  const sources = [...new Bun.Glob("{src,scripts,tests}/**/*.{ts,tsx}").scanSync(repositoryRoot)].map(
-    (path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }),
-  );
   const reached = reachedTests(sources, changed, tests);
   console.log(`${changed.length} files changed since ${commit}: ${reached.length} test files can notice it`);
   return reached;
+}
+
+/** What a run of the awaited tests alone did not look at. */
+function describeOthers(): string {
+  const others = all.filter((file) => !files.includes(file));
+  const needed = new Map<string, string[]>();
+  const ran = new Set(files);
+  const isShown = ({ tests }: UserPromise) => tests.some((path) => ran.has(`tests/${path}`));
+  for (const one of promises.filter((promise) => !isShown(promise))) {
+    const missing = [...new Set(one.tests.flatMap((path) => needsOfFile(`tests/${path}`)))].join(", ");
+    const why = missing === "" ? "long" : `needs ${missing}`;
+    needed.set(why, [...(needed.get(why) ?? []), `${one.promise} (${one.source})`]);
+  }
+  return [
+    `not looked at here: ${others.length} test files, and most cases of each matrix (bun run test --all)`,
+    ...[...needed].flatMap(([why, which]) => [
+      `promises that no test above shows, ${why}:`,
+      ...which.map((text) => `  ${text}`),
+    ]),
+  ].join("\n");
+}
+
+/** Chooses the cases of a sample, so that each commit tries others and a second run of one tries the same. */
+function commitOfRun(): string {
+  const run = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], { cwd: repositoryRoot });
+  return run.exitCode === 0 ? run.stdout.toString().trim() : "none";
 }
 
 function nothingToRun(): string {

@@ -420,6 +420,7 @@ export const areas: readonly Area[] = [
       "e2e/packed",
       "e2e/readme",
       "e2e/release",
+      "e2e/try",
       "e2e/upgrade",
     ],
   },

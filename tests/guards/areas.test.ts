@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { areas, areasOfSource, areasOfTest, isProgramTest, sharedSources } from "../areas.ts";
+import { promises } from "../promises.ts";
 import { readTree } from "./tree.ts";
 
 const paths = readTree("src", "tests").map(({ path }) => path);
@@ -8,6 +9,12 @@ const sources = paths.filter((path) => path.startsWith("src/"));
 
 test("each source is in an area, or shared by all", () => {
   expect(sources.filter((path) => areasOfSource(path)?.length === 0)).toEqual([]);
+});
+
+test("each promise names tests that exist", () => {
+  const named = promises.flatMap((one) => one.tests.map((path) => `tests/${path}`));
+  expect(named.filter((path) => !tests.includes(path))).toEqual([]);
+  expect(promises.filter((one) => one.tests.length === 0)).toEqual([]);
 });
 
 test("each test of programs is in an area", () => {

@@ -1,12 +1,25 @@
 import { describe, expect, test } from "bun:test";
-import { groupTests, longestFirst, ofShard, readTestWish, toRunAgain } from "../../../scripts/test-plan.ts";
+import {
+  groupTests,
+  isAwaited,
+  longestFirst,
+  ofShard,
+  planTests,
+  readTestWish,
+  toRunAgain,
+} from "../../../scripts/test-plan.ts";
 
-const none = { parts: [], changedSince: null, shard: null };
+const none = { parts: [], all: false, changedSince: null, shard: null, case: null };
 
 describe("what was asked for", () => {
   test.each([
     { words: [], want: none },
     { words: ["e2e", "queue"], want: { ...none, parts: ["e2e", "queue"] } },
+    { words: ["--all"], want: { ...none, all: true } },
+    {
+      words: ["--case=before sql:x 1", "faults/a"],
+      want: { ...none, case: "before sql:x 1", parts: ["faults/a"] },
+    },
     { words: ["--changed"], want: { ...none, changedSince: "HEAD" } },
     { words: ["--changed=main", "unit"], want: { ...none, changedSince: "main", parts: ["unit"] } },
     { words: ["--shard=1/3"], want: { ...none, shard: { index: 1, of: 3 } } },
@@ -18,7 +31,7 @@ describe("what was asked for", () => {
     expect(readTestWish(words)).toEqual(want);
   });
 
-  test.each(["--shard", "--shard=0/3", "--shard=4/3", "--shard=a/b", "--shard=1", "--all"])(
+  test.each(["--shard", "--shard=0/3", "--shard=4/3", "--shard=a/b", "--shard=1", "--case", "--every"])(
     "is refused as %s",
     (word) => {
       expect(() => readTestWish([word])).toThrow(/expected I\/N|unknown option/);
@@ -66,6 +79,43 @@ test("each file is in one group, and groups without files are left out", () => {
     ["careful stories", true],
   ]);
   expect(groupTests(["tests/unit/x.test.ts"], {})).toHaveLength(1);
+});
+
+const facts = {
+  timings: {},
+  promised: new Set(["tests/e2e/promised.test.ts", "tests/browser/promised.test.ts"]),
+  hasNeeds: (file: string) => /^tests\/(browser|conformance)\//.test(file),
+};
+
+test.each([
+  ["tests/unit/a.test.ts", true],
+  ["tests/integration/mail/a.test.ts", true],
+  ["tests/e2e/promised.test.ts", true],
+  ["tests/e2e/other.test.ts", false],
+  ["tests/browser/promised.test.ts", false],
+  ["tests/conformance/a.test.ts", false],
+  ["tests/mutations/a.test.ts", false],
+])("whether a person waits for %s: %p", (file, want) => expect(isAwaited(file, facts)).toBe(want));
+
+test("a run of all begins with what a person waits for, and runs every case of each file once", () => {
+  const every = ["unit/a", "e2e/promised", "e2e/other", "browser/promised", "mutations/a"].map(
+    (path) => `tests/${path}.test.ts`,
+  );
+  const awaited = planTests(every, facts, false);
+  expect(awaited.map(({ name, sampled }) => [name, sampled])).toEqual([
+    ["rules", true],
+    ["stories", true],
+  ]);
+  const whole = planTests(every, facts, true);
+  expect(whole.map(({ name }) => name)).toEqual([
+    "rules",
+    "stories",
+    "other rules",
+    "other stories",
+    "other careful stories",
+  ]);
+  expect(whole.some(({ sampled }) => sampled)).toBe(false);
+  expect(whole.flatMap((group) => group.files).sort()).toEqual([...every].sort());
 });
 
 const story = (name: string) => `tests/e2e/${name}.test.ts`;

@@ -119,7 +119,7 @@ describe("one headless agent", () => {
   });
 
   test("neither prompts nor secrets are in any argument list, and files are private", async () => {
-    await batch.submit("secret", "the password is swordfish\nSLOW 10000");
+    await batch.submit("secret", "the password is swordfish\nSLOW 600000");
     await batch.running("secret");
     expect((await batch.call("/v1/turns/secret")).body).toMatchObject({ status: "active" });
     await until("its first record", async () =>
@@ -135,6 +135,7 @@ describe("one headless agent", () => {
     for (const name of ["request.json", "stdout.jsonl", "canonical-events.jsonl", "process.json"]) {
       expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
     }
+    await batch.mgr("interrupt");
     await batch.ended("secret");
   });
 
@@ -233,12 +234,17 @@ describe("one headless agent", () => {
   }, 120_000);
 
   test("a gateway that is detached leaves the turn running for the next one", async () => {
-    const request = await batch.submit("left", "SLOW 15000");
-    await batch.running("left");
+    const request = await batch.submit("left", "SLOW 600000");
+    const { child_pid: child } = await batch.running("left");
     expect((await batch.mgr("gateway", "detach")).exitCode).toBe(0);
     await batch.revive();
-    expect(await batch.ended("left")).toMatchObject({ status: "completed" });
-    expect(await batch.settled(request)).toMatchObject({ state: "completed" });
+    expect([await batch.request(request), batch.fixture.alive(child)]).toMatchObject([
+      { state: "running" },
+      true,
+    ]);
+    await batch.mgr("interrupt");
+    expect(await batch.ended("left")).toMatchObject({ status: "interrupted" });
+    expect(await batch.settled(request)).toMatchObject({ result_json: { outcome: "interrupted" } });
   }, 120_000);
 
   test("a relaunch ends the turn, forgets the conversation and resumes as asked", async () => {

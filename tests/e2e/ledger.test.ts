@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 
 /** The sum of a ledger beside what the scripted agents themselves counted, over turns with retries and interrupts. */
 
-const turnsEach = 70;
+const turnsEach = 30;
 
 /** A gateway over HTTP; `url` is asked for each call, since a new gateway has another one. */
 function gatewayAt(url: () => string) {
@@ -105,7 +105,7 @@ async function sumsOf(gateway: Gateway): Promise<Record<string, number[]>> {
 }
 
 describe.each(["demo", "demo-acp"] as const)("the ledger of a headless agent: %s", (tool) => {
-  test("its sum is the scripted model's over 70 turns with retries, interrupts and a new gateway", async () => {
+  test(`its sum is the scripted model's over ${turnsEach} turns with retries, interrupts and a new gateway`, async () => {
     await using agent = await launchHeadless({ tool });
     const gateway = gatewayAt(agent.baseUrl);
     let [input, output] = [0, 0];
@@ -135,7 +135,7 @@ describe.each(["demo", "demo-acp"] as const)("the ledger of a headless agent: %s
   }, 180_000);
 });
 
-test("the ledger of a terminal agent: its sum is that of the record, over 70 turns with retries and interrupts", async () => {
+test(`the ledger of a terminal agent: its sum is that of the record, over ${turnsEach} turns with retries and interrupts`, async () => {
   await using agent = await launched("--", "--signals");
   const instance = () => agent.file("gateway", "run", "current-instance.json")["port"];
   const gateway = gatewayAt(() => `http://127.0.0.1:${instance()}`);

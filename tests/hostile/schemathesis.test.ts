@@ -9,7 +9,7 @@ import type { Document } from "./calls.ts";
 import { createOracle } from "./oracle.ts";
 
 /** Of each server. A longer run: `bun run fuzz --schemathesis`. */
-const seconds = 15;
+const seconds = 6;
 const seed = 20_261_123;
 
 let foreign: ForeignTargets;

@@ -97,7 +97,7 @@ test.each([
   ["tests/mutations/a.test.ts", false],
 ])("whether a person waits for %s: %p", (file, want) => expect(isAwaited(file, facts)).toBe(want));
 
-test("a run of all begins with what a person waits for, and runs every case of each file once", () => {
+test("a run of all begins with the awaited tests, and runs every case of each file once", () => {
   const every = ["unit/a", "e2e/promised", "e2e/other", "browser/promised", "mutations/a"].map(
     (path) => `tests/${path}.test.ts`,
   );

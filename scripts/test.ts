@@ -48,6 +48,8 @@ const { wish, recordsTimings, isPacked } = readArguments(usage, (words) => ({
 
 await bootstrap({ tmux: true });
 
+/** Of one test that names none: beside other work it may take many times its usual seconds. */
+const timeoutMs = 120_000;
 const timingsPath = "tests/timings.json";
 const { files: timings } = (await Bun.file(join(repositoryRoot, timingsPath)).json()) as { files: Timings };
 const all = readdirSync(join(repositoryRoot, "tests"), { recursive: true, encoding: "utf8" })
@@ -102,6 +104,7 @@ for (const folder of Object.values(places)) mkdirSync(folder, { mode: 0o700 });
 const environment: Record<string, string> = {
   PATH: process.env["PATH"] ?? "",
   CI: "true",
+  SVC_TEST_TIMEOUT_MS: String(timeoutMs),
   ...places,
   [mark.name]: mark.value,
   ...(wish.case === null ? {} : { SVC_TEST_CASE: wish.case }),
@@ -220,7 +223,7 @@ function bunTest(files: readonly string[], parallel: number, report: string): st
     `--timings=${timingsPath}`,
     ...(recordsTimings ? ["--update-timings"] : []),
     "--only-failures",
-    "--timeout=120000",
+    `--timeout=${timeoutMs}`,
     "--reporter=junit",
     `--reporter-outfile=${report}`,
     ...files.map((file) => `./${file}`),

@@ -364,7 +364,14 @@ export const areas: readonly Area[] = [
   },
   {
     name: "team",
-    sources: ["services/team/", "protocol/team-file", "cli/team-", "cli/commands/team", "cli/progress"],
+    sources: [
+      "services/team/",
+      "protocol/team-file",
+      "cli/team-",
+      "cli/commands/team",
+      "cli/commands/uninstall",
+      "cli/progress",
+    ],
     tests: ["e2e/team", "hostile/team-file", "integration/team-worktrees"],
   },
   {

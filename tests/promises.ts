@@ -63,6 +63,7 @@ export const promises: readonly UserPromise[] = [
   one("README, What it never does", "answers a foreign host or origin", "hostile/web-pages.test.ts"),
   one("README, What it never does", "echoes a prompt in an error", "contract/gateway-requests.test.ts"),
   one("guide, a team as a file", "a team is brought up, changed and taken down", "e2e/team.test.ts"),
+  one("guide, a team as a file", "a file owns the agents it launched", "e2e/team-namespace.test.ts"),
   one("guide, agents as tools", "agents prompt each other over MCP", "e2e/mcp.test.ts"),
   one("guide, ACP", "an ACP agent runs under svc", "e2e/acp-agent.test.ts"),
   one("guide, ACP", "an editor opens an agent", "e2e/acp-server.test.ts"),

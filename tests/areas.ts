@@ -44,7 +44,14 @@ export const sharedSources: readonly string[] = [
 export const areas: readonly Area[] = [
   {
     name: "queue",
-    sources: ["services/queue/", "services/prompt/", "services/agent/", "cli/agent-requests", "cli/turn-end"],
+    sources: [
+      "services/queue/",
+      "services/prompt/",
+      "services/agent/",
+      "cli/agent-background",
+      "cli/agent-requests",
+      "cli/turn-end",
+    ],
     tests: [
       "e2e/cli-closed-queue",
       "e2e/cli-offline-queue",

@@ -91,7 +91,12 @@ function readWishes(args: string[]) {
     args,
     allowPositionals: true,
     options: {
-      ...{ quick: flag, json: flag, out: text, prompts: text, agents: text, products: text },
+      quick: flag,
+      json: flag,
+      out: text,
+      prompts: text,
+      agents: text,
+      products: text,
     },
   });
   const unknown = positionals.filter((name) => !known.includes(name));

@@ -42,7 +42,10 @@ const long = [
 /** Beside other work the tests may take many times their usual seconds. */
 const busyMachineMs = 10 * 60_000;
 const test = (...files: string[]) => [
-  ...[process.execPath, "test", "--only-failures", "--timeout=30000"],
+  process.execPath,
+  "test",
+  "--only-failures",
+  "--timeout=30000",
   ...files,
 ];
 const tests = [...new Bun.Glob("tests/{unit,guards,contract}/**/*.test.ts").scanSync(repositoryRoot)]

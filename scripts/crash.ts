@@ -29,7 +29,9 @@ tell(`crash: ${cycles} cycles, seed ${seed}`);
 const started = performance.now();
 const seconds = () => Math.round((performance.now() - started) / 1000);
 const { wrong, figures } = await runCrash({
-  ...{ cycles, seed, signal: endedBySignal() },
+  cycles,
+  seed,
+  signal: endedBySignal(),
   dist: join(repositoryRoot, "dist"),
   onCycle(done, problems) {
     if (done % 25 === 0) tell(`  ${done} of ${cycles} cycles, ${problems} problems, ${seconds()} s`);

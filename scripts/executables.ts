@@ -34,12 +34,16 @@ export async function commitToBake(): Promise<string> {
 
 function definitions(commit: string): string[] {
   return [
-    ...["--define", `SVC_COMMIT=${JSON.stringify(commit)}`],
-    ...["--define", `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`],
-    ...["--define", `SVC_NEW_QUEUE=${JSON.stringify(packNewQueue())}`],
+    "--define",
+    `SVC_COMMIT=${JSON.stringify(commit)}`,
+    "--define",
+    `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`,
+    "--define",
+    `SVC_NEW_QUEUE=${JSON.stringify(packNewQueue())}`,
     // Elysia asks for a collection whenever it has composed an app: 3 to 5 ms of a gateway's start, while callers wait.
     // Nothing of ours calls this name, so the call becomes one that does nothing.
-    ...["--define", "Bun.gc=Boolean"],
+    "--define",
+    "Bun.gc=Boolean",
   ];
 }
 

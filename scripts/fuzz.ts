@@ -32,8 +32,13 @@ Exit 0 when every answer was as documented; the seed that is printed with a fail
 
 const { foreign, seconds, trees, screens, seed, programs } = readArguments(usage, (words) => {
   const values = readFlags(words, {
-    ...{ seconds: text, seed: text, trees: text, screens: text, schemathesis: flag },
-    ...{ built: flag, packed: flag },
+    seconds: text,
+    seed: text,
+    trees: text,
+    screens: text,
+    schemathesis: flag,
+    built: flag,
+    packed: flag,
   });
   if (values.built && values.packed) throw new Error("--built or --packed, not both");
   const countOf = (name: "trees" | "screens") =>
@@ -42,7 +47,9 @@ const { foreign, seconds, trees, screens, seed, programs } = readArguments(usage
     foreign: values.schemathesis,
     programs: values.packed ? "packed" : values.built ? "built" : "source",
     seconds: duration("seconds", values.seconds, 120),
-    ...{ trees: countOf("trees"), screens: countOf("screens"), seed: seedOf(values.seed) },
+    trees: countOf("trees"),
+    screens: countOf("screens"),
+    seed: seedOf(values.seed),
   };
 });
 
@@ -117,7 +124,8 @@ async function fuzzTreesWith(trees: number, folder: string | null): Promise<numb
   const everyTrees = 250;
   const began = performance.now();
   const run = await runTrees({
-    ...{ seed, trees },
+    seed,
+    trees,
     ...(folder === null ? {} : { programs: folder }),
     onFinding: ({ seed: found, operation, problem }) =>
       console.log(`  seed ${found}: ${operation}: ${problem.slice(0, 200)}`),

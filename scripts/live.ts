@@ -47,8 +47,11 @@ const { newest, reports, long, named, asked } = readArguments(usage, (args) => {
     throw new Error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")} and all.`);
   }
   return {
-    ...{ newest: values.newest, reports: values.newest || values.report, long: values.long },
-    ...{ named: words, asked: names },
+    newest: values.newest,
+    reports: values.newest || values.report,
+    long: values.long,
+    named: words,
+    asked: names,
   };
 });
 const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.includes(tool));

@@ -38,7 +38,9 @@ function packageOf(folder: string): Part {
   const file = readdirSync(at).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   if (!license) throw new Error(`${name} ${version} has no licence`);
   return {
-    ...{ name, version, license },
+    name,
+    version,
+    license,
     url: `https://www.npmjs.com/package/${name}`,
     purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
     text: file === undefined ? "" : readFileSync(join(at, file), "utf8").trim(),
@@ -53,7 +55,10 @@ function bunParts(): Part[] {
   const common: Readonly<Record<string, string>> = embedded.texts;
   const versions: Readonly<Record<string, string | undefined>> = process.versions;
   return embedded.parts.map((part) => ({
-    ...{ name: part.name, license: part.license, url: part.url, purl: null },
+    name: part.name,
+    license: part.license,
+    url: part.url,
+    purl: null,
     version: ("version" in part && versions[part.version]) || null,
     text: part.text.replace(/^@(.+)$/gm, (line, name: string) => common[name] ?? line),
   }));

@@ -48,7 +48,10 @@ export async function installPackage(path: string, folder: string): Promise<stri
 function manifestOf({ npm }: ReleaseTarget): object {
   const { name, version, description, license } = manifest;
   return {
-    ...{ name, version, description, license },
+    name,
+    version,
+    description,
+    license,
     // Nobody has registered the name: `npm publish` refuses the package until that is decided (decision 97).
     private: true,
     os: [npm.os],

@@ -12,15 +12,21 @@ export interface ReleaseTarget {
 
 export const releaseTargets: readonly ReleaseTarget[] = [
   {
-    ...{ name: "linux-x64", bun: "bun-linux-x64", runtime: "@oven/bun-linux-x64" },
+    name: "linux-x64",
+    bun: "bun-linux-x64",
+    runtime: "@oven/bun-linux-x64",
     npm: { os: "linux", cpu: "x64", libc: "glibc" },
   },
   {
-    ...{ name: "linux-arm64", bun: "bun-linux-arm64", runtime: "@oven/bun-linux-aarch64" },
+    name: "linux-arm64",
+    bun: "bun-linux-arm64",
+    runtime: "@oven/bun-linux-aarch64",
     npm: { os: "linux", cpu: "arm64", libc: "glibc" },
   },
   {
-    ...{ name: "macos-arm64", bun: "bun-darwin-arm64", runtime: "@oven/bun-darwin-aarch64" },
+    name: "macos-arm64",
+    bun: "bun-darwin-arm64",
+    runtime: "@oven/bun-darwin-aarch64",
     npm: { os: "darwin", cpu: "arm64" },
   },
 ];

@@ -32,7 +32,8 @@ GNU tar and npm; with a key also ssh-keygen.
 
 const { key, signers, folder } = readArguments(usage, (words) => {
   const { values, positionals } = parseArgs({
-    ...{ args: words, allowPositionals: true },
+    args: words,
+    allowPositionals: true,
     options: { key: text, signers: text },
   });
   if (positionals.length > 1) throw new Error(`one folder, not ${positionals.join(" and ")}`);

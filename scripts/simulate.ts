@@ -21,16 +21,14 @@ go wrong: what must never be is looked for all the time. The same seed does the 
 
 const { seed, range, hours, agents, trace, json } = readArguments(usage, (words) => {
   const values = readFlags(words, {
-    ...{
-      seed: text,
-      seeds: text,
-      from: text,
-      jobs: text,
-      hours: text,
-      agents: text,
-      trace: flag,
-      json: flag,
-    },
+    seed: text,
+    seeds: text,
+    from: text,
+    jobs: text,
+    hours: text,
+    agents: text,
+    trace: flag,
+    json: flag,
   });
   const count = (name: "seeds" | "jobs" | "agents", otherwise: number) =>
     wholeNumber(name, values[name], otherwise);
@@ -42,7 +40,9 @@ const { seed, range, hours, agents, trace, json } = readArguments(usage, (words)
       jobs: count("jobs", 2),
     },
     hours: duration("hours", values.hours, 0.1),
-    ...{ agents: count("agents", 2), trace: values.trace, json: values.json },
+    agents: count("agents", 2),
+    trace: values.trace,
+    json: values.json,
   };
 });
 

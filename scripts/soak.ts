@@ -35,7 +35,10 @@ await buildFirst();
 tell(`soak: ${agents} agents, ${minutes} minutes, seed ${seed}`);
 let toldMinute = -1;
 const { wrong, verdicts, figures } = await runSoak({
-  ...{ seconds: minutes * 60, agents, seed, signal: endedBySignal() },
+  seconds: minutes * 60,
+  agents,
+  seed,
+  signal: endedBySignal(),
   dist: join(repositoryRoot, "dist"),
   onSample(seconds, { counts }) {
     const minute = Math.floor(seconds / 60);

@@ -32,7 +32,12 @@ export function openReport(tool: LabTool, version: string): ReportFolder {
       const { files } = createSystem();
       const made = keepFrames(frames, join(recordings, tool, version), { tool, version });
       const report = makeReport({
-        ...{ tool, version, profile, junit, made, recordings: "recordings" },
+        tool,
+        version,
+        profile,
+        junit,
+        made,
+        recordings: "recordings",
         accounts: existsSync(accounts) ? readAccounts(readFileSync(accounts, "utf8")) : [],
         known: recordingsBelow(files, join(repositoryRoot, "tests/screens")),
       });

@@ -10,9 +10,22 @@ export async function tellMail(stage: Stage): Promise<void> {
   writeFileSync(stage.path("mail.json"), JSON.stringify({ schema_version: 1, mail_rounds: true }));
   for (const name of names) {
     const launched = await stage.manager(
-      ...["agents", "launch", "--tool", "demo", "--agent-name", name, "--workdir", stage.workdir],
-      ...["--mailbox", "--mailbox-root", stage.path("mail")],
-      ...["--", "--log", logOf(stage, name), "--script", stage.path("mail.json")],
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      name,
+      "--workdir",
+      stage.workdir,
+      "--mailbox",
+      "--mailbox-root",
+      stage.path("mail"),
+      "--",
+      "--log",
+      logOf(stage, name),
+      "--script",
+      stage.path("mail.json"),
     );
     expect(
       `the launch of ${name}`,
@@ -26,7 +39,13 @@ export async function tellMail(stage: Stage): Promise<void> {
 
   const wish = `TALK bob@svc.localhost ${rounds}`;
   const posted = await stage.manager(
-    ...[...of("alice"), "mail", "post", "--subject", "Talk to bob", "--body-content", wish],
+    ...of("alice"),
+    "mail",
+    "post",
+    "--subject",
+    "Talk to bob",
+    "--body-content",
+    wish,
   );
   expect("the post", posted, posted.code === 0 && posted.out.authoritative === true);
   step("the operator asked alice, by mail, to talk to bob");

@@ -38,8 +38,17 @@ async function tell(stage: Stage): Promise<void> {
   const agent = ["agents", "single", "--agent-name", "try"];
 
   const launched = await stage.manager(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "try", "--workdir", stage.workdir],
-    ...["--", "--log", stage.agentLog],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "try",
+    "--workdir",
+    stage.workdir,
+    "--",
+    "--log",
+    stage.agentLog,
   );
   expect("the launch", launched, launched.code === 0 && launched.out.gateway_port > 0);
   const sessionRoot: string = launched.out.session_root;

@@ -266,7 +266,10 @@ async function submitAlone(
   const lock = context.locks.tryTake(join(runRoot, "gateway.lock"));
   if (!lock) return { status: "busy", detail: "another process drives the agent's terminal" };
   const driven = createGatewayAgent({
-    ...{ system: context.system, manifest, sessionRoot, env: context.env },
+    system: context.system,
+    manifest,
+    sessionRoot,
+    env: context.env,
     profile: profileFor(manifest.tool, readProfiles(context.system, context.env)),
     timings: defaultTimings,
     log: { line: () => {} },

@@ -146,8 +146,12 @@ export function openCliContext(
     hookCommand: [...self, "signal"],
     serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
     managerCommand: [
-      ...[...self, "mgr"],
-      ...["--runtime-root", roots.runtimeRoot, "--registry-root", roots.registryRoot],
+      ...self,
+      "mgr",
+      "--runtime-root",
+      roots.runtimeRoot,
+      "--registry-root",
+      roots.registryRoot,
     ],
   };
 }

@@ -97,12 +97,22 @@ export async function openJoin(deps: {
   try {
     const epoch = nextEpoch(context, join(folder, "epoch.json"));
     role = await joinBus({
-      ...{ address: bus, clock, ids, host, epoch, version: manifest.version, heartbeatMs, log },
+      address: bus,
+      clock,
+      ids,
+      host,
+      epoch,
+      version: manifest.version,
+      heartbeatMs,
+      log,
       directory: localDirectory(coordinator, host),
       link: createLocalLink((request) => coordinator.app.fetch(request)),
       carrierOf: (way) =>
         hostMailCarrier(context, {
-          ...{ host, way, log, joined: openJoinedRoots(files, join(folder, "roots.json")) },
+          host,
+          way,
+          log,
+          joined: openJoinedRoots(files, join(folder, "roots.json")),
         }),
     });
   } catch (error) {
@@ -137,7 +147,10 @@ export async function joinOverStdio(deps: {
   const coordinator = createQuietCoordinator(context, io);
   try {
     await joinStdio({
-      ...{ ...way, clock: context.clock, ids: context.ids, version: manifest.version },
+      ...way,
+      clock: context.clock,
+      ids: context.ids,
+      version: manifest.version,
       directoryOf: (host) => localDirectory(coordinator, host),
       link: createLocalLink((request) => coordinator.app.fetch(request)),
     });
@@ -154,7 +167,9 @@ function hostMailCarrier(
   const { log } = wish;
   const { files, clock } = context;
   return createMailCarrier({
-    ...{ clock, files, ...wish },
+    clock,
+    files,
+    ...wish,
     mailboxes: () => registeredMailboxes(context),
     roots: () => usedMailboxRoots(context),
     openRoot: (root) => openTrustedRoot({ ...context, onFault: log, onMended: log }, root),
@@ -164,14 +179,20 @@ function hostMailCarrier(
 /** Never started: it has no address, no folder and no token; this process alone calls its app. */
 function createQuietCoordinator(context: CliContext, io: Pick<CliIo, "env" | "cwd" | "home">): Coordinator {
   return createCoordinator({
-    ...{ context, io, host: "127.0.0.1", port: 0, token: null, noToken: true },
+    context,
+    io,
+    host: "127.0.0.1",
+    port: 0,
+    token: null,
+    noToken: true,
     onShutdown: () => {},
   });
 }
 
 function localDirectory(coordinator: Coordinator, host: string) {
   return createLocalDirectory({
-    ...{ host, version: manifest.version },
+    host,
+    version: manifest.version,
     async list() {
       const answer = await coordinator.app.fetch(new Request("http://127.0.0.1/svc/agents"));
       return (await answer.json()) as Awaited<ReturnType<Parameters<typeof createLocalDirectory>[0]["list"]>>;

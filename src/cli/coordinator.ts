@@ -139,7 +139,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     clock,
     open: ({ manifest, sessionRoot }) =>
       createGatewayAgent({
-        ...{ system, manifest, sessionRoot, log },
+        system,
+        manifest,
+        sessionRoot,
+        log,
         profile: profileFor(manifest.tool, profiles),
         timings: defaultTimings,
         events: { append: () => {}, subscribe: () => () => {} },
@@ -150,14 +153,19 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const settling = { clock, files, processes, locks: context.locks, providerOf: headlessProvider };
   const turns = createFleetTurns({
     ...settling,
-    ...{ directory, links, ids },
+    directory,
+    links,
+    ids,
     async attach(agent) {
       const { link } = await attachGateway(context, agent, { executionMode: "detached_process" });
       return link.client;
     },
   });
   const events = createFleetEvents({
-    ...{ directory, links, clock, ids },
+    directory,
+    links,
+    clock,
+    ids,
     onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
   });
   const sockets = createSocketUpgrade();
@@ -168,11 +176,18 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
   const view = createFleetView({
     ...settling,
-    ...{ directory, links, liveness, terminals, tools, tmuxFor },
+    directory,
+    links,
+    liveness,
+    terminals,
+    tools,
+    tmuxFor,
   });
   const looks = createSharedLooks({ clock, events, look: view.look });
   const attention = createAttention({
-    ...{ directory, events, clock },
+    directory,
+    events,
+    clock,
     look: async (agent, sinceMs) => (await looks.at(agent, sinceMs)).facts,
     async gatewayOf(agent) {
       const link = await links.to(openedAgent(agent));
@@ -186,7 +201,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
   });
   const states = createFleetStates({
-    ...{ clock, directory, links, view, looks, events },
+    clock,
+    directory,
+    links,
+    view,
+    looks,
+    events,
     attention: attention.firstList,
     ...(merged ? { others: () => merged.list([], {}) } : {}),
   });
@@ -196,7 +216,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const openDelivery = () => {
     delivery ??= import("../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
       createDelivery({
-        ...{ ...system, files: context.files, attention, env: io.env, home: io.home },
+        ...system,
+        files: context.files,
+        attention,
+        env: io.env,
+        home: io.home,
         rulesFile,
         paths: deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot),
         log: (line, facts) => fileLog?.line(line, facts),
@@ -230,18 +254,22 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const app = createCoordinatorApp({
     services: {
       console: {
-        ...{ assets: consoleAssets(processes), signIn, asksForToken: token !== null },
+        assets: consoleAssets(processes),
+        signIn,
+        asksForToken: token !== null,
         nonce: () => ids.hex(16),
         firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
         // The answer goes first: a look at many agents begins with a tenth of a second of work.
         onReaderSoon: () => void clock.after(0, attention.expectReader),
       },
-      ...{ view: fleetView, states },
+      view: fleetView,
+      states,
       attention,
       hosts: {
         list: async ({ probe }) => ({
-          ...{ schema_version: 1, version: manifest.version },
+          schema_version: 1,
+          version: manifest.version,
           ...(await hostsNow(probe === "true")),
         }),
       },
@@ -270,7 +298,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       }),
       turns,
       launches: createFleetLaunch({
-        ...{ directory, tools, files, ids },
+        directory,
+        tools,
+        files,
+        ids,
         launching: context,
         stopping: context,
         apiBaseUrl: () => current().api_base_url,
@@ -283,10 +314,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
           }),
       }),
       forward: createForward({
-        ...{ directory, links, clock },
+        directory,
+        links,
+        clock,
         streams: () => events.following() + screens.following(),
       }),
-      ...{ events, screens, sockets },
+      events,
+      screens,
+      sockets,
       terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
       server: {
         instance: current,

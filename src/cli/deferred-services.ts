@@ -106,15 +106,27 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   const requests = requestStoreOn(core.database);
   const notices = notifierStoreOn(core.database);
   const traces = createTraceControl({
-    ...{ files, clock, log, events, requests, sessionRoot, env, network: system.network, notifier: notices },
+    files,
+    clock,
+    log,
+    events,
+    requests,
+    sessionRoot,
+    env,
+    network: system.network,
+    notifier: notices,
     agent: {
       agentId: manifest.agent_id,
       agentName: manifest.agent_name,
-      ...{ tool: manifest.tool, version: packageManifest.version },
+      tool: manifest.tool,
+      version: packageManifest.version,
     },
   });
   const metrics = meterGateway({
-    ...{ events, clock, status: board.status, spans: traces.counts },
+    events,
+    clock,
+    status: board.status,
+    spans: traces.counts,
     facts: { version: packageManifest.version, tool: manifest.tool },
   });
   const stream = createEventStream({ events, clock, onGiven: metrics.streamed });
@@ -146,7 +158,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   });
   const notifier = createNotifier({
     store: notices,
-    ...{ agent, queue, board, clock, log },
+    agent,
+    queue,
+    board,
+    clock,
+    log,
     mail: mailBinding,
     context: createContextMaintenance({ agent, commands: core.profile?.data.commands ?? null }),
     baseUrl: core.baseUrl,
@@ -154,7 +170,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     onChange: () => core.slot.changed("notifier"),
   });
   const leases = createTypingLeases({
-    ...{ agent, board, clock, ids, events },
+    agent,
+    board,
+    clock,
+    ids,
+    events,
     onChange: () => core.slot.changed("typing"),
   });
   core.slot.join("typing", {
@@ -163,31 +183,41 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     },
   });
   const recorder = createRecorderControl({
-    ...{ files, clock, log, sessionRoot, events, queue, slot: core.slot, terminal: core.recorded },
+    files,
+    clock,
+    log,
+    sessionRoot,
+    events,
+    queue,
+    slot: core.slot,
+    terminal: core.recorded,
     agentName: manifest.agent_name,
     tracked: core.profile !== null,
   });
   const budgets = openBudgets({
-    ...{
-      system,
-      sessionRoot,
-      manifest,
-      env,
-      log,
-      registry: core.registry,
-      ledger: core.ledger,
-      slot: core.slot,
-    },
+    system,
+    sessionRoot,
+    manifest,
+    env,
+    log,
+    registry: core.registry,
+    ledger: core.ledger,
+    slot: core.slot,
     groups: ledgerStoreOn(core.database).groups,
   });
   const ended = new AbortController();
   const source = createPaneScreen({
-    ...{ agentId: manifest.agent_id, reads: core.reads, epoch: board.epoch, nowMs: clock.nowMs },
+    agentId: manifest.agent_id,
+    reads: core.reads,
+    epoch: board.epoch,
+    nowMs: clock.nowMs,
   });
   const screen: GatewayServices["screen"] = {
     follow: ({ signal }) =>
       followScreens({
-        ...{ clock, sources: [source], gapMs: screenGapMs },
+        clock,
+        sources: [source],
+        gapMs: screenGapMs,
         signal: AbortSignal.any([signal, ended.signal]),
       }),
   };
@@ -196,7 +226,13 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   const openOwnAgent = async () => {
     const { createOwnAgent } = await import("../services/console/own-agent.ts");
     return createOwnAgent({
-      ...{ files, clock, agent, board, queue, sessionRoot, manifestPath: paths.manifest },
+      files,
+      clock,
+      agent,
+      board,
+      queue,
+      sessionRoot,
+      manifestPath: paths.manifest,
       readManifest: () => readManifest(files, paths.manifest),
     });
   };
@@ -209,7 +245,14 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       ...core.app.services,
       mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
       headless: createHeadlessControl({ agent, status: board.status }),
-      ...{ notifier, reminders, stream, agui, transcript, screen, leases, recorder },
+      notifier,
+      reminders,
+      stream,
+      agui,
+      transcript,
+      screen,
+      leases,
+      recorder,
       ledger: core.ledger,
       terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
       sockets: core.sockets,
@@ -219,7 +262,9 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         return ownAgent;
       },
       console: {
-        ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
+        assets: consoleAssets(system.processes),
+        signIn,
+        asksForToken: core.app.gate.token !== null,
         nonce: () => ids.hex(16),
         identity: () => ({
           surface: "gateway",
@@ -239,7 +284,8 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       await fetch(new Request(`http://127.0.0.1${coreEndpoints.health.path}`));
       return observation ? observation.around({ fetch, routes: app.routes }) : fetch;
     },
-    ...{ notifier, budgets },
+    notifier,
+    budgets,
     observers: {
       async start() {
         await recorder.start();

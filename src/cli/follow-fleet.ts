@@ -32,7 +32,8 @@ export async function followFleet(options: {
   const directory = createDirectory({ ...context, registryRoot: context.roots.registryRoot });
   const snapshotDeps = { ...context, openers, sessionAlive: aliveBy(context) };
   const watch = createFleetWatch<AgentSnapshot>({
-    ...{ clock: context.clock, directory },
+    clock: context.clock,
+    directory,
     look: (records) => snapshotAgents(snapshotDeps, records),
     // A reader that has gone ends the command, not only this one look.
     onChange: (change) => onChange(change).catch(unread.reject),
@@ -43,7 +44,9 @@ export async function followFleet(options: {
   async function followHints(): Promise<void> {
     const deps = {
       ...context,
-      ...{ runtimeRoot: context.roots.runtimeRoot, directory, links },
+      runtimeRoot: context.roots.runtimeRoot,
+      directory,
+      links,
       onError: (error: unknown) => onWarning(messageOf(error)),
     };
     while (!stopped.aborted) {

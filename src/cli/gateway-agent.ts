@@ -112,10 +112,20 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
   const reports = reportsOf(options);
   const tracker = createTracker({
     ...options,
-    ...{ control, tmux, clock, processes: system.processes, reports },
+    control,
+    tmux,
+    clock,
+    processes: system.processes,
+    reports,
   });
   const transcript = createSessionTranscript({
-    ...{ files: system.files, clock, log, manifest, sessionRoot, profile, env: options.env },
+    files: system.files,
+    clock,
+    log,
+    manifest,
+    sessionRoot,
+    profile,
+    env: options.env,
     async capture() {
       const paneId = tracker.paneId();
       return paneId === null ? null : captureWithScrollback(control, paneId, maxCapturedRows);
@@ -143,7 +153,10 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
   const startupAnswers =
     profile && isUnattended(manifest)
       ? createStartupAnswers({
-          ...{ view: tracker, profile, decide: agent.decide, log },
+          view: tracker,
+          profile,
+          decide: agent.decide,
+          log,
           onAnswered(answer) {
             tracker.noteStartupAnswer(answer);
             events.append("startup_answered", answer);
@@ -157,7 +170,8 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
     pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
     recorded: {
-      ...{ state: tracker.state, subscribe: tracker.subscribe },
+      state: tracker.state,
+      subscribe: tracker.subscribe,
       pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal, overpaint: false }),
     },
     start() {
@@ -234,18 +248,33 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   });
   const runner = createTurnRunner({
     ...settling,
-    ...{ ids: system.ids, watch, log, turns, pane, manifests, manifestPath, events },
+    ids: system.ids,
+    watch,
+    log,
+    turns,
+    pane,
+    manifests,
+    manifestPath,
+    events,
   });
   const agent = createHeadlessAgent({
     ...settling,
-    ...{ backend: manifest.backend, tool: manifest.tool, provider, connectivity, turns, runner, log },
+    backend: manifest.backend,
+    tool: manifest.tool,
+    provider,
+    connectivity,
+    turns,
+    runner,
+    log,
   });
   let ends: (() => void)[] = [];
   return {
     agent,
     turnSources: headlessSources(files, sessionRoot),
     countedSources: headlessSources(files, sessionRoot, countedTurns),
-    ...{ reads: null, pane: null, recorded: null },
+    reads: null,
+    pane: null,
+    recorded: null,
     start() {
       ends = [
         control.onEvent(connectivity.wake),

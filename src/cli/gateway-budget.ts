@@ -27,7 +27,11 @@ export function openBudgets(core: {
   const { files } = system;
   const home = env["HOME"] ?? "/";
   const watch = createBudgetWatch({
-    ...{ files, clock: system.clock, sessionRoot, groups: core.groups, counting: ledger.counting },
+    files,
+    clock: system.clock,
+    sessionRoot,
+    groups: core.groups,
+    counting: ledger.counting,
     agent: { id: manifest.agent_id, name: manifest.agent_name },
     teamsFolder: join(stateRootOf(env, home), "teams"),
     prices: () => readPrices(files, join(configRootOf(env, home), "prices.json")),

@@ -28,7 +28,10 @@ export function openLedger(core: {
   const { events, log } = core.records;
   const logged = new Set<string>();
   return createLedger({
-    ...{ clock: system.clock, events, requests, onChange },
+    clock: system.clock,
+    events,
+    requests,
+    onChange,
     store: ledgerStoreOn(database),
     tool: manifest.tool,
     sources: driven.countedSources,

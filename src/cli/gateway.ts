@@ -130,14 +130,25 @@ export function createGateway(options: GatewayOptions): Gateway {
   // The agent
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
   const driven = createGatewayAgent({
-    ...{ system, manifest, sessionRoot, profile, log, events },
+    system,
+    manifest,
+    sessionRoot,
+    profile,
+    log,
+    events,
     timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
     env: options.env,
     bridgeCommand: [...selfCommand(), "turn-bridge"],
     onTurnEnd: () => ledger.countSoon(),
   });
   const ledger = openLedger({
-    ...{ system, sessionRoot, manifest, records, database, requests: store, driven },
+    system,
+    sessionRoot,
+    manifest,
+    records,
+    database,
+    requests: store,
+    driven,
     onChange: () => board.refresh(),
   });
   const agent = ledger.noting(driven.agent);
@@ -145,12 +156,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   // Services: those that compete for the agent join its execution slot
   const slot = createExecutionSlot();
   const storage = createStorageWatch({
-    ...{ fault: store.fault, clock },
+    fault: store.fault,
+    clock,
     onChange: () => slot.changed(),
     onError: onError("watching the disk failed"),
   });
   const board = createStatusBoard({
-    ...{ identity, store, agent, events, log, clock },
+    identity,
+    store,
+    agent,
+    events,
+    log,
+    clock,
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
@@ -165,7 +182,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
   const reminders = createReminders({
-    ...{ agent, clock, ids, events, log, admission },
+    agent,
+    clock,
+    ids,
+    events,
+    log,
+    admission,
     store: reminderStoreOn(database),
     queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
     onChange: () => slot.changed("reminders"),
@@ -222,7 +244,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     onError: (what, error) => onError(what)(error),
   });
   const place = createOwnershipWatch({
-    ...{ files, clock, paths, watch: system.watch },
+    files,
+    clock,
+    paths,
+    watch: system.watch,
     onGone() {
       log.line("the session folder or its instance record is gone; exiting");
       options.onGone?.();
@@ -230,7 +255,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     onError: onError("a file of its clients not written again"),
   });
   const live = createLiveFiles({
-    ...{ files, clock, folder, place },
+    files,
+    clock,
+    folder,
+    place,
     onError: onError("state not written"),
   });
 
@@ -256,9 +284,24 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function createDeferred(): Promise<DeferredServices> {
     const { createDeferredServices } = await import("./deferred-services.ts");
     deferred = createDeferredServices({
-      ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board },
-      ...{ reminders, ledger, turnSources: driven.turnSources, sockets, slot },
-      ...{ reads: driven.reads, pane: driven.pane, recorded: driven.recorded, registry },
+      system,
+      sessionRoot,
+      manifest,
+      profile,
+      records,
+      database,
+      agent,
+      queue,
+      board,
+      reminders,
+      ledger,
+      turnSources: driven.turnSources,
+      sockets,
+      slot,
+      reads: driven.reads,
+      pane: driven.pane,
+      recorded: driven.recorded,
+      registry,
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),

@@ -49,7 +49,10 @@ const launch = shorthand({
   },
   rest: "TOOL_ARGUMENTS",
   words: (args) => [
-    ...["agents", "launch", `--agent-name=${args.name}`, `--tool=${args.tool}`],
+    "agents",
+    "launch",
+    `--agent-name=${args.name}`,
+    `--tool=${args.tool}`,
     ...(args.mailbox ? ["--mailbox"] : []),
     ...flagged("workdir", args.workdir),
   ],
@@ -336,7 +339,10 @@ export const shortCommands = group({
         since: { type: "string", valueHint: "TIME", description: "24h, 7d, today or an RFC 3339 time" },
       },
       words: ({ name, by, since }) => [
-        ...["ledger", ...flagged("agent", name), ...flagged("by", by), ...flagged("since", since)],
+        "ledger",
+        ...flagged("agent", name),
+        ...flagged("by", by),
+        ...flagged("since", since),
       ],
     }),
     console: shorthand({

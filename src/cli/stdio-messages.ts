@@ -179,7 +179,10 @@ export function createStdioMessages(options: {
       initializing = message?.method === "initialize" && message.id !== undefined;
       return message;
     },
-    ...{ send, settled, close, inputEnded: inputEnded.signal },
+    send,
+    settled,
+    close,
+    inputEnded: inputEnded.signal,
     fault: () => fault,
   };
 }

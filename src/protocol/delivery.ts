@@ -78,7 +78,8 @@ export const DeliveryRule = Strict({
   ),
   agents: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
-      ...{ minItems: 1, maxItems: 64 },
+      minItems: 1,
+      maxItems: 64,
       description: "names of agents, `*` and `?` as wildcards; default: all",
     }),
   ),
@@ -106,7 +107,8 @@ export const DeliveryRules = Strict(
   {
     version: Type.Literal(1),
     rules: Type.Record(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" }), DeliveryRule, {
-      ...{ additionalProperties: false, maxProperties: 64 },
+      additionalProperties: false,
+      maxProperties: 64,
       description: "by name; each has exactly one target",
     }),
   },

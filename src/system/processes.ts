@@ -154,7 +154,9 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     run,
     pipe(command, options = {}) {
       const child = Bun.spawn([...command], {
-        ...{ stdin: "pipe" as const, stdout: "pipe" as const, stderr: "ignore" as const },
+        stdin: "pipe" as const,
+        stdout: "pipe" as const,
+        stderr: "ignore" as const,
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         env: options.env ?? inherited(),
       });
@@ -194,7 +196,9 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, ignore);
       try {
         const child = Bun.spawn([...command], {
-          ...{ stdin: "inherit" as const, stdout: "inherit" as const, stderr: "inherit" as const },
+          stdin: "inherit" as const,
+          stdout: "inherit" as const,
+          stderr: "inherit" as const,
           env,
         });
         await child.exited;
@@ -206,8 +210,12 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     stream(label, command, { env, cwd }) {
       deps.steps.before(label);
       const child = Bun.spawn([...command], {
-        ...{ env, cwd, detached: true },
-        ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+        env,
+        cwd,
+        detached: true,
+        stdin: "pipe",
+        stdout: "pipe",
+        stderr: "pipe",
       } as const);
       deps.steps.after(label);
       const attempt = (act: () => unknown) => {

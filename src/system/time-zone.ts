@@ -40,8 +40,12 @@ function offsetMsAt(epochMs: number, zone: string | null): number | null {
     const format = new Intl.DateTimeFormat("en-US", {
       timeZone: zone,
       hourCycle: "h23",
-      ...{ year: "numeric", month: "numeric", day: "numeric" },
-      ...{ hour: "numeric", minute: "numeric", second: "numeric" },
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
     });
     const parts = Object.fromEntries(format.formatToParts(epochMs).map(({ type, value }) => [type, value]));
     const part = (name: Intl.DateTimeFormatPartTypes) => Number(parts[name]);

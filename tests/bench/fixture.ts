@@ -180,11 +180,16 @@ async function register(
   agentName: string,
 ): Promise<void> {
   const manifest = sampleManifest({
-    ...{ agentName, agentId: `id-${agentName}`, generationId: `generation-${agentName}` },
+    agentName,
+    agentId: `id-${agentName}`,
+    generationId: `generation-${agentName}`,
     sessionId: `local_interactive-20261121-044700Z-${Bun.hash.crc32(agentName).toString(16).padStart(8, "0")}`,
     tmux: {
       sessionName: `SVC-${agentName}`,
-      ...{ windowName: "agent", windowId: "@0", paneId: "%0", socket },
+      windowName: "agent",
+      windowId: "@0",
+      paneId: "%0",
+      socket,
     },
   });
   const sessionRoot = join(folder, "others", agentName);
@@ -205,7 +210,8 @@ async function startCoord(
     ? [program]
     : [process.execPath, join(repositoryRoot, "src/cli/svc-coord.ts")];
   const child = Bun.spawn([...command, ...words, "--json"], {
-    ...{ env: { ...env }, cwd },
+    env: { ...env },
+    cwd,
     stdio: ["ignore", "pipe", "inherit"],
   });
   const { value } = await child.stdout.getReader().read();

@@ -44,7 +44,8 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
 
 async function runToEnd({ world, tmux }: BenchFixture, command: string[]): Promise<void> {
   const child = Bun.spawn(command, {
-    ...{ env: { ...world.env }, cwd: tmux.folder },
+    env: { ...world.env },
+    cwd: tmux.folder,
     stdio: ["ignore", "ignore", "pipe"],
   });
   const said = await new Response(child.stderr).text();

@@ -89,7 +89,10 @@ function turnAt(index: number): LedgerTurn {
     turn_id: `turn-${index.toString(36).padStart(8, "0")}`,
     request_id: `gwreq-20260101-000000Z-${index.toString(16).padStart(8, "0")}`,
     wake_reason: wakeReasons[index % wakeReasons.length] ?? "prompt",
-    ...{ tool: "claude", source: "tool", status: "completed", covered: true },
+    tool: "claude",
+    source: "tool",
+    status: "completed",
+    covered: true,
     usage: [
       tokensOf(20_000 + (index % 977), 500 + (index % 101), { model: index % 3 ? "m-large" : "m-small" }),
     ],
@@ -132,8 +135,14 @@ function openBare(path: string) {
     ended_at_utc,
   }: LedgerTurn) =>
     statement.run(
-      ...[turn_id, request_id, wake_reason, one?.model ?? null],
-      ...[one?.input_tokens ?? 0, one?.output_tokens ?? 0, started_at_utc, ended_at_utc],
+      turn_id,
+      request_id,
+      wake_reason,
+      one?.model ?? null,
+      one?.input_tokens ?? 0,
+      one?.output_tokens ?? 0,
+      started_at_utc,
+      ended_at_utc,
     );
   return {
     insert,

@@ -8,9 +8,12 @@ import { effort } from "./effort.ts";
 const executable = join(import.meta.dir, "..", "..", "dist", "svc");
 
 const request = `${JSON.stringify({
-  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
   params: {
-    ...{ protocolVersion: "2025-06-18", capabilities: {} },
+    protocolVersion: "2025-06-18",
+    capabilities: {},
     clientInfo: { name: "bench", version: "1" },
   },
 })}\n`;

@@ -193,11 +193,17 @@ async function measureStates(fixture: BenchFixture): Promise<Row[]> {
       const path = join(agent.sessionRoot, "gateway", "bench-events.jsonl");
       const recorder = openRecorder(
         {
-          ...{ files, clock, log, sessionRoot: agent.sessionRoot, agentName: "watched", tracked: true },
+          files,
+          clock,
+          log,
+          sessionRoot: agent.sessionRoot,
+          agentName: "watched",
+          tracked: true,
           events: createEventLog({ files, clock, path, onError: console.error }),
           slot: { onDecision: () => () => {} },
           terminal: {
-            ...{ state: tracker.state, subscribe: tracker.subscribe },
+            state: tracker.state,
+            subscribe: tracker.subscribe,
             pane: (signal) =>
               followPane({ control, clock, paneId: tracker.paneId, signal, overpaint: false }),
           },

@@ -58,7 +58,8 @@ async function createAndDelete(gateway: ServedGateway, reminder: object): Promis
 
 async function call(gateway: ServedGateway, method: string, path: string, body?: object) {
   const response = await fetch(`${gateway.baseUrl}${path}`, {
-    ...{ method, proxy: false },
+    method,
+    proxy: false,
     ...(body ? { headers: { "content-type": "application/json" }, body: JSON.stringify(body) } : {}),
   } as RequestInit);
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);

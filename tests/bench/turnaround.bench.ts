@@ -132,7 +132,12 @@ async function queuedPauses({ tool, model, gateway }: Agent): Promise<Pauses> {
   }
   const ends = reportedEnds(gateway);
   const pauses: Pauses = {
-    ...{ total: [], toReport: [], toEnd: [], toBegin: [], toTyped: [], toRequest: [] },
+    total: [],
+    toReport: [],
+    toEnd: [],
+    toBegin: [],
+    toTyped: [],
+    toRequest: [],
     swallowed: 0,
   };
   for (let index = 1; index < prompts; index++) {
@@ -172,9 +177,24 @@ async function typedPauses({ tool, model, gateway, box }: Agent): Promise<number
   let endedMs: number | null = null;
   for (let index = 1; index <= typedPrompts; index++) {
     box.tmux(
-      ...["set-buffer", "-b", "bench", "--", promptOf("Typed", index), ";"],
-      ...["paste-buffer", "-d", "-p", "-b", "bench", "-t", target, ";"],
-      ...["send-keys", "-t", target, "Enter"],
+      "set-buffer",
+      "-b",
+      "bench",
+      "--",
+      promptOf("Typed", index),
+      ";",
+      "paste-buffer",
+      "-d",
+      "-p",
+      "-b",
+      "bench",
+      "-t",
+      target,
+      ";",
+      "send-keys",
+      "-t",
+      target,
+      "Enter",
     );
     const swallowed = setTimeout(() => box.tmux("send-keys", "-t", target, "Enter"), swallowedMs);
     const turn = await finishedTurn({ tool, model }, promptOf("Typed", index));

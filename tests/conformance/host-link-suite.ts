@@ -40,7 +40,11 @@ export function hostLinkSuite(
       const host = await reach(fixture, "build-3");
       const send = (operation: string, more: Partial<HostRequest> = {}) =>
         host.link.send({
-          ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
+          operation,
+          params: { agent_ref: "worker" },
+          query: "",
+          headers: {},
+          body: null,
           signal: new AbortController().signal,
           ...more,
         });
@@ -75,7 +79,14 @@ export function hostLinkSuite(
         return (body["turn"] as { phase?: string })?.phase === "ready";
       };
       return {
-        ...{ ...host, fixture, send, ask, outcomeOf, names, launch, isReady },
+        ...host,
+        fixture,
+        send,
+        ask,
+        outcomeOf,
+        names,
+        launch,
+        isReady,
         async [Symbol.asyncDispose]() {
           await host[Symbol.asyncDispose]();
           await fixture[Symbol.asyncDispose]();

@@ -48,7 +48,8 @@ hostLinkSuite("by its folders and loopback HTTP", async (fixture, host) => {
       return fetch(new Request(`${server.baseUrl}${url.pathname}${url.search}`, request), { proxy: "" });
     }),
     directory: createLocalDirectory({
-      ...{ host, version: "0" },
+      host,
+      version: "0",
       list: async () => (await server.ask("/svc/agents")).body as { agents: AgentIdentity[] },
     }),
     freeze: gateway.freeze,
@@ -82,9 +83,13 @@ hostLinkSuite("over NATS", async (fixture, host) => {
   const bus = await startBus(join(fixture.folder, "bus"), [host]);
   const line = await openFaultyLine(Number(new URL(bus.url).port));
   const operator = await operateBus({
-    ...{ clock: createClock(), ids: createIds(), log: () => {} },
+    clock: createClock(),
+    ids: createIds(),
+    log: () => {},
     address: {
-      ...{ url: `nats://127.0.0.1:${line.port}`, fleet: bus.fleet, authorities: null },
+      url: `nats://127.0.0.1:${line.port}`,
+      fleet: bus.fleet,
+      authorities: null,
       credentials: readFileSync(bus.operatorKey, "utf8"),
     },
   });
@@ -109,11 +114,15 @@ hostLinkSuite("over ssh", async (fixture, host) => {
   const sshd = await startSshd(join(fixture.folder, "sshd"));
   const line = await openFaultyLine(sshd.port);
   const operator = operateSsh({
-    ...{ clock: createClock(), ids: createIds(), log: () => {} },
+    clock: createClock(),
+    ids: createIds(),
+    log: () => {},
     processes: createProcesses({ steps: quietSteps }),
     targets: [{ host, destination: sshd.destinationBy(line.port) }],
     access: {
-      ...{ configFile: sshd.configFile, program: writeHostProgram(fixture), controlFolder: fixture.folder },
+      configFile: sshd.configFile,
+      program: writeHostProgram(fixture),
+      controlFolder: fixture.folder,
       env: { PATH: fixture.env["PATH"] ?? "" },
     },
   });

@@ -24,7 +24,10 @@ mailboxConformance("a JMAP server", async () => {
   const scratch = createScratch();
   const [ada, ben, cleo] = await Promise.all([open("ada"), open("ben"), open("cleo")]);
   return {
-    ...{ ada, ben, cleo, folder: scratch.folder },
+    ada,
+    ben,
+    cleo,
+    folder: scratch.folder,
     timeResolutionMs: 1000,
     async [Symbol.asyncDispose]() {
       for (const one of [ada, ben, cleo]) one.close();

@@ -18,8 +18,12 @@ const asksNothing = ({ terminal }: CoordinatorBundle) => {
 };
 
 const personMail = {
-  ...{ root: "/srv/mail", address: "ann@svc.localhost", messageRef: "filesystem:msg-1" },
-  ...{ sinceUtc: "2026-11-21T04:40:00.000+00:00", from: "worker@svc.localhost", subject: "done" },
+  root: "/srv/mail",
+  address: "ann@svc.localhost",
+  messageRef: "filesystem:msg-1",
+  sinceUtc: "2026-11-21T04:40:00.000+00:00",
+  from: "worker@svc.localhost",
+  subject: "done",
   agent: { id: "id-worker", name: "worker" },
 };
 

@@ -28,7 +28,13 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
       return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
     };
     return {
-      ...{ ...bundle, agent, turns, submissions, http, get, post },
+      ...bundle,
+      agent,
+      turns,
+      submissions,
+      http,
+      get,
+      post,
       prompt: (more: object = {}) => post("/v1/control/prompt", { schema_version: 2, prompt: "x", ...more }),
       queue: (payload: object = {}) =>
         post("/v1/requests", { kind: "submit_prompt", payload: { prompt: "x", ...payload } }),
@@ -74,7 +80,9 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
     expect(await gateway.get("/v1/control/headless/state")).toEqual({ status: 200, body: idle });
     gateway.turns.begin("turn-7");
     expect((await gateway.get("/v1/control/headless/state")).body).toMatchObject({
-      ...{ can_accept_prompt_now: false, interruptible: true, active_turn_id: "turn-7" },
+      can_accept_prompt_now: false,
+      interruptible: true,
+      active_turn_id: "turn-7",
     });
   });
 
@@ -96,8 +104,13 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
     expect(reply).toEqual({
       status: 200,
       body: {
-        ...{ status: "ok", action: "submit_prompt", sent: true, admission_policy: "ready_only" },
-        ...{ detail: "the turn was begun", turn_id: "turn-2", turn_index: 2 },
+        status: "ok",
+        action: "submit_prompt",
+        sent: true,
+        admission_policy: "ready_only",
+        detail: "the turn was begun",
+        turn_id: "turn-2",
+        turn_index: 2,
       },
     });
     expect(gateway.submissions).toMatchObject([

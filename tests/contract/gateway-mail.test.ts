@@ -58,7 +58,12 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
     });
     expect((await at.ask("list", {})).body).toEqual({
       ...identity,
-      ...{ box: "inbox", message_count: 0, open_count: 0, unread_count: 0, messages: [], next_cursor: null },
+      box: "inbox",
+      message_count: 0,
+      open_count: 0,
+      unread_count: 0,
+      messages: [],
+      next_cursor: null,
     });
     expect((await at.ask("send", letter)).body).toMatchObject({ ...identity, operation: "send" });
   });
@@ -74,11 +79,19 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
         thread_ref: expect.any(String),
         created_at_utc: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/),
         subject: "hello",
-        ...{ read: false, answered: false, archived: false, box: "inbox", unread: true },
-        ...{ body_preview: "text", body_text: null },
+        read: false,
+        answered: false,
+        archived: false,
+        box: "inbox",
+        unread: true,
+        body_preview: "text",
+        body_text: null,
         sender: expect.objectContaining({ address: "other@svc.localhost", principal_id: "SVC-other" }),
         to: [expect.objectContaining({ address: "worker@svc.localhost" })],
-        ...{ cc: [], reply_to: [], attachments: [], notify_block: null },
+        cc: [],
+        reply_to: [],
+        attachments: [],
+        notify_block: null,
         notify_auth: { scheme: "none" },
         attestation: expect.stringMatching(/^(verified|unsigned)$/),
       },
@@ -125,7 +138,10 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
     expect(archived.body).toMatchObject({ operation: "archive", message_count: 1 });
     expect(flags(archived.body)).toEqual({ read: true, unread: false, archived: true, box: "archive" });
     expect(flags((await at.ask("move", { message_refs, destination_box: "later" })).body)).toEqual({
-      ...{ read: true, unread: false, archived: false, box: "later" },
+      read: true,
+      unread: false,
+      archived: false,
+      box: "later",
     });
   });
 
@@ -395,10 +411,16 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
 
   const verbs = Object.values(mailEndpoints).map((one) => one.path.replace("/v1/mail/", ""));
   const good: Record<string, object | undefined> = {
-    ...{ status: undefined, list: {}, peek: { message_ref: unknown }, read: { message_ref: unknown } },
-    ...{ send: letter, post: { subject: "x", body_content: "x" } },
-    ...{ reply: { message_ref: unknown, body_content: "x" }, mark: { message_refs: [unknown], read: true } },
-    ...{ move: { message_refs: [unknown], destination_box: "x" }, archive: { message_refs: [unknown] } },
+    status: undefined,
+    list: {},
+    peek: { message_ref: unknown },
+    read: { message_ref: unknown },
+    send: letter,
+    post: { subject: "x", body_content: "x" },
+    reply: { message_ref: unknown, body_content: "x" },
+    mark: { message_refs: [unknown], read: true },
+    move: { message_refs: [unknown], destination_box: "x" },
+    archive: { message_refs: [unknown] },
   };
 
   test("what the schema cannot say is reported like what it can, with the field", async () => {
@@ -491,6 +513,13 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
 });
 
 const everything: MailQuery = {
-  ...{ box: "inbox", readState: "any", answeredState: "any", archived: null, limit: null, since: null },
-  ...{ includeBody: false, cursor: null, query: null },
+  box: "inbox",
+  readState: "any",
+  answeredState: "any",
+  archived: null,
+  limit: null,
+  since: null,
+  includeBody: false,
+  cursor: null,
+  query: null,
 };

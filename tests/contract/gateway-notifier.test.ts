@@ -101,8 +101,13 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     await gateway.put({ interval_seconds: 30 });
     expect((await off(gateway)).status).toBe(200);
     await gateway.mail.open("other@svc.localhost").send({
-      ...{ to: ["worker@svc.localhost"], cc: [], subject: "hello", body: "" },
-      ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+      to: ["worker@svc.localhost"],
+      cc: [],
+      subject: "hello",
+      body: "",
+      attachments: [],
+      notifyBlock: null,
+      notifyAuth: null,
     });
     const changed = await body<NotifierStatus>(await gateway.put({ mode: "unread_only" }));
     expect(changed).toMatchObject({ enabled: false, interval_seconds: 30, mode: "unread_only" });

@@ -19,7 +19,9 @@ describe.each(surfaces)("a request with a key $surface", ({ open }) => {
       return ((await reply.json()) as { requests: Record<string, unknown>[] }).requests;
     };
     return {
-      ...{ ...bundle, post, list },
+      ...bundle,
+      post,
+      list,
       async [Symbol.asyncDispose]() {
         await http[Symbol.asyncDispose]();
         await bundle[Symbol.asyncDispose]();

@@ -158,7 +158,11 @@ describe("the page at /docs", () => {
       env: { BASE_URL: "http://127.0.0.1:1" },
     });
     expect(shell.stdout.toString().trimEnd().split("\n")).toEqual([
-      ...["-sS", "http://127.0.0.1:1/v1/requests", "-H", "content-type: application/json", "-d"],
+      "-sS",
+      "http://127.0.0.1:1/v1/requests",
+      "-H",
+      "content-type: application/json",
+      "-d",
       JSON.stringify(example),
     ]);
   });

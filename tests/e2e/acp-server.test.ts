@@ -68,7 +68,12 @@ async function edit(name: string, option: string | null = "Allow"): Promise<Edit
     mcpServers: [],
   });
   return {
-    ...{ connection, sessionId, updates, asked, pid: child.pid, exited: child.exited },
+    connection,
+    sessionId,
+    updates,
+    asked,
+    pid: child.pid,
+    exited: child.exited,
     prompt: (text) =>
       agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] }),
     said: () =>
@@ -140,13 +145,17 @@ describe("svc acp, to the official client library", () => {
     const { sessions } = await agent.request(methods.agent.session.list, {});
     expect(sessions).toMatchObject([{ sessionId: editor.sessionId, title: "worker" }]);
     await agent.request(methods.agent.session.load, {
-      ...{ sessionId: editor.sessionId, cwd: fixture.folder, mcpServers: [] },
+      sessionId: editor.sessionId,
+      cwd: fixture.folder,
+      mcpServers: [],
     });
     const first = editor.updates.slice(0, 2);
     expect(first.map((one) => one.sessionUpdate)).toEqual(["user_message_chunk", "agent_message_chunk"]);
     expect(JSON.stringify(first)).toContain("hello there");
     const load = agent.request(methods.agent.session.load, {
-      ...{ sessionId: "svc-nobody", cwd: fixture.folder, mcpServers: [] },
+      sessionId: "svc-nobody",
+      cwd: fixture.folder,
+      mcpServers: [],
     });
     expect(load).rejects.toMatchObject({ code: -32002 });
     await load.catch(() => {});
@@ -161,7 +170,9 @@ describe("svc acp, to the official client library", () => {
     await using second = await edit("worker");
     expect(await second.prompt("next")).toMatchObject({ stopReason: "end_turn" });
     await second.connection.agent.request(methods.agent.session.load, {
-      ...{ sessionId: second.sessionId, cwd: fixture.folder, mcpServers: [] },
+      sessionId: second.sessionId,
+      cwd: fixture.folder,
+      mcpServers: [],
     });
     expect(second.said()).toContain("You said: finish this");
   });
@@ -199,12 +210,16 @@ describe("svc acp, to the official client library", () => {
 
 test("a client of another library, of Python, is served the same", async () => {
   const bin = await installPythonPackage({
-    ...{ purpose: "a second client of ACP", name: "agent-client-protocol", version: "0.12.1" },
+    purpose: "a second client of ACP",
+    name: "agent-client-protocol",
+    version: "0.12.1",
   });
   const script = join(import.meta.dir, "../support/acp-client.py");
   const server = [...fixture.command("svc"), "acp", "--agent", "worker"];
   const child = Bun.spawn([join(bin, "python"), script, "Reject", "work\nASK rm everything", ...server], {
-    ...{ env: fixture.env, cwd: fixture.folder, stdout: "pipe" },
+    env: fixture.env,
+    cwd: fixture.folder,
+    stdout: "pipe",
   });
   const seen = JSON.parse(await new Response(child.stdout).text());
   expect(seen).toMatchObject({
@@ -220,6 +235,7 @@ test("a client of another library, of Python, is served the same", async () => {
       kinds: ["agent_message_chunk", "user_message_chunk"],
       text: expect.stringContaining("You said: hello there"),
     },
-    ...{ refused: -32002, exit: 0 },
+    refused: -32002,
+    exit: 0,
   });
 }, 120_000);

@@ -157,7 +157,10 @@ test("mail to a person of svc.yaml waits for the person, is delivered once, and 
   await run(fixture, ...one("builder"), "mail", "send", "--to", "ann@svc.localhost", ...content);
   const item = await until("the mail of ann", async () => (await listed(at, "?kind=mail"))[0]);
   expect(item).toMatchObject({
-    ...{ agent_name: "builder", address: "ann@svc.localhost", epoch: null, answers: [] },
+    agent_name: "builder",
+    address: "ann@svc.localhost",
+    epoch: null,
+    answers: [],
     reason: 'ann@svc.localhost has mail from "builder": The build is red',
     evidence: ["from builder@svc.localhost", expect.stringMatching(/^filesystem:msg-/)],
   });

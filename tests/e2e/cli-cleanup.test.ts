@@ -8,8 +8,15 @@ test("what a turn still writes into is not removed, though tmux has gone and tak
   await using fixture = createCliFixture();
   const single = (...words: string[]) => ["agents", "single", "--agent-name", "batch", ...words];
   const made = await fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "batch"],
-    ...["--headless", "--gateway-background", "--json"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "batch",
+    "--headless",
+    "--gateway-background",
+    "--json",
   );
   const root = String(made.json()["session_root"]);
   const submitted = await fixture.mgr(

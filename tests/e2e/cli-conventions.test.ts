@@ -91,8 +91,16 @@ describe("completion", () => {
       id: "deeper commands",
       words: ["agents", "single", "gateway", ""],
       want: [
-        ...["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile", "tui"],
-        ...["reminders", "mail-notifier"],
+        "attach",
+        "detach",
+        "status",
+        "prompt",
+        "send-keys",
+        "interrupt",
+        "reconcile",
+        "tui",
+        "reminders",
+        "mail-notifier",
       ],
     },
     {

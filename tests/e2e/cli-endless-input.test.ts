@@ -62,16 +62,14 @@ test("input without an end is refused at the limit, and no input at all before a
   }
   expect((await typed(fixture, `${send} --body-file <(echo hello)`)).exitCode).toBe(0);
   const listed = await fixture.mgr(
-    ...[
-      "mailbox",
-      "messages",
-      "list",
-      "--mailbox-root",
-      `${fixture.folder}/mail`,
-      "--address",
-      address,
-      "--json",
-    ],
+    "mailbox",
+    "messages",
+    "list",
+    "--mailbox-root",
+    `${fixture.folder}/mail`,
+    "--address",
+    address,
+    "--json",
   );
   expect(listed.json()["messages"]).toHaveLength(1);
 }, 120_000);

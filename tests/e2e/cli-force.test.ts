@@ -4,8 +4,13 @@ import { join } from "node:path";
 import { createCliFixture } from "../support/cli-fixture.ts";
 
 const launch = (tool: string, name: string) => [
-  ...["agents", "launch", "--tool", tool],
-  ...["--agent-name", name, "--no-gateway"],
+  "agents",
+  "launch",
+  "--tool",
+  tool,
+  "--agent-name",
+  name,
+  "--no-gateway",
 ];
 const clean = ["--force", "clean", "--json"];
 

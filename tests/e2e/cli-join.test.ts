@@ -51,7 +51,14 @@ describe("an agent that runs already", () => {
       agent_launch_authority: { session_origin: "joined_tmux", posture_kind: "unavailable" },
     });
     const prompt = await fixture.mgr(
-      ...["agents", "single", "--agent-name", "joined", "prompt", "--wait", "--prompt", "hello\nFAST"],
+      "agents",
+      "single",
+      "--agent-name",
+      "joined",
+      "prompt",
+      "--wait",
+      "--prompt",
+      "hello\nFAST",
     );
     expect(prompt.exitCode).toBe(0);
     expect(readFileSync(log, "utf8")).toContain("hello\\nFAST");
@@ -85,7 +92,9 @@ describe("an agent that runs already", () => {
     const leaky = await join("--launch-env", "1TOKEN=secret");
     expect([leaky.exitCode, leaky.stderr.includes("secret")]).toEqual([2, false]);
     const joined = await join(
-      ...["--headless", "--resume-id", "chat-7"],
+      "--headless",
+      "--resume-id",
+      "chat-7",
       "--launch-env=ASKED",
       "--launch-env=GIVEN=x",
     );

@@ -151,7 +151,12 @@ describe("a launch", () => {
     expect(missing).toMatchObject({ exitCode: 2 });
     expect(missing.stderr).toContain("--role-file: there is no file nowhere.md");
     const terminal = await fixture.mgr(
-      ...["agents", "launch", "--tool", "demo", "--agent-name", "other"],
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "other",
       "--role-file",
       "reviewer.md",
     );

@@ -46,7 +46,9 @@ async function twoAgents(...flags: string[]): Promise<MailFixture> {
         .messages,
     async http(name, verb, body) {
       const init = body && {
-        ...{ method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
       };
       const reply = await fetch(`${urls[name]}/v1/mail/${verb}`, { ...init, proxy: false } as RequestInit);
       return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
@@ -69,8 +71,12 @@ async function launchOf(at: MailFixture, name: string) {
 }
 
 const done = (operation: string, execution_path: string) => ({
-  ...{ schema_version: 1, operation, execution_path },
-  ...{ authoritative: true, status: "verified", transport: "filesystem" },
+  schema_version: 1,
+  operation,
+  execution_path,
+  authoritative: true,
+  status: "verified",
+  transport: "filesystem",
 });
 
 describe("mail between two agents", () => {
@@ -90,12 +96,10 @@ describe("mail between two agents", () => {
 
     const [letter] = await at.list("bob");
     expect(letter).toMatchObject({
-      ...{
-        subject: "the plan",
-        unread: true,
-        body_text: null,
-        notify_block: { text: "look", placement: "append" },
-      },
+      subject: "the plan",
+      unread: true,
+      body_text: null,
+      notify_block: { text: "look", placement: "append" },
       sender: { address: "alice@svc.localhost", principal_id: "SVC-alice" },
       attachments: [{ kind: "managed_copy", label: "notes.txt", size_bytes: 14, media_type: "text/plain" }],
     });
@@ -114,7 +118,9 @@ describe("mail between two agents", () => {
     const answers = (await at.http("alice", "list", { include_body: true })).body as unknown as MailList;
     expect(answers).toMatchObject({ message_count: 1, unread_count: 1 });
     expect(answers.messages[0]).toMatchObject({
-      ...{ subject: "Re: the plan", body_text: "done", thread_ref: letter?.thread_ref },
+      subject: "Re: the plan",
+      body_text: "done",
+      thread_ref: letter?.thread_ref,
     });
     const answerRef = answers.messages[0]?.message_ref ?? "";
     const archived = await at.type(
@@ -159,7 +165,10 @@ describe("mail between two agents", () => {
     expect(letter?.body_text).toBe("from standard input");
     const live = await at.type("agents single --agent-name bob mail resolve-live --json");
     expect(live.json()).toMatchObject({
-      ...{ schema_version: 1, source: "manifest_binding", gateway: null, gateway_available: false },
+      schema_version: 1,
+      source: "manifest_binding",
+      gateway: null,
+      gateway_available: false,
       managed_agent: { mode: "single", agent_name: "bob" },
       mailbox: { filesystem: { root: at.root, mailbox_kind: "in_root" } },
     });
@@ -197,17 +206,20 @@ describe("mail between two agents", () => {
       expect.stringContaining("mailbox register"),
     ]);
     expect((await at.type("agents single --agent-name alice mailbox status --json")).json()).toMatchObject({
-      ...{ registered: false, activation_state: null, runtime_mailbox_enabled: false, joined_session: false },
+      registered: false,
+      activation_state: null,
+      runtime_mailbox_enabled: false,
+      joined_session: false,
     });
     const registered = await at.type("agents single --agent-name alice mailbox register --json");
     expect(registered.json()).toMatchObject({
-      ...{
-        registered: true,
-        activation_state: "active",
-        runtime_mailbox_enabled: true,
-        mailbox_root: at.root,
-      },
-      ...{ address: "alice@svc.localhost", principal_id: "SVC-alice", transport: "filesystem" },
+      registered: true,
+      activation_state: "active",
+      runtime_mailbox_enabled: true,
+      mailbox_root: at.root,
+      address: "alice@svc.localhost",
+      principal_id: "SVC-alice",
+      transport: "filesystem",
       shared_registration: { ok: true, mode: "safe", status: "active" },
     });
     const { bindings_version } = registered.json();
@@ -273,7 +285,10 @@ test("two people without agents mail each other between registered addresses", a
   }
   const sent = await type(
     "mail send --address ann@svc.localhost --to ben@svc.localhost --json",
-    ...["--subject", "lunch", "--body-content", "at noon?"],
+    "--subject",
+    "lunch",
+    "--body-content",
+    "at noon?",
   );
   expect(sent.json()).toMatchObject({ ...done("send", "manager_direct"), principal_id: "SVC-ann" });
   const listed = await type("mail list --address ben@svc.localhost");
@@ -331,7 +346,10 @@ test("an invalid mail is refused with its reason, and nothing is written", async
   for (const [verb, body, status] of bad) {
     const answer = await at.http("alice", verb, body);
     expect([verb, body, answer.status, typeof answer.body["detail"] !== "undefined"]).toEqual([
-      ...[verb, body, status, true],
+      verb,
+      body,
+      status,
+      true,
     ]);
   }
   expect(at.stored()).toEqual(before);
@@ -368,14 +386,22 @@ test("where nobody reaches the mailbox the agent is asked in its terminal, and n
   const send = () =>
     at.type(
       "agents single --agent-name worker mail send --to x@svc.localhost --subject plan --json",
-      ...["--body-content", "text", "--notify-block", "look"],
+      "--body-content",
+      "text",
+      "--notify-block",
+      "look",
     );
   const asked = await send();
   expect([asked.exitCode, asked.json()]).toEqual([
     0,
     expect.objectContaining({
-      ...{ authoritative: false, status: "submitted", execution_path: "tui_submission", operation: "send" },
-      ...{ address: "worker@svc.localhost", transport: "filesystem", verification_required: true },
+      authoritative: false,
+      status: "submitted",
+      execution_path: "tui_submission",
+      operation: "send",
+      address: "worker@svc.localhost",
+      transport: "filesystem",
+      verification_required: true,
       request_id: expect.stringMatching(/^mailreq-\d{8}-\d{6}Z-[0-9a-f]{10}$/),
       verification_paths: [expect.stringContaining("mail list --box sent")],
     }),

@@ -105,17 +105,28 @@ describe("mailboxes of a project", () => {
     expect(listed.accounts.map((one) => one.message_count)).toEqual([0, 1, 1]);
     const account = await story.asked<wire.AccountsGetAnswer>(
       wire.AccountsGetAnswer,
-      ...["mailbox", "accounts", "get", ...ben],
+      "mailbox",
+      "accounts",
+      "get",
+      ...ben,
     );
     expect(account.boxes).toEqual([{ box: "inbox", message_count: 1 }]);
     const held = await story.asked<wire.MessagesListAnswer>(
       wire.MessagesListAnswer,
-      ...["mailbox", "messages", "list", ...ben],
+      "mailbox",
+      "messages",
+      "list",
+      ...ben,
     );
     expect(held.messages.map((one) => one.subject)).toEqual(["hello"]);
     const got = await story.asked<wire.MessagesGetAnswer>(
       wire.MessagesGetAnswer,
-      ...["mailbox", "messages", "get", ...ben, "--message-id", message_ref],
+      "mailbox",
+      "messages",
+      "get",
+      ...ben,
+      "--message-id",
+      message_ref,
     );
     expect(got.message.body).toBe("body of hello");
     expect(await story.as("ben", subjects)).toEqual(["hello unread"]);
@@ -129,14 +140,18 @@ describe("mailboxes of a project", () => {
     await story.as("ada", (mailbox) => mailbox.send(draft("ben", "hello")));
     const unregistered = await story.asked<wire.MailboxUnregisterAnswer>(
       wire.MailboxUnregisterAnswer,
-      ...["mailbox", "unregister", ...ben],
+      "mailbox",
+      "unregister",
+      ...ben,
     );
     expect(unregistered.resulting_status).toBe("inactive");
     const take = ["mailbox", "register", ...ben, "--principal-id", "SVC-eve"];
     refused(await fixture.mgr(...take), 1, "something is kept under the name ben@svc.localhost");
     const stashed = await story.asked<wire.MailboxRegisterAnswer>(
       wire.MailboxRegisterAnswer,
-      ...[...take, "--mode", "stash"],
+      ...take,
+      "--mode",
+      "stash",
     );
     expect(existsSync(stashed.stashed_mailbox_path ?? "-")).toBe(true);
     const back = ["mailbox", "register", ...ben, "--principal-id", "SVC-ben"];
@@ -150,12 +165,17 @@ describe("mailboxes of a project", () => {
     const cleaning = ["mailbox", "cleanup"];
     const planned = await story.asked<wire.MailboxMaintenanceAnswer>(
       wire.MailboxMaintenanceAnswer,
-      ...[...cleaning, "--dry-run"],
+      ...cleaning,
+      "--dry-run",
     );
     expect(planned).toMatchObject({ dry_run: true, summary: { applied_count: 0, blocked_count: 0 } });
     const young = await story.asked<wire.MailboxMaintenanceAnswer>(
       wire.MailboxMaintenanceAnswer,
-      ...[...cleaning, "--stashed-older-than-seconds", "9999", "--inactive-older-than-seconds", "9999"],
+      ...cleaning,
+      "--stashed-older-than-seconds",
+      "9999",
+      "--inactive-older-than-seconds",
+      "9999",
     );
     expect(young.summary.planned_count).toBe(0);
     const done = await story.asked<wire.MailboxMaintenanceAnswer>(wire.MailboxMaintenanceAnswer, ...cleaning);
@@ -179,14 +199,19 @@ describe("mailboxes of a project", () => {
     refused(await fixture.mgr(...out), 2, "exactly one of --all-accounts and --address");
     const exported = await story.asked<wire.MailboxExportAnswer>(
       wire.MailboxExportAnswer,
-      ...[...out, "--all-accounts"],
+      ...out,
+      "--all-accounts",
     );
     expect(exported).toMatchObject({ account_count: 3, message_count: 2, blocked_artifacts: [] });
     refused(await fixture.mgr(...out, "--all-accounts"), 2, "is there already");
     refused(await fixture.mgr("mailbox", "messages", "clear", ...ada), 1, "--yes");
     const one = await story.asked<wire.MailboxMaintenanceAnswer>(
       wire.MailboxMaintenanceAnswer,
-      ...["mailbox", "messages", "clear", ...ada, "--yes"],
+      "mailbox",
+      "messages",
+      "clear",
+      ...ada,
+      "--yes",
     );
     expect(one.scope).toEqual({ kind: "account_messages", address: "ada@svc.localhost" });
     expect(await story.as("ben", subjects)).toEqual(["hello unread"]);

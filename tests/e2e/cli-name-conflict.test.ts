@@ -7,7 +7,14 @@ const fixture = createCliFixture();
 afterAll(() => fixture[Symbol.asyncDispose]());
 const launch = () =>
   fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "again", "--gateway-background", "--json"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "again",
+    "--gateway-background",
+    "--json",
   );
 
 test("a gateway whose tmux server died is ended when its name is launched again", async () => {

@@ -54,9 +54,19 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   writeFileSync(join(fixture.workdir, "tokens"), "secret-one\n\nsecret-two\n");
   const blocks = await fixture.mgr(
     ...enable,
-    ...["--notify-block-render", "enabled", "--notify-block-auth-mode", "required"],
-    ...["--notify-block-auth-verifier", "shared-token", "--notify-block-token-file", "tokens"],
-    ...["--notify-block-per-message-chars", "200", "--notify-block-total-chars", "900", "--json"],
+    "--notify-block-render",
+    "enabled",
+    "--notify-block-auth-mode",
+    "required",
+    "--notify-block-auth-verifier",
+    "shared-token",
+    "--notify-block-token-file",
+    "tokens",
+    "--notify-block-per-message-chars",
+    "200",
+    "--notify-block-total-chars",
+    "900",
+    "--json",
   );
   expect(blocks.json()).toMatchObject({
     notify_block_render: "enabled",

@@ -4,8 +4,17 @@ import { join } from "node:path";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 
 const launch = (name: string) => [
-  ...["agents", "launch", "--tool", "demo", "--agent-name", name, "--no-gateway", "--headless"],
-  ...["--env", "API_TOKEN=secret-of-the-launch", "--json"],
+  "agents",
+  "launch",
+  "--tool",
+  "demo",
+  "--agent-name",
+  name,
+  "--no-gateway",
+  "--headless",
+  "--env",
+  "API_TOKEN=secret-of-the-launch",
+  "--json",
 ];
 const overlayOf = (fixture: CliFixture) => join(fixture.workdir, ".svc");
 const adoptLine = (fixture: CliFixture) => `run: svc-mgr overlay adopt ${overlayOf(fixture)}`;

@@ -25,8 +25,17 @@ test("every command relaunches a joined agent with the arguments of its join", a
   const joined = await fixture.run(
     "svc-mgr",
     [
-      ...["agents", "self", "join", "--agent-name", "joined", "--no-gateway", "--launch-args="],
-      ...["--launch-env", "TOLD=by-the-join", "--launch-env", "ASKED"],
+      "agents",
+      "self",
+      "join",
+      "--agent-name",
+      "joined",
+      "--no-gateway",
+      "--launch-args=",
+      "--launch-env",
+      "TOLD=by-the-join",
+      "--launch-env",
+      "ASKED",
     ],
     { env: { ...fixture.env, TMUX: `${fixture.socket},1,0`, TMUX_PANE: pane } },
   );

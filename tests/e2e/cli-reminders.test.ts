@@ -261,8 +261,18 @@ test("a headless agent runs a reminder's prompt as a turn, on its cadence, and i
   await using told = await followEvents(String(gateway_base_url));
   const make = (...what: string[]) =>
     fixture.mgr(
-      ...["agents", "single", "--agent-name", "batch", "gateway", "reminders", "create", "--title", "t"],
-      ...["--start-after-seconds", "0.2", ...what],
+      "agents",
+      "single",
+      "--agent-name",
+      "batch",
+      "gateway",
+      "reminders",
+      "create",
+      "--title",
+      "t",
+      "--start-after-seconds",
+      "0.2",
+      ...what,
     );
   const refused = await make("--sequence", "x");
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("send_keys")]);

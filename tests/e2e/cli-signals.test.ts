@@ -107,7 +107,9 @@ test("a spool full of lies and nonsense changes no turn, and doctor says who rep
     checks: { name: string; verdict: string; detail: string }[];
   };
   expect(checks.find(({ name }) => name === "reports of tools")).toEqual({
-    ...{ name: "reports of tools", verdict: "ok", remedy: null },
+    name: "reports of tools",
+    verdict: "ok",
+    remedy: null,
     detail: "worker reports",
   } as never);
 });

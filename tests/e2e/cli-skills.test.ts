@@ -72,7 +72,9 @@ test("installed skills are listed with their state, updated and uninstalled", as
   const others = { "svc-agent-gateway": "outdated", "svc-mailbox-mgr": "foreign" };
   expect(listed.json()["homes"]).toEqual([
     {
-      ...{ tool: "codex", home_path: home, config_path: recordFile },
+      tool: "codex",
+      home_path: home,
+      config_path: recordFile,
       skills: Object.entries({ ...states, ...others }).map(([name, state]) => ({ name, state })),
     },
   ]);

@@ -65,7 +65,10 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
     expect(agents).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
-          ...{ agent_name: "mailed", answered: true, unread_mail: 1, queue_depth: 0 },
+          agent_name: "mailed",
+          answered: true,
+          unread_mail: 1,
+          queue_depth: 0,
           last_turn: { result: "success", updated_at_utc: expect.any(String) },
           gateway_base_url: mailed.gateway_base_url,
         }),

@@ -69,7 +69,10 @@ test("off a terminal a watcher gets a JSON line for each change of agents that c
 test("the same through the coordination server, and on without it when it ends", async () => {
   await using fixture = createCliFixture();
   const server = Bun.spawn([...fixture.command("svc-coord"), "serve", "--port", "0", "--json"], {
-    ...{ env: fixture.env, cwd: fixture.workdir, stdout: "pipe", stderr: "pipe" },
+    env: fixture.env,
+    cwd: fixture.workdir,
+    stdout: "pipe",
+    stderr: "pipe",
   });
   try {
     await server.stdout.getReader().read();
@@ -117,7 +120,10 @@ test("a reader that goes away ends a watcher without a word", async () => {
   await launch(fixture, "first");
   const words = fixture.command("svc-mgr").map((word) => `'${word}'`);
   const pipeline = Bun.spawn(["sh", "-c", `{ ${words.join(" ")} agents watch; echo $? >&2; } | head -n 1`], {
-    ...{ env: fixture.env, cwd: fixture.workdir, stdout: "pipe", stderr: "pipe" },
+    env: fixture.env,
+    cwd: fixture.workdir,
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const { value } = await pipeline.stdout.getReader().read();
   const line = JSON.parse(new TextDecoder().decode(value)) as Line;

@@ -19,7 +19,9 @@ test("where tmux is not on PATH no living agent is called gone, and nothing is e
   const listed = (await fixture.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
   expect(listed["agents"]).toMatchObject([
     {
-      ...{ agent_name: "alive", lifecycle_state: "active", session_gone: false },
+      agent_name: "alive",
+      lifecycle_state: "active",
+      session_gone: false,
       problem: "tmux is not installed or not on PATH; see: svc-mgr doctor",
     },
   ]);

@@ -210,7 +210,13 @@ describe("one server over all agents", () => {
     fixture.kill(gatewayPid(agent));
     await until("the loss to be told", async () => text.includes("event: gateway_lost\n"));
     const again = await fixture.mgr(
-      ...["agents", "single", "--agent-name", "seen", "gateway", "attach", "--background"],
+      "agents",
+      "single",
+      "--agent-name",
+      "seen",
+      "gateway",
+      "attach",
+      "--background",
     );
     expect(again.exitCode).toBe(0);
     await until("its return to be told", async () => text.split("event: gateway_connected\n").length > 2);

@@ -85,7 +85,9 @@ test("a question runs the command of a rule once, and later servers do not repea
       delivery_id: delivered[0]?.delivery_id,
       items: [
         {
-          ...{ agent: "asker", reason: "question", question: "Delete it all?" },
+          agent: "asker",
+          reason: "question",
+          question: "Delete it all?",
           options: ["Yes", "No", "Always"].map((label, index) => ({ answer: `${index + 1}`, label })),
         },
       ],
@@ -136,7 +138,9 @@ test("a rule file with a mistake is named with its line, and the server serves w
   expect(doctor.stdout).toContain("rules.desk.comand: is not known here");
   await using at = await startCoordinator(fixture);
   expect((await at.ask("/svc/attention/deliveries")).body).toEqual({
-    ...{ schema_version: 1, deliveries: [], next_before: null },
+    schema_version: 1,
+    deliveries: [],
+    next_before: null,
   });
   await until("the warning", () => at.complaints().includes("nothing is delivered"));
 }, 60_000);

@@ -42,7 +42,9 @@ test("a copy checks a file of profiles on the recorded screens, without a checko
   const check = await mgr("check", file);
   expect([check.stderr, check.exitCode]).toEqual(["", 0]);
   expect(JSON.parse(check.stdout)).toEqual({
-    ...{ recordings, wrong: 0, differences: [] },
+    recordings,
+    wrong: 0,
+    differences: [],
     sources: [{ source: "svc", recordings }],
   });
 }, 60_000);

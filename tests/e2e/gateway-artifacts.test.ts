@@ -73,7 +73,14 @@ describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask 
   test("is all there, for its owner only, and says nothing it must not", async () => {
     await using fixture = createCliFixture();
     const launched = await fixture.mgr(
-      ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--json"],
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "worker",
+      "--no-gateway",
+      "--json",
     );
     expect(launched.exitCode).toBe(0);
     const sessionRoot = String(launched.json()["session_root"]);

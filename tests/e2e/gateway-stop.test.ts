@@ -6,7 +6,14 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 
 test("a gateway that is asked to stop while it starts leaves cleanly, at any moment of the start", async () => {
   const launched = await fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "brief", "--no-gateway", "--json"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "brief",
+    "--no-gateway",
+    "--json",
   );
   const serve = [
     ...fixture.command("svc-gateway"),

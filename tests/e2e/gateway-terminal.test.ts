@@ -26,7 +26,16 @@ const prompt = (text: string, more: object = {}) =>
 
 beforeAll(async () => {
   const launched = await fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "t", "--json", "--", "--log", log],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "t",
+    "--json",
+    "--",
+    "--log",
+    log,
   );
   base = String(launched.json()["gateway_base_url"]);
 });

@@ -36,7 +36,10 @@ describe.each(["demo", "demo-acp"] as const)("the headless contract over %s", (t
   test("a turn has a durable record, events and one final state, and pins its conversation", async () => {
     const request = await agent.submit("one", "hello there\nTOOL look\nUSAGE 7 3");
     expect(await agent.ended("one")).toMatchObject({
-      ...{ turn_id: "one", turn_index: 1, status: "completed", decided_by: "terminal_event" },
+      turn_id: "one",
+      turn_index: 1,
+      status: "completed",
+      decided_by: "terminal_event",
       history_summary: "You said: hello there",
     });
     expect(await agent.settled(request)).toMatchObject({ state: "completed", turn_id: "one" });

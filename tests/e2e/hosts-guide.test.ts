@@ -29,7 +29,11 @@ function createMachine(folder: string, network: NetworkHost, path: string) {
       const [lines, output] = [join(folder, `${typed}.sh`), join(folder, `${typed}.txt`)];
       writeFileSync(lines, script);
       const child = Bun.spawn([...network.prefix, "sh", "-eu", lines], {
-        ...{ env, cwd: places.HOME, stdin: "ignore", stdout: Bun.file(output), stderr: Bun.file(output) },
+        env,
+        cwd: places.HOME,
+        stdin: "ignore",
+        stdout: Bun.file(output),
+        stderr: Bun.file(output),
       });
       const exitCode = await child.exited;
       return { exitCode, output: readFileSync(output, "utf8") };

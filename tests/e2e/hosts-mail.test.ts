@@ -70,7 +70,9 @@ test("a message and its answer cross, with their thread", async () => {
   await until("the answer to arrive", async () => (await subjects(one, "ann")).includes("Re: Which branch?"));
   const [answered] = (await mail(one, "ann", "list", "--include-body"))["messages"] as Json[];
   expect(answered).toMatchObject({
-    ...{ body_text: "The **main** one", hops: 1, thread_ref: asked?.["thread_ref"] },
+    body_text: "The **main** one",
+    hops: 1,
+    thread_ref: asked?.["thread_ref"],
     sender: { address: "bob@build-2" },
     to: [{ address: "ann@svc.localhost" }],
     attestation: "verified",

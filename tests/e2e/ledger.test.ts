@@ -123,7 +123,9 @@ describe.each(["demo", "demo-acp"] as const)("the ledger of a headless agent: %s
     });
     const entries = await entriesOf(gateway, turnsEach);
     expect(await sumsOf(gateway)).toEqual({
-      ...{ entries: [input, output], groups: [input, output], status: [input, output] },
+      entries: [input, output],
+      groups: [input, output],
+      status: [input, output],
     });
     expect(entries).toHaveLength(turnsEach);
     const source = tool === "demo" ? "headless" : "acp";

@@ -66,8 +66,13 @@ test(`agents with mailboxes on a mail server are woken and talk for ${rounds} ro
   const post = await alice.mgr("mail", "post", "--subject", "x", "--body-content", "y");
   expect([post.exitCode, post.stderr]).toEqual([1, expect.stringContaining("filesystem transport")]);
   await person.send({
-    ...{ to: [alice.address], cc: [], subject: "Talk to bob", body: `TALK ${bob.address} ${rounds}` },
-    ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+    to: [alice.address],
+    cc: [],
+    subject: "Talk to bob",
+    body: `TALK ${bob.address} ${rounds}`,
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
   });
 
   const archived = () => [alice, bob].map(({ log }) => kinds(log(), "mail_archived").length);

@@ -12,7 +12,14 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
   const env = await envOf(fixture, "lead");
   const first = await connect(command, env, fixture.workdir);
   expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual([
-    ...["agents", "status", "prompt_agent", "wait", "read_answer", "answer", "send_mail", "read_mail"],
+    "agents",
+    "status",
+    "prompt_agent",
+    "wait",
+    "read_answer",
+    "answer",
+    "send_mail",
+    "read_mail",
   ]);
   expect(await first.ask("agents")).toMatchObject({ agents: [{ name: "lead" }, { name: "worker" }] });
   expect(await first.ask("status")).toMatchObject({ name: "lead", address: "lead@svc.localhost", asks: [] });

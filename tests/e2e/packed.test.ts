@@ -87,8 +87,14 @@ describe("the package", () => {
   test("names no other package, runs no script and is for one machine", () => {
     const { os, cpu, libc } = target.npm;
     expect(parsed(readFileSync(join(unpacked, "package.json"), "utf8"))).toEqual({
-      ...{ name: "svc-mgr", version: manifest.version, license: "MIT", description: manifest.description },
-      ...{ private: true, os: [os], cpu: [cpu], ...(libc === undefined ? {} : { libc: [libc] }) },
+      name: "svc-mgr",
+      version: manifest.version,
+      license: "MIT",
+      description: manifest.description,
+      private: true,
+      os: [os],
+      cpu: [cpu],
+      ...(libc === undefined ? {} : { libc: [libc] }),
       bin: Object.fromEntries(programs.map((name) => [name, "bin/svc-gateway"])),
     });
   });
@@ -98,7 +104,10 @@ test(
   "a folder with files for Bun changes nothing that its programs do there",
   async () => {
     await using machine = createPackageFixture([
-      ...["node", "npm", "npx", "tmux"],
+      "node",
+      "npm",
+      "npx",
+      "tmux",
       ["bun", process.execPath],
       ["bunx", process.execPath],
     ]);

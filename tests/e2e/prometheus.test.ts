@@ -53,7 +53,9 @@ async function startPrometheus(of: CliFixture, targets: string[]) {
   await Bun.write(config, JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: [scrape] }));
   const child = Bun.spawn(
     [
-      ...[program, `--config.file=${config}`, `--storage.tsdb.path=${join(of.workdir, "series")}`],
+      program,
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(of.workdir, "series")}`,
       "--web.listen-address=127.0.0.1:0",
     ],
     { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: { PATH: "/usr/bin:/bin" } },

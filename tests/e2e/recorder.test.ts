@@ -80,7 +80,10 @@ describe("the flight recorder of an agent", () => {
       "--json",
     ]);
     expect(on.json()).toMatchObject({
-      ...{ enabled: true, recording: true, max_bytes: 8 * 2 ** 20, max_age_seconds: 2 * 86_400 },
+      enabled: true,
+      recording: true,
+      max_bytes: 8 * 2 ** 20,
+      max_age_seconds: 2 * 86_400,
       problem: null,
     });
     expect((await svc(fixture, ["ask", "worker", "say hello"])).exitCode).toBe(0);

@@ -45,7 +45,8 @@ const verify = async (trusted: string, signed: string) => {
 };
 const release = (...words: string[]) =>
   processes.run([process.execPath, join(repository, "scripts/release.ts"), ...words], {
-    ...{ cwd: folder, timeoutMs: 9 * minutes },
+    cwd: folder,
+    timeoutMs: 9 * minutes,
   });
 
 /** A key and the file that names it as the one of releases. */

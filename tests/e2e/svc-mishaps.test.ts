@@ -75,7 +75,8 @@ test("who waits for an answer hears that the agent asks something", async () => 
   await using fixture = createCliFixture();
   await svc(fixture, "new", "worker", "demo", "-w");
   const asking = Bun.spawn([...fixture.command("svc"), "ask", "worker", "MENU Which way?"], {
-    ...{ env: fixture.env, cwd: fixture.workdir },
+    env: fixture.env,
+    cwd: fixture.workdir,
     stdio: ["ignore", "ignore", "pipe"],
   });
   let notice = "";
@@ -93,7 +94,8 @@ test("Ctrl-C while an answer is waited for says that the request goes on, and ho
   await svc(fixture, "new", "worker", "demo", "-w");
   const start = (...more: string[]) =>
     Bun.spawn([...fixture.command("svc"), "ask", "worker", "SLOW 600000", ...more], {
-      ...{ env: fixture.env, cwd: fixture.workdir },
+      env: fixture.env,
+      cwd: fixture.workdir,
       stdio: ["ignore", "ignore", "pipe"],
     });
   const states = async () => {

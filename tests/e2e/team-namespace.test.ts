@@ -72,7 +72,7 @@ test("two folders with the same svc.yaml never reach each other's agents", async
       await asked("b-lead"),
       await asked("reviewer"),
       await asked("lead"),
-    ]).toEqual([...[1, 1], ...[0, 0]]);
+    ]).toEqual([1, 1, 0, 0]);
     // A short name that means two agents is refused with both, where a person says it.
     for (const word of ["int", "stop"]) {
       const both = await svc(second, word, "reviewer");

@@ -51,7 +51,9 @@ test("a team goes up as its file says, changes where the file changes, and goes 
     [
       "+ ann: register the mailbox ann@svc.localhost",
       "+ builder: launch demo",
-      ...[`    args: --log ${join(fixture.folder, "a.log")}`, "    env_file: secrets.env", "    env: TOKEN"],
+      `    args: --log ${join(fixture.folder, "a.log")}`,
+      "    env_file: secrets.env",
+      "    env: TOKEN",
       "+ writer: make its git worktree on branch svc/writer",
       "+ writer: launch demo",
       "    mailbox: writer@svc.localhost",

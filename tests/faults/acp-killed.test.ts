@@ -11,7 +11,8 @@ const seed = Number(process.env["SVC_FAULT_SEED"] ?? 1);
 test(`${turns} turns of an ACP agent, killed at random: one final state each and no process left`, async () => {
   const { wrong, figures } = await runAcpCrash({
     program: join(import.meta.dir, "../../dist/svc-gateway"),
-    ...{ turns, random: randomFrom(seed) },
+    turns,
+    random: randomFrom(seed),
     onTurn: (done, problems) => {
       if (done % 100 === 0) console.error(`  ${done} of ${turns} turns, ${problems} problems`);
     },

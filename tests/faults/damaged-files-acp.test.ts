@@ -13,7 +13,8 @@ const question = () =>
 const fileOf = (turn: string, file: string) => join(agent.sessionRoot, "manifest.turn-artifacts", turn, file);
 const paths = () => [
   ...["host.json", "host.lock", "next.json"].map((file) => join(agent.sessionRoot, "acp", file)),
-  ...[fileOf("answered", "answer.json"), fileOf("stopped", "interrupt.json")],
+  fileOf("answered", "answer.json"),
+  fileOf("stopped", "interrupt.json"),
 ];
 
 describe.each(everyDamage)("one that is %s", (damage) => {

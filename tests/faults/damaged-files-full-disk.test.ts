@@ -68,7 +68,14 @@ const single = (...words: string[]) => run("svc-mgr", "agents", "single", "--age
 const launch = (name: string, ...flags: string[]) =>
   run(
     "svc-mgr",
-    ...["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--gateway-background"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    name,
+    ...flags,
+    "--gateway-background",
   );
 const mail = { to: ["worker@svc.localhost"], subject: "s", body_content: "b", schema_version: 1 };
 

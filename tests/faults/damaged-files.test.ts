@@ -71,7 +71,10 @@ async function openCase(row: FileRow, stateRoot: string): Promise<Case> {
   mkdirSync(join(overlay, "runtime"), { recursive: true, mode: 0o700 });
   if (row.overlay) expect((await fixture.mgr("overlay", "adopt", overlay)).exitCode).toBe(0);
   const agent = await launchSick({
-    ...{ fixture, name, env: row.env ?? {}, agentFlags: row.agentFlags ?? [] },
+    fixture,
+    name,
+    env: row.env ?? {},
+    agentFlags: row.agentFlags ?? [],
     flags: ["--mailbox-root", mailRoot],
     cwd: row.overlay ? project : fixture.workdir,
   });
@@ -82,7 +85,10 @@ async function openCase(row: FileRow, stateRoot: string): Promise<Case> {
   const report = join(row.overlay ? project : fixture.workdir, "report.txt");
   writeFileSync(report, "the report that is attached");
   const mail = {
-    ...{ to: [`${name}@svc.localhost`], subject: "s", body_content: "b", schema_version: 1 },
+    to: [`${name}@svc.localhost`],
+    subject: "s",
+    body_content: "b",
+    schema_version: 1,
     attachments: [{ path: report }],
   };
   expect((await agent.ask("/v1/mail/send", mail)).status).toBe(200);
@@ -267,7 +273,9 @@ describe.each(chooseGroups())("files of sessions and mailboxes, group $nth", ({ 
       const live = await underGateways(damage);
       const without = await withoutGateways(damage);
       Object.assign(seen, {
-        ...{ live: live.seen, offline: without.seen, attach: without.attach },
+        live: live.seen,
+        offline: without.seen,
+        attach: without.attach,
         wrongExits: [...live.wrongExits, ...without.wrongExits],
       });
     }, 240_000);

@@ -46,7 +46,9 @@ faultTest(
     expect(await agent.ask("/v1/control/tui/decide", { option: 1 })).toMatchObject({ status: 409 });
     for (const admission_policy of ["ready_only", "if_no_pending", "always"]) {
       const direct = await agent.ask("/v1/control/prompt", {
-        ...{ schema_version: 2, prompt: "now", admission_policy },
+        schema_version: 2,
+        prompt: "now",
+        admission_policy,
       });
       expect(direct).toMatchObject({
         status: 409,

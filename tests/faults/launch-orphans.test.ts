@@ -61,7 +61,10 @@ test("a launch that is under way is nobody's orphan", async () => {
   const registry = { root: world.roots.registryRoot };
   const manifest = join(root, "sessions", "local_interactive", "id", "manifest.json");
   const mark = launchMark(world.processes, {
-    ...{ agentName: "busy", origin: "launched", registryRoot: registry.root, manifestPath: manifest },
+    agentName: "busy",
+    origin: "launched",
+    registryRoot: registry.root,
+    manifestPath: manifest,
   });
   await tmux.newSession("SVC-busy-1", ["sleep", "600"]);
   await tmux.newSession("of-a-person", ["sleep", "600"]);

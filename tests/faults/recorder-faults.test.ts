@@ -107,7 +107,11 @@ describe("a recorder", () => {
       let depth = 0;
       let tell = () => {};
       const recorder = createRecorder({
-        ...{ files, clock, gatewayRoot, title: "worker", reserveBytes: 0 },
+        files,
+        clock,
+        gatewayRoot,
+        title: "worker",
+        reserveBytes: 0,
         limits: { maxBytes: 2 ** 20, maxAgeMs: 3_600_000 },
         sources: {
           events(listener) {

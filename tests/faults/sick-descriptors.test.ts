@@ -13,8 +13,11 @@ async function serveNarrow(agent: SickAgent) {
   const words = [...agent.fixture.command("svc-gateway"), "serve", "--session-root", agent.sessionRoot];
   const command = words.map((word) => `'${word}'`).join(" ");
   const child = Bun.spawn(["sh", "-c", `ulimit -n ${most}; exec ${command}`], {
-    ...{ env: agent.fixture.env, cwd: agent.fixture.workdir },
-    ...{ stdin: "ignore", stdout: "ignore", stderr: "inherit" },
+    env: agent.fixture.env,
+    cwd: agent.fixture.workdir,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "inherit",
   });
   await until("it serves", () => agent.gatewayPid() === child.pid, 60_000);
   const { port } = JSON.parse(readFileSync(agent.paths.currentInstance, "utf8")) as { port: number };

@@ -22,7 +22,10 @@ faultTest(
     console.log(`bun run soak --minutes ${(seconds / 60).toFixed(1)} --agents 4 --seed ${seed}`);
     const dist = join(import.meta.dirname, "../../dist");
     const { wrong, figures, verdicts } = await runSoak({
-      ...{ seconds, seed, dist, agents: 4 },
+      seconds,
+      seed,
+      dist,
+      agents: 4,
       sampleEveryMs: 500,
     });
     console.log(JSON.stringify(figures));

@@ -4,6 +4,7 @@ import {
   findNotesToSelf,
   findSilencedTests,
   findSleepingTests,
+  findSpreadLiterals,
   findTinyModules,
 } from "./conventions.ts";
 import { plantedTree, readTree } from "./tree.ts";
@@ -22,6 +23,7 @@ describe("the conventions", () => {
     expect(findEmptyNames(everything.map(({ path }) => path))).toEqual([]));
   test("no module of less than 30 lines has one importer", () =>
     expect(findTinyModules(sources, 30, tinyModules)).toEqual([]));
+  test("no object is spread where it is written", () => expect(findSpreadLiterals(everything)).toEqual([]));
   test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
   test("every test runs", () => expect(findSilencedTests(tests)).toEqual([]));
   test("no test sleeps", () => expect(findSleepingTests(tests)).toEqual([]));
@@ -48,6 +50,13 @@ describe("a planted violation is seen", () => {
     });
     expect(findTinyModules(tree, 30)).toEqual(["src/db/b.ts: 29 lines that only src/db/a.ts imports"]);
     expect(findTinyModules(tree, 30, { "src/db/b.ts": "data" })).toEqual([]);
+  });
+  test("a spread of an object that is written there, and not of one with a name or a condition", () => {
+    const tree = plantedTree({
+      "src/a.ts": "const a = { ...{ b, c }, d };",
+      "src/b.ts": "const a = { ...b, ...(c ? { d } : {}) };",
+    });
+    expect(findSpreadLiterals(tree)).toHaveLength(1);
   });
   test("a note to self", () => {
     const note = ["TO", "DO: later"].join("");

@@ -17,6 +17,11 @@ export function findEmptyNames(paths: string[]): Violation[] {
   );
 }
 
+/** Spreads of an object that is written right there, which only save lines. */
+export function findSpreadLiterals(files: SourceFile[]): Violation[] {
+  return files.flatMap((file) => matchesInCode(file, /\.\.\.\{/g, "write its properties without a spread"));
+}
+
 /** Modules of fewer than `limit` lines that one other module imports: they belong into it. */
 export function findTinyModules(
   files: SourceFile[],

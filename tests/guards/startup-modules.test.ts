@@ -6,19 +6,41 @@ const entries = ["src/cli/svc-gateway.ts", "src/cli/programs.ts", "src/cli/comma
 
 /** Of services and routes, what a gateway is made of when it answers `/health`; the rest is imported later. */
 const startingServices = new Set([
-  ...["agent", "diagnostics", "headless", "prompt", "queue", "reminders", "sessions", "signals", "status"],
-  ...["terminal", "transcript"],
+  "agent",
+  "diagnostics",
+  "headless",
+  "prompt",
+  "queue",
+  "reminders",
+  "sessions",
+  "signals",
+  "status",
+  "terminal",
+  "transcript",
 ]);
 const startingFiles = new Set([
-  ...["src/services/fleet/listener-proof.ts", "src/services/fleet/liveness.ts"],
-  ...["src/services/ledger/ledger.ts", "src/services/ledger/wake-reason.ts"],
+  "src/services/fleet/listener-proof.ts",
+  "src/services/fleet/liveness.ts",
+  "src/services/ledger/ledger.ts",
+  "src/services/ledger/wake-reason.ts",
 ]);
 const startingRoutes = new Set(["gateway", "http"]);
 const startingTables = new Set(["gateway", "tools"]);
 const startingPackages = new Set([
-  ...["bun:ffi", "bun:sqlite", "node:fs", "node:os", "node:path", "node:url"],
-  ...["@sinclair/typebox", "@sinclair/typebox/errors", "@sinclair/typebox/value"],
-  ...["croner", "drizzle-orm", "drizzle-orm/bun-sqlite", "drizzle-orm/sqlite-core", "elysia"],
+  "bun:ffi",
+  "bun:sqlite",
+  "node:fs",
+  "node:os",
+  "node:path",
+  "node:url",
+  "@sinclair/typebox",
+  "@sinclair/typebox/errors",
+  "@sinclair/typebox/value",
+  "croner",
+  "drizzle-orm",
+  "drizzle-orm/bun-sqlite",
+  "drizzle-orm/sqlite-core",
+  "elysia",
 ]);
 /** Each takes a quarter of a millisecond or more, and nothing that starts asks for its schemas. */
 const laterProtocol = new Set([

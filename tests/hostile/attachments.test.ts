@@ -16,7 +16,14 @@ async function agentWithMail(flags: (outside: string) => string[] = () => []) {
   const outside = join(fixture.folder, "outside");
   mkdirSync(outside);
   const launch = await fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--mailbox", "--json"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "worker",
+    "--mailbox",
+    "--json",
     ...flags(outside),
   );
   if (launch.exitCode !== 0) throw new Error(launch.stdout + launch.stderr);
@@ -59,15 +66,24 @@ test("a gateway reads on behalf of a caller below the agent's folder only", asyn
   await using at = await agentWithMail();
   const { fixture, outside } = at;
   const refused = [
-    ...["/proc/self/environ", "/proc/kmsg", "/proc/1/environ", "/sys/kernel/notes", "/dev/null", "/dev/zero"],
-    ...[join(outside, "secret.txt"), "/etc/hostname", "/etc/passwd"],
-    ...[join(fixture.workdir, "link.txt"), join(fixture.workdir, "folder/secret.txt")],
-    ...[
-      join(fixture.workdir, "../outside/secret.txt"),
-      `${fixture.workdir}/../${basename(fixture.workdir)}/../outside/secret.txt`,
-    ],
-    ...[fixture.workdir, join(fixture.workdir, "nothing"), `${fixture.workdir}/${"x".repeat(300)}`],
-    ...["/proc/self/cwd/report.txt/", join("/proc/self", "root", "etc/passwd")],
+    "/proc/self/environ",
+    "/proc/kmsg",
+    "/proc/1/environ",
+    "/sys/kernel/notes",
+    "/dev/null",
+    "/dev/zero",
+    join(outside, "secret.txt"),
+    "/etc/hostname",
+    "/etc/passwd",
+    join(fixture.workdir, "link.txt"),
+    join(fixture.workdir, "folder/secret.txt"),
+    join(fixture.workdir, "../outside/secret.txt"),
+    `${fixture.workdir}/../${basename(fixture.workdir)}/../outside/secret.txt`,
+    fixture.workdir,
+    join(fixture.workdir, "nothing"),
+    `${fixture.workdir}/${"x".repeat(300)}`,
+    "/proc/self/cwd/report.txt/",
+    join("/proc/self", "root", "etc/passwd"),
   ];
   for (const path of refused) {
     const { status, text } = await at.send(path);
@@ -127,8 +143,18 @@ test("a person attaches one of their files, wherever it lies, but nothing of the
   const { fixture, outside } = at;
   const send = (path: string) =>
     fixture.mgr(
-      ...[...single, "mail", "send", "--to", "worker@svc.localhost"],
-      ...["--subject", "s", "--body-content", "b", "--attach", path, "--json"],
+      ...single,
+      "mail",
+      "send",
+      "--to",
+      "worker@svc.localhost",
+      "--subject",
+      "s",
+      "--body-content",
+      "b",
+      "--attach",
+      path,
+      "--json",
     );
   const done = await send(join(outside, "secret.txt"));
   expect([done.exitCode, done.json()["execution_path"]]).toEqual([0, "manager_direct"]);

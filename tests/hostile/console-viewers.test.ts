@@ -76,7 +76,9 @@ async function neverReads(port: number, path: string, headers: string[]) {
 }
 
 const upgrade = [
-  ...["connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"],
+  "connection: upgrade",
+  "upgrade: websocket",
+  "sec-websocket-version: 13",
   `sec-websocket-key: ${btoa("0123456789abcdef")}`,
 ];
 

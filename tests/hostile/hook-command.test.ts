@@ -35,7 +35,10 @@ function createBench() {
       words: readonly string[] = ["claude", spool],
     ) {
       const child = Bun.spawn([executable, "gateway", "signal", ...words], {
-        ...{ cwd: folder, env: {}, stdout: "pipe" as const, stderr: "pipe" as const },
+        cwd: folder,
+        env: {},
+        stdout: "pipe" as const,
+        stderr: "pipe" as const,
         stdin: stdin === "held open" ? ("pipe" as const) : new Blob([stdin]),
       });
       const startedMs = performance.now();
@@ -66,13 +69,11 @@ test("a prompt is in the spool with its hash, for this user alone", async () => 
   const [report, ...others] = bench.reports();
   expect(others).toEqual([]);
   expect(report).toMatchObject({
-    ...{
-      tool: "claude",
-      kind: "prompt_submitted",
-      session_id: "s",
-      turn_id: "p",
-      prompt: "Grüße\n\u{1f600}",
-    },
+    tool: "claude",
+    kind: "prompt_submitted",
+    session_id: "s",
+    turn_id: "p",
+    prompt: "Grüße\n\u{1f600}",
     prompt_sha256: sha256("Grüße\n\u{1f600}"),
   });
   expect(statSync(bench.spool).mode & 0o777).toBe(0o600);

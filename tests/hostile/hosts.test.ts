@@ -22,7 +22,10 @@ import { until } from "../support/until.ts";
 const system = () => ({ clock: createClock(), ids: createIds(), log: () => {} });
 const names = busNames("svc");
 const addressOf = (bus: Bus, key: string) => ({
-  ...{ url: bus.url, fleet: "svc", authorities: null, credentials: readFileSync(key, "utf8") },
+  url: bus.url,
+  fleet: "svc",
+  authorities: null,
+  credentials: readFileSync(key, "utf8"),
 });
 
 /** A server, an operator, and build-1 with one agent, whose operations `handle` answers. */
@@ -34,10 +37,15 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
   const handled: string[] = [];
   const mail: { from: string; message: unknown }[] = [];
   const host = await joinBus({
-    ...{ ...system(), address: addressOf(bus, bus.keyOf("build-1")), host: "build-1" },
-    ...{ epoch: 7, version: "0", heartbeatMs: 200 },
+    ...system(),
+    address: addressOf(bus, bus.keyOf("build-1")),
+    host: "build-1",
+    epoch: 7,
+    version: "0",
+    heartbeatMs: 200,
     directory: createLocalDirectory({
-      ...{ host: "build-1", version: "0" },
+      host: "build-1",
+      version: "0",
       list: async () => ({ agents: [identity as AgentIdentity] }),
     }),
     link: createLocalLink((request) => {
@@ -57,7 +65,11 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
   await host.start();
   await until("the host to be live", () => operator.directory.hosts()[0]?.state === "live");
   return {
-    ...{ bus, operator, handled, mail, folder },
+    bus,
+    operator,
+    handled,
+    mail,
+    folder,
     async [Symbol.asyncDispose]() {
       await operator.stop();
       await host.stop();
@@ -69,14 +81,20 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
 
 const call = (link: HostLink, operation: string, signal = new AbortController().signal) =>
   link.send({
-    ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
+    operation,
+    params: { agent_ref: "worker" },
+    query: "",
+    headers: {},
+    body: null,
     signal,
   });
 
 function connectAs(bus: Bus, name: string, key: string): Promise<NatsConnection> {
   const seed = new TextEncoder().encode(readFileSync(key, "utf8").trim());
   return connect({
-    ...{ servers: bus.url, inboxPrefix: names.inbox(name), reconnect: false },
+    servers: bus.url,
+    inboxPrefix: names.inbox(name),
+    reconnect: false,
     authenticator: nkeyAuthenticator(seed),
   });
 }
@@ -133,8 +151,14 @@ async function joinAsBuild2(
   const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
   await put("build-2.mine", { schema_version: 1, epoch: 5, identity: { ...identity, agent_id: "mine" } });
   await put("build-2", {
-    ...{ schema_version: 1, host: "build-2", instance, epoch: 5, heartbeat_ms: 60_000 },
-    ...{ version: "0", agents: 1, at_utc: "2026-01-01T00:00:00Z" },
+    schema_version: 1,
+    host: "build-2",
+    instance,
+    epoch: 5,
+    heartbeat_ms: 60_000,
+    version: "0",
+    agents: 1,
+    at_utc: "2026-01-01T00:00:00Z",
   });
 }
 
@@ -191,12 +215,20 @@ describe("a host that is taken over", () => {
     const put = (key: string, value: unknown) =>
       connection.request(`$KV.${names.bucket("build-2")}.${key}`, JSON.stringify(value), { timeout: 5000 });
     const record = (more: object) => ({
-      ...{ schema_version: 1, host: "build-2", instance: "ff".repeat(8), epoch: 5, heartbeat_ms: 1000 },
-      ...{ version: "0", agents: 1, at_utc: "2026-01-01T00:00:00Z", ...more },
+      schema_version: 1,
+      host: "build-2",
+      instance: "ff".repeat(8),
+      epoch: 5,
+      heartbeat_ms: 1000,
+      version: "0",
+      agents: 1,
+      at_utc: "2026-01-01T00:00:00Z",
+      ...more,
     });
     const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
     const entry = (more: object) => ({
-      ...{ schema_version: 1, epoch: 5 },
+      schema_version: 1,
+      epoch: 5,
       identity: { ...identity, agent_id: "mine", ...more },
     });
     // One key keeps its last value only: the next follows when this one was read.
@@ -322,15 +354,25 @@ describe("a host that is taken over", () => {
     const entry = await (await new Kvm(desk).open(names.bucket("build-1"))).get("build-1");
     const { instance } = JSON.parse(entry?.string() ?? "") as { instance: string };
     const forged: HostCall = {
-      ...{ kind: "call", id: "ab".repeat(16), operator: "cd".repeat(8), seq: 1, operation: "stopAgent" },
-      ...{ params: { agent_ref: "worker" }, query: "", headers: {}, has_body: false, head_only: false },
+      kind: "call",
+      id: "ab".repeat(16),
+      operator: "cd".repeat(8),
+      seq: 1,
+      operation: "stopAgent",
+      params: { agent_ref: "worker" },
+      query: "",
+      headers: {},
+      has_body: false,
+      head_only: false,
     };
     const mail = names.mail("build-2", "elsewhere");
     await connection.request(mail, encodeMessage(forged), { timeout: 5000 });
     // As a server delivers it that lets hosts pull messages to any subject.
     const { consumers } = await jetstreamManager(desk);
     await consumers.add(names.mailStream("build-2"), {
-      ...{ durable_name: "forged", filter_subject: mail, ack_policy: AckPolicy.Explicit },
+      durable_name: "forged",
+      filter_subject: mail,
+      ack_policy: AckPolicy.Explicit,
       deliver_subject: names.call("build-1", instance),
     });
     const delivered = async () =>
@@ -360,7 +402,10 @@ describe("a host that is taken over", () => {
       () => operator.directory.hosts().filter(({ state }) => state === "live").length === 2,
     );
     const fleet = createMergedFleet({
-      ...{ clock: createClock(), localHost: "desk", directory: { agents: () => [] }, remotes: [operator] },
+      clock: createClock(),
+      localHost: "desk",
+      directory: { agents: () => [] },
+      remotes: [operator],
     });
 
     // The name alone is nobody's now: what it published takes nothing from the other host.
@@ -369,12 +414,18 @@ describe("a host that is taken over", () => {
       const route = await fleet.route(ref);
       if (route.at === "here") throw new Error("it is an agent of another host");
       return fleet.send(route, {
-        ...{ operation: "readAgent", params: { agent_ref: route.ref }, query: "", headers: {}, body: null },
+        operation: "readAgent",
+        params: { agent_ref: route.ref },
+        query: "",
+        headers: {},
+        body: null,
         signal: new AbortController().signal,
       });
     };
     expect(await (await ask("mine@build-2")).json()).toMatchObject({
-      ...{ host: "build-2", agent_name: "worker@build-2", session_root: null },
+      host: "build-2",
+      agent_name: "worker@build-2",
+      session_root: null,
     });
     // What breaks the contract reaches no caller.
     lie = { anything: "<script>" };
@@ -441,8 +492,12 @@ describe("a host that is taken over", () => {
     const open = call(operator.linkTo("build-2"), "readAgent", leave.signal).catch(() => "over");
     const { operator: id, id: callId } = await called.promise;
     const subjects = [
-      ...[names.hello("build-2"), names.answer("build-2", id, callId), names.answer("build-2", id, "x")],
-      ...[names.mail("build-2", "build-1"), names.mail("build-2", "build-2"), names.mail("build-2", "*")],
+      names.hello("build-2"),
+      names.answer("build-2", id, callId),
+      names.answer("build-2", id, "x"),
+      names.mail("build-2", "build-1"),
+      names.mail("build-2", "build-2"),
+      names.mail("build-2", "*"),
       ...["build-2", "build-2.mine", "build-2.-"].map((key) => `$KV.${names.bucket("build-2")}.${key}`),
       `$JS.ACK.${names.mailStream("build-1")}.build-2.1.1.1.1.1`,
     ];
@@ -452,8 +507,12 @@ describe("a host that is taken over", () => {
       fc
         .record({
           kind: fc.constantFrom("taken", "head", "part", "end", "failed", "mail", "receipt", "call"),
-          ...{ id: fc.constant(callId), run: fc.integer(), seq: fc.integer(), status: fc.integer() },
-          ...{ headers: fc.dictionary(fc.string(), fc.string()), detail: fc.string() },
+          id: fc.constant(callId),
+          run: fc.integer(),
+          seq: fc.integer(),
+          status: fc.integer(),
+          headers: fc.dictionary(fc.string(), fc.string()),
+          detail: fc.string(),
         })
         .map((head) => encodeMessage(head, new Uint8Array(3))),
     );

@@ -34,8 +34,14 @@ function registered(at: Scratch, url: string) {
     writeCredential(at.files, path, { credential_ref: ref, login_identity: "ada", password });
   }
   const binding: MailboxBinding = {
-    ...{ transport: "jmap", principal_id: "SVC-ada", address, bindings_version: "1", jmap_url: url },
-    ...{ login_identity: "ada", credential_ref: ref, credential_file: paths.session },
+    transport: "jmap",
+    principal_id: "SVC-ada",
+    address,
+    bindings_version: "1",
+    jmap_url: url,
+    login_identity: "ada",
+    credential_ref: ref,
+    credential_file: paths.session,
   };
   return { sessionRoot, runtimeRoot, paths, binding };
 }
@@ -44,7 +50,8 @@ function registered(at: Scratch, url: string) {
 function thief() {
   const heard: string[] = [];
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       heard.push(request.headers.get("authorization") ?? "no login", await request.text());
       return new Response("{}", { status: 401 });

@@ -21,14 +21,16 @@ const servers = [
     name: "svc mcp",
     words: ["mcp"],
     initialize: {
-      ...{ protocolVersion: "2025-06-18", capabilities: {} },
+      protocolVersion: "2025-06-18",
+      capabilities: {},
       clientInfo: { name: "test", version: "1" },
     },
     /** A request whose answer needs nothing but the server. */
     cheap: { method: "tools/list", params: {} },
     /** One that goes on for as long as the client lets it. */
     long: (id: string) => ({
-      ...{ method: "tools/call", id },
+      method: "tools/call",
+      id,
       params: {
         name: "wait",
         arguments: { agent: "worker", request_id: id, seconds: 50 },

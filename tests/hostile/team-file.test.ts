@@ -63,8 +63,12 @@ test("the plan that a person confirms names what a svc.yaml decides about code, 
   expect(document.json()["plan"]).toMatchObject([
     {
       launch: {
-        ...{ tool: "demo", args: ["--signals"], env_file: ".env", unattended: false },
-        ...{ env: ["API_TOKEN", "LD_PRELOAD", "PATH"], code_env: ["LD_PRELOAD", "PATH"] },
+        tool: "demo",
+        args: ["--signals"],
+        env_file: ".env",
+        unattended: false,
+        env: ["API_TOKEN", "LD_PRELOAD", "PATH"],
+        code_env: ["LD_PRELOAD", "PATH"],
       },
     },
     { launch: { workdir: "/etc", workdir_outside: "/etc" } },

@@ -26,7 +26,15 @@ beforeAll(async () => {
   fixture = createCliFixture();
   writeFileSync(join(fixture.folder, "outside.md"), outside);
   const launched = await fixture.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "batch", "--headless", "--mailbox", "--json"],
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "batch",
+    "--headless",
+    "--mailbox",
+    "--json",
   );
   sessionRoot = String(launched.json()["session_root"]);
   const turn = ["turn", "submit", "--turn-id", "one", "--prompt", "hello", "--wait"];

@@ -61,13 +61,12 @@ describe("a damaged column of queue.sqlite is a damaged database, named without 
     const store = requestStoreOn(database);
     try {
       await store.insertAccepted({
-        ...{
-          requestId: "gwreq-1",
-          kind: "submit_prompt",
-          lane: "turn_boundary",
-          payload: { prompt: secret },
-        },
-        ...{ acceptedAtUtc: "2026-11-21T04:47:00.000+00:00", epoch: 1 },
+        requestId: "gwreq-1",
+        kind: "submit_prompt",
+        lane: "turn_boundary",
+        payload: { prompt: secret },
+        acceptedAtUtc: "2026-11-21T04:47:00.000+00:00",
+        epoch: 1,
       });
       expect(store.get("gwreq-1")?.payload).toEqual({ prompt: secret });
       damage(path, "gateway_requests", set);

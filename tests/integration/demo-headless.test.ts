@@ -26,17 +26,20 @@ function setup(entry = program) {
     some: Partial<ProviderTurn> = {},
   ) {
     const { argv, stdin } = provider.command({
-      ...{ prompt, session, model: null, executable: process.execPath, args, rolePrompt: null },
+      prompt,
+      session,
+      model: null,
+      executable: process.execPath,
+      args,
+      rolePrompt: null,
       promptFile: scratch.path("prompt.txt"),
       ...some,
     });
     const child = Bun.spawn(argv, {
-      ...{
-        cwd: scratch.folder,
-        stdin: new TextEncoder().encode(stdin ?? ""),
-        stdout: "pipe",
-        stderr: "pipe",
-      },
+      cwd: scratch.folder,
+      stdin: new TextEncoder().encode(stdin ?? ""),
+      stdout: "pipe",
+      stderr: "pipe",
     } as const);
     const parser = provider.parser({ turnIndex: 0 });
     const splitter = createLineSplitter();

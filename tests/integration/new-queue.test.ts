@@ -14,7 +14,10 @@ const newFile = unpackQueue(packNewQueue());
 
 function open(path: string, options: { newFile?: () => Uint8Array; steps?: Steps } = {}) {
   return openStore({
-    ...{ path, migrations: gatewayMigrations, clock: createFakeClock(), steps: quietSteps },
+    path,
+    migrations: gatewayMigrations,
+    clock: createFakeClock(),
+    steps: quietSteps,
     ...options,
   });
 }

@@ -11,7 +11,9 @@ const commands = Object.entries(manifest.scripts).flatMap(([name, line]) => {
 
 async function run(file: string, ...words: string[]) {
   const child = Bun.spawn([process.execPath, join(repositoryRoot, file), ...words], {
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),

@@ -29,7 +29,11 @@ function createRepository(attributes: string) {
   const worktrees = createWorktrees({ files: at.files, processes }, { repository, root, env });
   const ran = at.path("ran");
   return {
-    ...{ git, worktrees, repository, ran, home },
+    git,
+    worktrees,
+    repository,
+    ran,
+    home,
     /** A program of the repository that leaves a trace. */
     program: `touch '${ran}'; cat #`,
     read: (agent: string, name: string) => readFileSync(join(root, agent, name), "utf8"),

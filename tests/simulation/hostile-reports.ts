@@ -60,7 +60,9 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
 
   const spool = createSpool();
   const reporter = createHostileReporter({
-    ...{ nowMs: wall.nowMs, dice: dice.fork("reports"), shape },
+    nowMs: wall.nowMs,
+    dice: dice.fork("reports"),
+    shape,
     deliver: (report, delayMs) => {
       if (!silent) clock.after(delayMs, () => spool.append(report));
     },
@@ -118,7 +120,12 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       log: () => {},
     });
     const tracker = createTracker({
-      ...{ control, processes, clock: view, profile, log, reports: spool.source() },
+      control,
+      processes,
+      clock: view,
+      profile,
+      log,
+      reports: spool.source(),
       tmux: { hasSession: async () => true },
       manifest: sampleManifest({
         tmux: { sessionName, windowName: "agent", windowId: "@0", paneId: "%0", socket: null },
@@ -140,19 +147,24 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       paneId: tracker.paneId,
     });
     const agent = createTerminalAgent({
-      ...{
-        backend: "local_interactive",
-        tool: "demo",
-        profile,
-        view: tracker,
-        exclusivePane,
-        clock: view,
-        log,
-      },
+      backend: "local_interactive",
+      tool: "demo",
+      profile,
+      view: tracker,
+      exclusivePane,
+      clock: view,
+      log,
     });
     const queue: Queue = createQueue({
-      ...{ store, agent, clock: view, ids, log, events: { append: () => {} } as never },
-      ...{ admission: () => "open" as const, block: () => null, epoch: () => 1 },
+      store,
+      agent,
+      clock: view,
+      ids,
+      log,
+      events: { append: () => {} } as never,
+      admission: () => "open" as const,
+      block: () => null,
+      epoch: () => 1,
       slot: createExecutionSlot(),
     });
     agent.onChange(() => queue.wake());
@@ -235,7 +247,13 @@ const sessionName = "SVC-worker-1";
 
 function sessionOf(pane: SimPane): SimSession {
   return {
-    ...{ name: sessionName, id: "$1", created: 1, paneId: "%0", panePid: 1000, programPid: 1500, pane },
+    name: sessionName,
+    id: "$1",
+    created: 1,
+    paneId: "%0",
+    panePid: 1000,
+    programPid: 1500,
+    pane,
     environment: new Map(),
     inMode: false,
   };
@@ -262,7 +280,10 @@ function createFlickeringPane(deps: {
   const { clock, dice, onOutput, onLog } = deps;
   let hides = false;
   const pane = createSimPane({
-    ...{ clock, script: { schema_version: 1 }, onOutput, onMailRound: () => {} },
+    clock,
+    script: { schema_version: 1 },
+    onOutput,
+    onMailRound: () => {},
     onLog(record) {
       onLog(record);
       if (record.kind === "turn_started" && dice.chance(0.5)) clock.after(dice.whole(0, 400), hide);

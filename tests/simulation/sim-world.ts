@@ -109,7 +109,12 @@ export function createSimWorld(options: { seed: number; echo?: (line: string) =>
     const pid = nextPid++;
     count("processes");
     return createSimProcess({
-      ...{ name, pid, clock, trace, watching, ...given },
+      name,
+      pid,
+      clock,
+      trace,
+      watching,
+      ...given,
       dice: dice.fork(`process ${pid}`),
       network: network.viewOf,
     });

@@ -69,7 +69,9 @@ async function live(world: SimWorld, hosts: SimHost[], options: SimulationOption
     const name = `a${index + 1}`;
     hosts.push(
       await createSimHost({
-        ...{ world, name, index },
+        world,
+        name,
+        index,
         dice: dice.fork(name),
         script: () => scriptOf(dice),
         onMailRound(host, turn, round) {

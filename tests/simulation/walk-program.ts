@@ -12,7 +12,10 @@ declare global {
 
 const world = createSimWorld({ seed: 1 });
 const host = await createSimHost({
-  ...{ world, name: "walker", index: 0, dice: world.dice.fork("walker") },
+  world,
+  name: "walker",
+  index: 0,
+  dice: world.dice.fork("walker"),
   script: () => ({ schema_version: 1, seed: 1, mail_rounds: false, hostile: {} }),
   onMailRound: () => {},
 });

@@ -25,7 +25,9 @@ let beside: string[] = [];
 beforeAll(async () => {
   const command = [process.execPath, "--preload", "./tests/simulation/walk-instrument.ts"];
   const run = Bun.spawn([...command, "tests/simulation/walk-program.ts"], {
-    ...{ cwd: root, stdout: "pipe", stderr: "inherit" },
+    cwd: root,
+    stdout: "pipe",
+    stderr: "inherit",
   });
   ran = JSON.parse(await new Response(run.stdout).text()) as string[];
   walk = (await tableBelow("The walk")).map(([path = "", name = ""]) => [path, name]);

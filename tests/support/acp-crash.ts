@@ -46,8 +46,14 @@ export async function runAcpCrash(options: {
   const deps = { clock, files, processes, locks, providerOf: headlessProvider, sessionRoot: folder };
   const directories = createTurnDirectories({ files, sessionRoot: folder });
   const figures: AcpCrashFigures = {
-    ...{ turns: 0, completed: 0, failed: 0, interrupted: 0 },
-    ...{ agentsKilled: 0, bridgesKilled: 0, interrupts: 0, bridgesStarted: 0 },
+    turns: 0,
+    completed: 0,
+    failed: 0,
+    interrupted: 0,
+    agentsKilled: 0,
+    bridgesKilled: 0,
+    interrupts: 0,
+    bridgesStarted: 0,
   };
   const wrong: string[] = [];
   const within = (max: number) => Math.floor(options.random() * max);
@@ -56,7 +62,10 @@ export async function runAcpCrash(options: {
   function startBridge(): void {
     figures.bridgesStarted += 1;
     const child = Bun.spawn([options.program, "gateway", "turn-bridge", "--acp", folder, "life"], {
-      ...{ stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "ignore",
+      detached: true,
       env: { PATH: process.env["PATH"] ?? "", HOME: folder },
     });
     child.unref();
@@ -65,12 +74,24 @@ export async function runAcpCrash(options: {
   async function runOne(index: number): Promise<void> {
     const prompt = prompts[within(prompts.length)] ?? "hello";
     const request: TurnRequest = {
-      ...{ schema_version: 1, turn_id: `turn-${index}`, turn_index: index, tracked_agent_id: "session" },
-      ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", life: "life" },
-      ...{ tool: "demo-acp", executable: options.program },
+      schema_version: 1,
+      turn_id: `turn-${index}`,
+      turn_index: index,
+      tracked_agent_id: "session",
+      request_id: null,
+      requested_at_utc: "2026-01-01T00:00:00.000+00:00",
+      life: "life",
+      tool: "demo-acp",
+      executable: options.program,
       args: ["gateway", "demo-agent", "--acp", "--state", state],
-      ...{ working_directory: folder, role_prompt: null, prompt, session: { mode: "new" }, model: null },
-      ...{ display_style: "plain", display_detail: "concise", acp: { mode: null, policy: [] } },
+      working_directory: folder,
+      role_prompt: null,
+      prompt,
+      session: { mode: "new" },
+      model: null,
+      display_style: "plain",
+      display_detail: "concise",
+      acp: { mode: null, policy: [] },
     };
     const turn = directories.create(request);
     await handToBridge(deps, { turn, life: "life" }, async () => startBridge());

@@ -40,7 +40,11 @@ export function acpFixture(options: { agent?: readonly string[]; limits?: AcpBri
 
   function startBridge(life: string | null = "life"): void {
     const bridge = createAcpBridge({
-      ...{ ...settling, sessionRoot, life, env, version: "0" },
+      ...settling,
+      sessionRoot,
+      life,
+      env,
+      version: "0",
       watch: createFolderWatch(),
       show: (text) => void shown.push(text),
       ...(options.limits ? { limits: options.limits } : {}),
@@ -51,14 +55,23 @@ export function acpFixture(options: { agent?: readonly string[]; limits?: AcpBri
   function create(prompt: string, changes: Partial<TurnRequest> & { acp?: AcpLaunch } = {}): TurnDirectory {
     count += 1;
     return turns.create({
-      ...{ schema_version: 1, turn_id: `turn-${count}`, turn_index: count, tracked_agent_id: "session" },
-      ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", life: "life" },
+      schema_version: 1,
+      turn_id: `turn-${count}`,
+      turn_index: count,
+      tracked_agent_id: "session",
+      request_id: null,
+      requested_at_utc: "2026-01-01T00:00:00.000+00:00",
+      life: "life",
       tool: "demo-acp",
       executable: process.execPath,
       args: [...(options.agent ? [hostile, ...options.agent] : demo)],
       working_directory: scratch.folder,
-      ...{ role_prompt: null, prompt, session: { mode: "new" }, model: null },
-      ...{ display_style: "plain", display_detail: "concise" },
+      role_prompt: null,
+      prompt,
+      session: { mode: "new" },
+      model: null,
+      display_style: "plain",
+      display_detail: "concise",
       acp: { mode: null, policy: [] },
       ...changes,
     });
@@ -75,8 +88,19 @@ export function acpFixture(options: { agent?: readonly string[]; limits?: AcpBri
   const ended = (turn: TurnDirectory) => until(`the end of ${turn.turnId}`, () => turn.result(), 30_000);
 
   return {
-    ...{ files, clock, processes, scratch, turns, shown, deps, settling, sessionRoot },
-    ...{ create, begin, ended, startBridge },
+    files,
+    clock,
+    processes,
+    scratch,
+    turns,
+    shown,
+    deps,
+    settling,
+    sessionRoot,
+    create,
+    begin,
+    ended,
+    startBridge,
     run: async (prompt: string, changes: Partial<TurnRequest> & { acp?: AcpLaunch } = {}) =>
       ended(await begin(prompt, changes)),
     question: (turn: TurnDirectory) =>

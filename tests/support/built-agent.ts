@@ -98,8 +98,11 @@ export async function launchBuilt(
       const command = [...fixture.command("svc-gateway"), "serve", "--session-root", sessionRoot, ...timings];
       startedAtMs = Date.now();
       const child = Bun.spawn(command, {
-        ...{ env: fixture.env, cwd: fixture.workdir },
-        ...{ stdin: "ignore", stdout: "ignore", stderr: "pipe" },
+        env: fixture.env,
+        cwd: fixture.workdir,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
       });
       const mine: NonNullable<typeof serving> = { child, client: null, killed: false };
       serving = mine;

@@ -74,7 +74,11 @@ export async function startBus(
         name === "operator" ? operatorUser(fleet, publicKey) : hostUser(fleet, name, publicKey),
       );
     const text = renderNatsConfig({
-      ...{ fleet, listen, users, tls, storeFolder: join(folder, "store") },
+      fleet,
+      listen,
+      users,
+      tls,
+      storeFolder: join(folder, "store"),
     });
     writeFileSync(path, text, { mode: 0o600 });
     chmodSync(path, 0o600);
@@ -85,7 +89,9 @@ export async function startBus(
   const start = async () => {
     rmSync(log, { force: true });
     const child = Bun.spawn([...(options.prefix ?? []), executable, "-c", path], {
-      ...{ stdin: "ignore", stdout: "ignore", stderr: Bun.file(log) },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: Bun.file(log),
     });
     await until("the NATS server to listen", () => {
       if (child.exitCode !== null) throw new Error(`nats-server ended: ${readFileSync(log, "utf8")}`);
@@ -96,7 +102,8 @@ export async function startBus(
   let child = await start();
   const url = `${tls ? "tls" : "nats"}://${listen}`;
   return {
-    ...{ url, fleet },
+    url,
+    fleet,
     flags: ["--nats", url, ...(tls ? ["--nats-ca", tls.certificate] : [])],
     operatorKey: join(folder, "operator.nk"),
     keyOf: (host) => join(folder, `${host}.nk`),
@@ -159,7 +166,11 @@ export function joinHost(
 /** By the words of a command line after `svc-coord`. */
 export async function joinWith(fixture: CliFixture, words: readonly string[]): Promise<JoinedHost> {
   const child = Bun.spawn([...fixture.command("svc-coord"), ...words, "--json"], {
-    ...{ env: fixture.env, cwd: fixture.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    env: fixture.env,
+    cwd: fixture.workdir,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   let complaints = "";
   const heard = (async () => {
@@ -171,7 +182,8 @@ export async function joinWith(fixture: CliFixture, words: readonly string[]): P
     throw new Error(`svc-coord join: ${complaints}`);
   }
   return {
-    ...{ pid: child.pid, exited: child.exited },
+    pid: child.pid,
+    exited: child.exited,
     signal: (signal) => child.kill(signal),
     complaints: () => complaints,
     async [Symbol.asyncDispose]() {

@@ -153,7 +153,8 @@ export function createCoordinatorBundle(
     },
   };
   const console = consoleServices({
-    ...{ clock: gateway.clock, surface: "coordinator" },
+    clock: gateway.clock,
+    surface: "coordinator",
     asksForToken: options.token !== undefined,
   });
   const services: CoordinatorServices = {
@@ -172,7 +173,9 @@ export function createCoordinatorBundle(
         agents: agents
           .filter(({ record }) => ids?.includes(record.agent_id) ?? true)
           .map(({ found, ...agent }) => ({
-            ...{ identity: agent.identity, turn_began_at_utc: null, failure: null },
+            identity: agent.identity,
+            turn_began_at_utc: null,
+            failure: null,
             // By the agent itself: its id may be the name of another one.
             state: found && stateOfKnown({ ...agent, found }),
           })),
@@ -302,7 +305,10 @@ export function createCoordinatorBundle(
         const served = found !== null && links.claims(found);
         const { requests } = served ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
         return toAttentionFacts({
-          ...{ record, requests, session: "alive", programPresent: true },
+          record,
+          requests,
+          session: "alive",
+          programPresent: true,
           trackedId: identity.tracked_agent_id,
           gateway: { state: served ? "live" : "none", why: "" },
           status: served ? gateway.board.status() : null,
@@ -341,7 +347,14 @@ export function createCoordinatorBundle(
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   return {
-    ...{ app, gateway, terminal, asked, faults, answer, launched, peopleMail },
+    app,
+    gateway,
+    terminal,
+    asked,
+    faults,
+    answer,
+    launched,
+    peopleMail,
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
 }

@@ -59,7 +59,10 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
   try {
     await Promise.all([serve(worker), serve(batch), startServer()]);
     const load = crashLoad({
-      ...{ worker, batch, random, asked },
+      worker,
+      batch,
+      random,
+      asked,
       coordinator: () => server,
       on: () => on,
     });

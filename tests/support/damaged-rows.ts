@@ -253,7 +253,8 @@ export const fileRows: FileRow[] = [
     full: "mail flags",
     path: ({ mailRoot, agent }) => join(mailRoot, `mailboxes/${agent.name}@svc.localhost/mailbox.sqlite`),
     live: {
-      ...{ ...broken, mail: "502 502" },
+      ...broken,
+      mail: "502 502",
       but: {
         deleted: { doctor: "ok", mail: "200 200" },
         emptied: { doctor: "ok", mail: "200 200" },
@@ -358,7 +359,11 @@ function signalRows(): FileRow[] {
       ...reporting,
     },
     {
-      ...{ file: ".../signals/cursor.json", full: "hook", path: at("cursor"), ...reporting, rewritten: true },
+      file: ".../signals/cursor.json",
+      full: "hook",
+      path: at("cursor"),
+      ...reporting,
+      rewritten: true,
       live: derived,
       offline: derived,
     },

@@ -49,7 +49,9 @@ export async function runDeliveryCrash(options: {
   const start = (kill?: Moment) => {
     const one = Bun.spawn([process.execPath, entry, folder, hook.url], {
       env: { ...process.env, ...(kill ? { [faultEnvironment.kill]: JSON.stringify(kill) } : {}) },
-      ...{ stdin: "ignore", stdout: "ignore", stderr: "pipe" },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
     });
     void (async () => {
       for await (const part of one.stderr)
@@ -118,7 +120,10 @@ export async function runDeliveryCrash(options: {
   return {
     wrong: [...several, ...(missing > 0 ? [`${missing} items never came`] : [])],
     figures: {
-      ...{ items, kills: lives, received, repeated: received - ids.size },
+      items,
+      kills: lives,
+      received,
+      repeated: received - ids.size,
       seconds: Math.round((performance.now() - begunMs) / 100) / 10,
     },
   };

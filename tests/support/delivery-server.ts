@@ -37,7 +37,12 @@ files.write(
   `version: 1\nrules:\n  hook: { webhook: { url: "${url}", secret_file: secret } }\n`,
 );
 const delivery = createDelivery({
-  ...{ ...system, files, attention, env: {}, home: folder, rulesFile: join(folder, "deliveries.yaml") },
+  ...system,
+  files,
+  attention,
+  env: {},
+  home: folder,
+  rulesFile: join(folder, "deliveries.yaml"),
   paths: {
     folder: join(folder, "outbox"),
     store: join(folder, "outbox", "deliveries.sqlite"),

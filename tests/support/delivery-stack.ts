@@ -114,7 +114,10 @@ export async function runDeliveryStack(options: {
   return {
     wrong: [...several, ...missed.map((question) => `never came: ${question}`)],
     figures: {
-      ...{ items: came.size, kills, received, repeated: received - ids.size },
+      items: came.size,
+      kills,
+      received,
+      repeated: received - ids.size,
       seconds: Math.round((performance.now() - begunMs) / 100) / 10,
     },
   };

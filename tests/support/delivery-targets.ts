@@ -6,8 +6,13 @@ import { createSystem } from "../../src/system/system.ts";
 import { createScratch, type Scratch } from "./scratch.ts";
 
 export const deliveredItem = (fields: Partial<DeliveredItem> = {}): DeliveredItem => ({
-  ...{ id: "question-000000000001", epoch: 3, agent: "worker", reason: "question", since_utc: null },
-  ...{ summary: '"worker" asks a question: Go on?', question: "Go on?" },
+  id: "question-000000000001",
+  epoch: 3,
+  agent: "worker",
+  reason: "question",
+  since_utc: null,
+  summary: '"worker" asks a question: Go on?',
+  question: "Go on?",
   ...fields,
 });
 
@@ -49,7 +54,9 @@ export function receiver(
 ) {
   const got: { path: string; headers: Headers; body: string }[] = [];
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
     async fetch(request) {
       got.push({ path: new URL(request.url).pathname, headers: request.headers, body: await request.text() });
       return answer(request, got.length);

@@ -80,8 +80,12 @@ const shellSurface: NonNullable<TerminalState["parsed_surface"]> = {
 /** Of a screen that shows `draft`. */
 function probeOf(draft: string): NonNullable<TerminalState["probe_snapshot"]> {
   return {
-    ...{ observed_at_utc: "2026-01-01T00:00:00.000+00:00", pane_id: "%0", pane_pid: 1 },
-    ...{ captured_text_hash: draft, captured_text_length: 0, captured_text_excerpt: "" },
+    observed_at_utc: "2026-01-01T00:00:00.000+00:00",
+    pane_id: "%0",
+    pane_pid: 1,
+    captured_text_hash: draft,
+    captured_text_length: 0,
+    captured_text_excerpt: "",
     matched_process_names: [],
   };
 }

@@ -7,14 +7,28 @@ export function fakeRecorder(): GatewayServices["recorder"] {
   const at = "2026-01-01T00:00:00.000+00:00";
   const status: RecorderStatus = {
     schema_version: 1,
-    ...{ enabled: false, recording: false, segments: 0, bytes: 0, recorded_from_utc: null, problem: null },
-    ...{ max_bytes: 268_435_456, max_age_seconds: 604_800 },
+    enabled: false,
+    recording: false,
+    segments: 0,
+    bytes: 0,
+    recorded_from_utc: null,
+    problem: null,
+    max_bytes: 268_435_456,
+    max_age_seconds: 604_800,
   };
   const moment: RecordedMoment = {
     schema_version: 1,
-    ...{ at_utc: at, recorded: "yes", gap: null, recorded_at_utc: at, terminal: null, decision: null },
-    ...{ terminal_since_utc: null, decision_since_utc: null },
-    ...{ queue: { queue_depth: 0, requests: [] }, events: [], screen_recorded: true },
+    at_utc: at,
+    recorded: "yes",
+    gap: null,
+    recorded_at_utc: at,
+    terminal: null,
+    decision: null,
+    terminal_since_utc: null,
+    decision_since_utc: null,
+    queue: { queue_depth: 0, requests: [] },
+    events: [],
+    screen_recorded: true,
   };
   const unlessEarlier = <T>(time: string, answer: T): T => {
     if (Date.parse(time) >= Date.parse(at)) return answer;

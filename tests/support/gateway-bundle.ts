@@ -144,7 +144,11 @@ export function createGatewayBundle(
       agentName: "fake",
       executionMode: "detached_process",
     },
-    ...{ store, agent, events: eventLog, log, clock },
+    store,
+    agent,
+    events: eventLog,
+    log,
+    clock,
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
@@ -153,10 +157,24 @@ export function createGatewayBundle(
   slot.join("status", { wake: board.refresh });
   const { admission, block, epoch } = board;
   const queue: Queue = createQueue({
-    ...{ store, agent, clock, ids, events: eventLog, log, admission, block, epoch, slot },
+    store,
+    agent,
+    clock,
+    ids,
+    events: eventLog,
+    log,
+    admission,
+    block,
+    epoch,
+    slot,
   });
   const reminders: Reminders = createReminders({
-    ...{ agent, clock, ids, events: eventLog, log, admission },
+    agent,
+    clock,
+    ids,
+    events: eventLog,
+    log,
+    admission,
     store: reminderStoreOn(database),
     queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
     onChange: () => slot.changed("reminders"),
@@ -175,7 +193,11 @@ export function createGatewayBundle(
   const mailbox = options.mailbox ?? (() => worker);
   const notifier = createNotifier({
     store: notifierStoreOn(database),
-    ...{ agent, queue, board, clock, log },
+    agent,
+    queue,
+    board,
+    clock,
+    log,
     mail: {
       current: mailbox,
       supported() {
@@ -198,7 +220,10 @@ export function createGatewayBundle(
     request: (requestId) => toAskedRequest(store.get(requestId)),
   });
   const ledger = createLedger({
-    ...{ clock, events: eventLog, requests: store, tool: "demo" },
+    clock,
+    events: eventLog,
+    requests: store,
+    tool: "demo",
     store: ledgerStoreOn(database),
     sources: () => [fakeTurns([])],
     countedSinceMs: () => null,
@@ -207,7 +232,10 @@ export function createGatewayBundle(
   });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
   const leases = createTypingLeases({
-    ...{ agent, board, clock, events: eventLog },
+    agent,
+    board,
+    clock,
+    events: eventLog,
     // The same for each lease: tests name it before it is taken.
     ids: { ...ids, hex: () => "0".repeat(32) },
     onChange: () => slot.changed("typing"),
@@ -219,8 +247,13 @@ export function createGatewayBundle(
   });
   const console = consoleServices({ clock, surface: "gateway", asksForToken: options.token !== undefined });
   const ownAgent = createOwnAgent({
-    ...{ agent, board, queue, clock, files: createFiles({ ids, steps }) },
-    ...{ readManifest: sampleManifest, manifestPath: "/sessions/one/manifest.json" },
+    agent,
+    board,
+    queue,
+    clock,
+    files: createFiles({ ids, steps }),
+    readManifest: sampleManifest,
+    manifestPath: "/sessions/one/manifest.json",
     sessionRoot: "/sessions/one",
   });
   const app = createGatewayApp({
@@ -253,7 +286,10 @@ export function createGatewayBundle(
       transcript,
       ledger,
       metrics: meterGateway({
-        ...{ clock, events: eventLog, status: board.status, spans: () => null },
+        clock,
+        events: eventLog,
+        status: board.status,
+        spans: () => null,
         facts: { version: "0.0.0", tool: "demo" },
       }),
     },

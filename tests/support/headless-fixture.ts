@@ -78,7 +78,10 @@ export async function launchHeadless(
     return existsSync(path) ? readFileSync(path, "utf8") : null;
   };
   const agent: HeadlessAgentFixture = {
-    ...{ fixture, name, sessionRoot, tmuxSession: session ?? "" },
+    fixture,
+    name,
+    sessionRoot,
+    tmuxSession: session ?? "",
     baseUrl: () => `http://127.0.0.1:${current().port}`,
     async call(path, body) {
       const init = { ...(body ? json(body) : {}), proxy: false } as RequestInit;

@@ -211,10 +211,15 @@ export function createHostFaults(deps: {
   ];
 
   return {
-    ...{ counts, outages },
+    counts,
+    outages,
     run: (isOn, checkRecovery) =>
       injectFaults({
-        ...{ next: () => one(kinds)(), random, isOn, checkRecovery, recoveryEveryMs },
+        next: () => one(kinds)(),
+        random,
+        isOn,
+        checkRecovery,
+        recoveryEveryMs,
         onProblem: deps.onProblem,
       }),
   };

@@ -89,7 +89,10 @@ export async function runHostChaos(options: {
   ]);
   const fleet = stack.use(
     await startHostFleet({
-      ...{ hosts: hostNames, executable: join(options.dist, "svc-gateway"), impairments: true, delays: true },
+      hosts: hostNames,
+      executable: join(options.dist, "svc-gateway"),
+      impairments: true,
+      delays: true,
       environment: (host) => clocks?.get(host)?.environment ?? {},
     }),
   );
@@ -101,13 +104,24 @@ export async function runHostChaos(options: {
   await untilAllAlive(fleet, agents);
   const endMs = performance.now() + options.seconds * 1000;
   const run: Run = {
-    ...{ fleet, agents, faults, lostTime, problem, prompts: [], mail: [] },
+    fleet,
+    agents,
+    faults,
+    lostTime,
+    problem,
+    prompts: [],
+    mail: [],
     // The load has dice of its own: its number of throws depends on the machine, and that of the faults must not.
     random: randomFrom(options.seed + 1),
     isOn: () => performance.now() < endMs,
     counts: {
-      ...{ prompts: 0, refused: 0, unknown: 0, repeated: 0, lists: 0 },
-      ...{ recoveries: 0, recovery_max_ms: 0 },
+      prompts: 0,
+      refused: 0,
+      unknown: 0,
+      repeated: 0,
+      lists: 0,
+      recoveries: 0,
+      recovery_max_ms: 0,
     },
   };
   await Promise.all([
@@ -125,7 +139,10 @@ export async function runHostChaos(options: {
   return {
     wrong: [...wrong],
     figures: {
-      ...{ ...run.counts, accepted, mail_sent: run.mail.length, mail_arrived: arrived.length },
+      ...run.counts,
+      accepted,
+      mail_sent: run.mail.length,
+      mail_arrived: arrived.length,
       ...faults.counts,
       ...(clocks ? {} : { clock_steps: 0 }),
     },
@@ -234,7 +251,11 @@ async function submitPrompts(run: Run, number: number): Promise<void> {
         if (!agent) return null;
         const key = `chaos-${number}-${count}`;
         const prompt: Prompt = {
-          ...{ agent, key, text: `${key}\nFAST`, answer: "unknown", requestIds: [] },
+          agent,
+          key,
+          text: `${key}\nFAST`,
+          answer: "unknown",
+          requestIds: [],
         };
         prompts.push(prompt);
         counts.prompts += 1;
@@ -332,7 +353,9 @@ function readArrived(host: FleetHost): ArrivedMail[] {
       WHERE p.folder = 'inbox' ORDER BY p.seq`,
   );
   return rows.map(({ address, sender, subject }) => ({
-    ...{ from: sender, to: `${address.split("@")[0]}@${host.name}`, subject },
+    from: sender,
+    to: `${address.split("@")[0]}@${host.name}`,
+    subject,
   }));
 }
 
@@ -357,7 +380,13 @@ async function factsOf(run: Run, prompt: Prompt): Promise<ForwardedPrompt> {
   );
   const heard = agent.built.log().filter((entry) => entry.kind === "submitted" && entry.text === text);
   return {
-    ...{ agent: agent.address, key, answer, refusal, requestIds, rows, heard: heard.length },
+    agent: agent.address,
+    key,
+    answer,
+    refusal,
+    requestIds,
+    rows,
+    heard: heard.length,
     outcome: status === 200 ? (record?.request_id ?? null) : undefined,
     reported: record?.state ?? null,
   };

@@ -56,7 +56,8 @@ export async function startHostFleet(options: {
   const operator = stack.use(labOf(operatorNetwork, operatorHost));
   const bus = stack.use(
     await startBus(join(operator.folder, "bus"), options.hosts, {
-      ...{ listen: `${busNetwork.address}:4222`, prefix: busNetwork.prefix },
+      listen: `${busNetwork.address}:4222`,
+      prefix: busNetwork.prefix,
     }),
   );
   const line = options.delays
@@ -73,7 +74,10 @@ export async function startHostFleet(options: {
       const own = network.host();
       const fixture = labOf(own, name);
       const host: FleetHost = {
-        ...{ name, network: own, fixture, joined: await joinHost(fixture, way, name) },
+        name,
+        network: own,
+        fixture,
+        joined: await joinHost(fixture, way, name),
         async kill() {
           host.joined.signal("SIGKILL");
           await host.joined.exited;
@@ -106,7 +110,13 @@ export async function startHostFleet(options: {
   );
   const kept = stack.move();
   return {
-    ...{ hosts, bus, busNetwork, operatorNetwork, line, operator, server },
+    hosts,
+    bus,
+    busNetwork,
+    operatorNetwork,
+    line,
+    operator,
+    server,
     async listed() {
       const { body } = await server.ask("/svc/agents");
       const agents = body["agents"] as Record<string, unknown>[];

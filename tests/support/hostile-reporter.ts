@@ -30,9 +30,17 @@ export function createHostileReporter(deps: {
   function make(parts: Parts): ToolReport {
     const { prompt = null } = parts;
     return {
-      ...{ schema_version: 1, id: `r${++minted}`, tool: "demo", at_ms: nowMs(), session_id: main },
-      ...{ turn_id: null, message: null, action: null, transcript_path: null },
-      ...{ prompt, prompt_sha256: prompt === null ? null : fingerprint(prompt).sha256 },
+      schema_version: 1,
+      id: `r${++minted}`,
+      tool: "demo",
+      at_ms: nowMs(),
+      session_id: main,
+      turn_id: null,
+      message: null,
+      action: null,
+      transcript_path: null,
+      prompt,
+      prompt_sha256: prompt === null ? null : fingerprint(prompt).sha256,
       ...parts,
     };
   }

@@ -12,8 +12,16 @@ import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
 
 /** How `up` launched a member of a team. */
 export const sampleLaunch: TeamLaunch = {
-  ...{ tool: "demo", workdir: "/", worktree: false, args: [], headless: false, unattended: false },
-  ...{ mailbox: false, model: null, role_sha256: null, env_sha256: "" },
+  tool: "demo",
+  workdir: "/",
+  worktree: false,
+  args: [],
+  headless: false,
+  unattended: false,
+  mailbox: false,
+  model: null,
+  role_sha256: null,
+  env_sha256: "",
 };
 
 /** A dollar for a million tokens read, two for a million written; `free` costs nothing. */
@@ -50,7 +58,10 @@ export function createLedgerFixture(
   const problems: string[] = [];
   const changes = { count: 0 };
   const ledger = createLedger({
-    ...{ store, requests, clock, tool: "fake" },
+    store,
+    requests,
+    clock,
+    tool: "fake",
     sources: options.sources ?? (() => [fakeTurns(turns)]),
     countedSinceMs: () => options.countedSinceMs ?? null,
     events: { append: (kind, fields = {}) => void events.push({ kind, fields }) },
@@ -59,7 +70,14 @@ export function createLedgerFixture(
   });
   const beganMs = clock.nowMs();
   return {
-    ...{ clock, store, requests, ledger, turns, events, problems, changes },
+    clock,
+    store,
+    requests,
+    ledger,
+    turns,
+    events,
+    problems,
+    changes,
     /** `afterMs`: when it began, counted from the opening. */
     turn(
       id: string,

@@ -7,8 +7,13 @@ export async function deliverTo(
   draft: Partial<MailDraft> = {},
 ): Promise<Mail> {
   const { message_ref } = await mail.open("other@svc.localhost").send({
-    ...{ to: ["worker@svc.localhost"], cc: [], subject: "hello", body: "text" },
-    ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+    to: ["worker@svc.localhost"],
+    cc: [],
+    subject: "hello",
+    body: "text",
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
     ...draft,
   });
   return mail.open("worker@svc.localhost").peek(message_ref);

@@ -16,8 +16,13 @@ export const everything: MailQuery = {
 
 export function draft(to: string, subject: string, change: Partial<MailDraft> = {}): MailDraft {
   return {
-    ...{ to: [`${to}@svc.localhost`], cc: [], subject, body: `body of ${subject}` },
-    ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+    to: [`${to}@svc.localhost`],
+    cc: [],
+    subject,
+    body: `body of ${subject}`,
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
     ...change,
   };
 }

@@ -68,7 +68,8 @@ export async function createNetworkFixture(options: { impairments?: boolean } = 
       ip("-n", bridge, "link", "set", port, "master", "br0", "up");
       const inside = ["nsenter", `--net=${runtimeFolder}/${name}`, "--"];
       return {
-        ...{ address, prefix: inside },
+        address,
+        prefix: inside,
         cut: () => ip("-n", bridge, "link", "set", port, "nomaster"),
         heal: () => ip("-n", bridge, "link", "set", port, "master", "br0"),
         impair(fault) {
@@ -78,7 +79,8 @@ export async function createNetworkFixture(options: { impairments?: boolean } = 
           const lose = `meta iifname != "lo" numgen random mod 100 < ${fault.lossPercent} drop`;
           const leave = `meta oifname != "lo" numgen random mod 100 < ${fault.lossPercent} drop`;
           run([
-            ...[...inside, "nft"],
+            ...inside,
+            "nft",
             `add table inet faults; add chain inet faults in { type filter hook input priority 0; }; add chain inet faults out { type filter hook output priority 0; }; add rule inet faults in ${lose}; add rule inet faults out ${leave}`,
           ]);
           const rate = `${fault.kbitPerSecond}kbit`;
@@ -171,7 +173,9 @@ function serveRelay(socket: string, port: number): void {
         side.data = {
           unsent: [],
           other: Bun.connect<Side["data"]>({
-            ...{ hostname: "127.0.0.1", port, data: { other: side, unsent: [] } },
+            hostname: "127.0.0.1",
+            port,
+            data: { other: side, unsent: [] },
             socket: handlers,
           }),
         };

@@ -26,7 +26,11 @@ async function* pane(signal: AbortSignal): AsyncGenerator<PaneFrame> {
 }
 
 const recorder = createRecorder({
-  ...{ files, clock, gatewayRoot, title: "worker", reserveBytes: 0 },
+  files,
+  clock,
+  gatewayRoot,
+  title: "worker",
+  reserveBytes: 0,
   limits: { maxBytes: 2 ** 20, maxAgeMs: 3_600_000 },
   sources: {
     events(listener) {

@@ -99,13 +99,22 @@ export function createSecondUser(): SecondUser {
   makeFolder(home);
   let scripts = 0;
   return {
-    ...{ uid, gid: uid, folder, home, env, makeFolder },
+    uid,
+    gid: uid,
+    folder,
+    home,
+    env,
+    makeFolder,
     run: (command, options = {}) =>
       processes.run([...as, ...command], { env, cwd: home, timeoutMs: 60_000, ...options }),
     start(command, options = {}) {
       const child = Bun.spawn([...as, ...command], {
-        ...{ env, cwd: home, ...options },
-        ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+        env,
+        cwd: home,
+        ...options,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
       } as const);
       const complaints = new Response(child.stderr).text();
       const lines = linesOf(child.stdout);

@@ -86,7 +86,11 @@ export async function launchSick(
   const readToken = () => (existsSync(paths.token) ? readFileSync(paths.token, "utf8").trim() : null);
   let token = readToken();
   const agent: SickAgent = {
-    ...{ name, fixture, sessionRoot, tmuxSession, paths },
+    name,
+    fixture,
+    sessionRoot,
+    tmuxSession,
+    paths,
     async ask(path, body, method) {
       const init: RequestInit =
         body === undefined ? { method: method ?? "GET" } : json(body, method ?? "POST");

@@ -47,7 +47,9 @@ export function judge(
         first: half[0]?.y ?? 0,
         last: half.at(-1)?.y ?? 0,
         most: Math.max(...all.map(({ y }) => y)),
-        ...{ growth, allowed, flat: growth <= allowed },
+        growth,
+        allowed,
+        flat: growth <= allowed,
       },
     ];
   });

@@ -87,8 +87,11 @@ const reminder = (number: number) => ({
   body: {
     reminders: [
       {
-        ...{ title: `r${number}`, mode: "one_off" as const, prompt: `remember ${number}\nFAST` },
-        ...{ ranking: 0, start_after_seconds: 1 },
+        title: `r${number}`,
+        mode: "one_off" as const,
+        prompt: `remember ${number}\nFAST`,
+        ranking: 0,
+        start_after_seconds: 1,
       },
     ],
   },

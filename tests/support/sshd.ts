@@ -58,8 +58,14 @@ export async function startSshd(
     `ListenAddress ${address}:${port}`,
     `HostKey ${hostKey}`,
     `AuthorizedKeysFile ${authorized}`,
-    ...["PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no", "PrintMotd no"],
-    ...["KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "UseDNS no"],
+    "PidFile none",
+    "UsePAM no",
+    "StrictModes no",
+    "PasswordAuthentication no",
+    "PrintMotd no",
+    "KbdInteractiveAuthentication no",
+    "PermitRootLogin prohibit-password",
+    "UseDNS no",
   ];
   writeFileSync(config, `${lines.join("\n")}\n`);
   const configFile = join(folder, "ssh_config");
@@ -75,7 +81,9 @@ export async function startSshd(
   const log = join(folder, "sshd.log");
   const launch = async () => {
     const child = Bun.spawn([...(options.command ?? []), executable, "-D", "-E", log, "-f", config], {
-      ...{ stdin: "ignore", stdout: "ignore", stderr: "ignore" },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "ignore",
     });
     await until("sshd to listen", () => {
       if (child.exitCode !== null) throw new Error(`sshd ended: ${readFileSync(log, "utf8")}`);

@@ -35,7 +35,11 @@ export function startStdioServer(
 ): StdioServer {
   const unread = reads ? null : openUnreadPipe(fixture.folder);
   const child = Bun.spawn([...fixture.command("svc"), ...words], {
-    ...{ env, cwd: fixture.workdir, stdin: "pipe", stdout: unread ?? "pipe", stderr: "pipe" },
+    env,
+    cwd: fixture.workdir,
+    stdin: "pipe",
+    stdout: unread ?? "pipe",
+    stderr: "pipe",
   });
   const received: Received[] = [];
   let errors = "";

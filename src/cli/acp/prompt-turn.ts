@@ -136,14 +136,18 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
         const title = [data["name"], data["arguments_summary"]].filter((part) => part).join(" ");
         sentCalls += 1;
         return update({
-          ...{ sessionUpdate: "tool_call", toolCallId: id, title: title || event.message },
-          ...{ kind: "other", status: "in_progress" },
+          sessionUpdate: "tool_call",
+          toolCallId: id,
+          title: title || event.message,
+          kind: "other",
+          status: "in_progress",
         });
       }
       case "action_result": {
         const output = String(data["result_summary"] ?? event.message);
         return update({
-          ...{ sessionUpdate: "tool_call_update", toolCallId: id },
+          sessionUpdate: "tool_call_update",
+          toolCallId: id,
           status: data["status"] === "error" ? "failed" : "completed",
           content: [{ type: "content", content: { type: "text", text: output } }],
         });
@@ -174,12 +178,11 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
       for (const [at, call] of turn.tool_calls.entries()) {
         if (at < sentCalls) continue;
         await update({
-          ...{
-            sessionUpdate: "tool_call",
-            toolCallId: `${turn.turn_id}-${at}`,
-            title: `${call.name} ${call.input}`,
-          },
-          ...{ kind: "other", status: call.status === "failed" ? "failed" : "completed" },
+          sessionUpdate: "tool_call",
+          toolCallId: `${turn.turn_id}-${at}`,
+          title: `${call.name} ${call.input}`,
+          kind: "other",
+          status: call.status === "failed" ? "failed" : "completed",
         });
       }
       await sendText(renderAnswer(turn));
@@ -209,8 +212,10 @@ function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
       {
         sessionId,
         toolCall: {
-          ...{ toolCallId: id, title: decision.question || "a question that could not be read" },
-          ...{ kind: "other", status: "pending" },
+          toolCallId: id,
+          title: decision.question || "a question that could not be read",
+          kind: "other",
+          status: "pending",
         },
         options: decision.options.map(toPermissionOption),
       },

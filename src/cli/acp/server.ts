@@ -89,7 +89,9 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
       return {
         sessions: [
           {
-            ...{ sessionId, cwd: manifest.launch_plan.working_directory, title: manifest.agent_name },
+            sessionId,
+            cwd: manifest.launch_plan.working_directory,
+            title: manifest.agent_name,
             ...(updatedAt ? { updatedAt } : {}),
           },
         ],
@@ -111,7 +113,10 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
       try {
         const { context, client: gateway } = await target(params.sessionId);
         return await runPrompt({
-          ...{ client, sessionId, gateway, clock: context.clock },
+          client,
+          sessionId,
+          gateway,
+          clock: context.clock,
           prompt: toPromptText(params.prompt),
           cancelled: AbortSignal.any([cancel.signal, signal]),
           disconnected: gone,

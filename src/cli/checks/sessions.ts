@@ -159,7 +159,9 @@ function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest
     join(paths.gatewayRoot, "attach.lock"),
     join(paths.runRoot, "gateway.lock"),
     paths.lastPort,
-    ...[signals.spool, signals.rotated, signals.opencodePlugin],
+    signals.spool,
+    signals.rotated,
+    signals.opencodePlugin,
   ];
   const folders = texts.filter((path) => files.stat(path)?.directory);
   if (folders.length > 0) checks.push(folderInPlace(name, folders));
@@ -253,8 +255,16 @@ async function judgeMailbox(
     const mailbox = opener.open(binding);
     try {
       const page = await mailbox.list({
-        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: maxJudged },
-        ...{ since: null, includeBody: false, cursor: null, query: null, onlyReadable: true },
+        box: "inbox",
+        readState: "any",
+        answeredState: "any",
+        archived: false,
+        limit: maxJudged,
+        since: null,
+        includeBody: false,
+        cursor: null,
+        query: null,
+        onlyReadable: true,
       });
       return judgeMail(context, name, page);
     } finally {

@@ -68,7 +68,9 @@ export const listCommand = (commandPrefix: string) =>
       return {
         json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
         text: toText(snapshots, mail, {
-          ...{ state: args.state, orphans: orphans.length, nowMs: context.clock.nowMs() },
+          state: args.state,
+          orphans: orphans.length,
+          nowMs: context.clock.nowMs(),
           columns: io.stdoutIsTty ? io.columns : Number.POSITIVE_INFINITY,
         }),
       };

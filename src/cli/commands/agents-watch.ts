@@ -52,7 +52,11 @@ async function watchByKeys(
       follow(on, ended) {
         onWarning = on.warning;
         return followFleet({
-          ...{ context, onWarning, stopped: ended, shown: aborted(ended), onSource: on.source },
+          context,
+          onWarning,
+          stopped: ended,
+          shown: aborted(ended),
+          onSource: on.source,
           onChange: async (change) => on.change(change.snapshots),
         });
       },
@@ -84,7 +88,9 @@ async function printChanges(io: CliIo, context: CliContext, stopped: AbortSignal
     }
   };
   await followFleet({
-    ...{ context, stopped, shown: aborted(stopped) },
+    context,
+    stopped,
+    shown: aborted(stopped),
     onWarning: (text) => void warn(io, text),
     async onChange({ appeared, changed, gone }) {
       await print("appeared", appeared);

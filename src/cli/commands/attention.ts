@@ -182,7 +182,9 @@ async function watchItems(options: {
   });
   try {
     await followFleet({
-      ...{ context, stopped, shown: aborted(stopped) },
+      context,
+      stopped,
+      shown: aborted(stopped),
       onWarning: (text) => void warn(io, text),
       async onChange({ snapshots }) {
         // Mail is looked at after the agents: what waits is one list from its first line.

@@ -49,7 +49,9 @@ const create = command({
       places: findPlaces(context.files, rootsOf(context, io), records, knownMailboxRoots(context)),
     };
     const forRestore = {
-      ...{ files: context.files, roots: rootsOf(context, io), home: io.home },
+      files: context.files,
+      roots: rootsOf(context, io),
+      home: io.home,
       configRoot: configRootOf(io.env, io.home),
     };
     const name = `svc-backup-${idStamp(nowMs)}.tar`;
@@ -58,7 +60,9 @@ const create = command({
     if (inFolder) context.files.ensureDirectory("file:backup-output", dirname(output));
     const done = await withProgress(io, "no archive was written", ({ signal, onProgress }) =>
       createBackup(context, {
-        ...{ output, manifest, signal },
+        output,
+        manifest,
+        signal,
         whyNoMail: (root) => whyNoMail(forRestore, root),
         onProgress: (at, total) => onProgress({ step: "copying", done: at, total }),
       }),

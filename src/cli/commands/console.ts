@@ -24,8 +24,12 @@ export default command({
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
     const deps: ConsoleLinkDeps = {
-      ...{ files: context.files, clock: context.clock, processes: context.processes },
-      ...{ network: context.network, env: io.env, runtimeRoot: context.roots.runtimeRoot },
+      files: context.files,
+      clock: context.clock,
+      processes: context.processes,
+      network: context.network,
+      env: io.env,
+      runtimeRoot: context.roots.runtimeRoot,
     };
     const running = await findConsole(deps);
     const link = await linkToConsole(deps, running ?? (await start(context, io, deps, inherited)));

@@ -62,8 +62,13 @@ const rules = command({
     const path = toRulesFile(args.rules, { io, files });
     const found = files.exists(path) ? usableRules(files, path) : [];
     const shown = found.map((rule) => ({
-      ...{ name: rule.name, target: rule.kind, reasons: rule.reasons ?? null, agents: rule.agents ?? null },
-      ...{ quiet_hours: rule.quiet_hours ?? null, digest: rule.digest ?? null, include: rule.include ?? [] },
+      name: rule.name,
+      target: rule.kind,
+      reasons: rule.reasons ?? null,
+      agents: rule.agents ?? null,
+      quiet_hours: rule.quiet_hours ?? null,
+      digest: rule.digest ?? null,
+      include: rule.include ?? [],
     }));
     const rows = shown.map((rule) => [
       rule.name,
@@ -105,11 +110,18 @@ const deliverTest = command({
     }
     const send = createSend({ ...system, files, env: io.env, home: io.home, rulesFile: path });
     const result = await send(rule, {
-      ...{ deliveryId: `dlv_${ids.hex(16)}`, createdMs: clock.nowMs(), test: true },
+      deliveryId: `dlv_${ids.hex(16)}`,
+      createdMs: clock.nowMs(),
+      test: true,
       items: [
         {
-          ...{ id: "test-000000000000", epoch: null, agent: "test", reason: "question", since_utc: null },
-          ...{ summary: '"test" asks a question: Does this arrive?', question: "Does this arrive?" },
+          id: "test-000000000000",
+          epoch: null,
+          agent: "test",
+          reason: "question",
+          since_utc: null,
+          summary: '"test" asks a question: Does this arrive?',
+          question: "Does this arrive?",
         },
       ],
     });
@@ -117,7 +129,9 @@ const deliverTest = command({
     const json = { status: result.ok ? "ok" : "failed", rule: rule.name, target: rule.kind };
     if (!result.ok) {
       throw new CommandFailure(exitCodes.refused, [result.error, answer].filter(Boolean).join("\n"), {
-        ...{ ...json, detail: result.error, answer },
+        ...json,
+        detail: result.error,
+        answer,
       });
     }
     return {

@@ -91,7 +91,8 @@ async function serve(
     const call = { toolCallId, title: what, kind: "execute", status: "pending", rawInput: { command: what } };
     update(sessionId, { sessionUpdate: "tool_call", ...call });
     const answer = await request("session/request_permission", {
-      ...{ sessionId, toolCall: call },
+      sessionId,
+      toolCall: call,
       options: [
         { optionId: "always", name: "Always allow", kind: "allow_always" },
         { optionId: "once", name: "Allow", kind: "allow_once" },

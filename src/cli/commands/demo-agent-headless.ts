@@ -65,8 +65,14 @@ function parseOptions(argv: string[], io: CliIo): Options {
     args: argv,
     strict: true,
     options: {
-      ...{ headless: flag, state: text, log: text, speed: { ...text, default: "1" } },
-      ...{ model: text, effort: text, resume: text, continue: flag },
+      headless: flag,
+      state: text,
+      log: text,
+      speed: { ...text, default: "1" },
+      model: text,
+      effort: text,
+      resume: text,
+      continue: flag,
     },
   });
   return {

@@ -87,7 +87,8 @@ async function configure(
   }
   const results = planned.map(
     ({ tool, path, before, after }): Configured => ({
-      ...{ tool, path },
+      tool,
+      path,
       outcome: after === before ? "unchanged" : "written",
     }),
   );

@@ -201,7 +201,11 @@ export const join = command({
         agentName: args["agent-name"] ?? tmuxSession,
       }));
     return serveBeside({
-      ...{ io, context, session, listener, token },
+      io,
+      context,
+      session,
+      listener,
+      token,
       launched: running === null,
       json: inherited["json"] === true,
     });

@@ -210,9 +210,14 @@ async function openTeam(
     const role = await readRole(context, folder, name, agent);
     const workdir = agent.worktree ? worktrees.pathOf(nameOf(name)) : resolve(folder, agent.workdir ?? ".");
     launches[name] = {
-      ...{ tool: agent.tool, workdir, worktree: agent.worktree === true, args: agent.args ?? [] },
-      ...{ headless: agent.headless === true, unattended: agent.unattended === true },
-      ...{ mailbox: agent.mailbox === true, model: agent.model ?? null },
+      tool: agent.tool,
+      workdir,
+      worktree: agent.worktree === true,
+      args: agent.args ?? [],
+      headless: agent.headless === true,
+      unattended: agent.unattended === true,
+      mailbox: agent.mailbox === true,
+      model: agent.model ?? null,
       role_sha256: role === null ? null : sha256(role.text),
       env_sha256: sha256(JSON.stringify(Object.entries(env).sort())),
     };
@@ -243,7 +248,8 @@ async function openTeam(
     let [out, err] = ["", ""];
     const quiet: CliIo = {
       ...at,
-      ...{ stdoutIsTty: false, stderrIsTty: false },
+      stdoutIsTty: false,
+      stderrIsTty: false,
       async writeOut(text) {
         out += String(text);
       },
@@ -280,7 +286,13 @@ async function openTeam(
       role: string | null;
     }[];
     return {
-      ...{ team, file: path, prefix, launches, details, state, running },
+      team,
+      file: path,
+      prefix,
+      launches,
+      details,
+      state,
+      running,
       reminders: mapValues(reminders, (ofAgent) =>
         mapValues(ofAgent, ({ prompt, when, flags }) => ({ prompt, when, sha256: digestOf(flags) })),
       ),
@@ -303,7 +315,11 @@ async function openTeam(
   }
 
   const remindersCommand = (agentId: string, ...words: string[]) => [
-    ...["agents", "single", `--agent-id=${agentId}`, "gateway", "reminders"],
+    "agents",
+    "single",
+    `--agent-id=${agentId}`,
+    "gateway",
+    "reminders",
     ...words,
   ];
 
@@ -322,7 +338,11 @@ async function openTeam(
   }
 
   const notifierCommand = (agentId: string, ...words: string[]) => [
-    ...["agents", "single", `--agent-id=${agentId}`, "gateway", "mail-notifier"],
+    "agents",
+    "single",
+    `--agent-id=${agentId}`,
+    "gateway",
+    "mail-notifier",
     ...words,
   ];
 

@@ -104,7 +104,10 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
   const since = stopping ? stopping.since_utc : snapshot.turnSinceUtc;
   const sinceMs = since === null ? null : parseTimestamp(since);
   return {
-    ...{ id, name: record.agent_name, tool: record.identity.tool, items },
+    id,
+    name: record.agent_name,
+    tool: record.identity.tool,
+    items,
     state: (stopping && stateOfKind[stopping.kind]) ?? phaseOf(snapshot),
     sinceMs: sinceMs ?? (stopping ? null : (phases.get(id)?.sinceMs ?? null)),
     queue: known(queueDepth === null ? "-" : String(queueDepth)),

@@ -162,7 +162,8 @@ function cellsOf(agent: AgentRow, nowMs: number): string[] {
 
 function chooseColumns(lines: readonly string[][], columns: number): { index: number; width: number }[] {
   const all = header.map((title, index) => ({
-    ...{ title, index },
+    title,
+    index,
     width: Math.max(widthOf(title), ...lines.map((line) => widthOf(line[index] ?? ""))),
   }));
   const spent = (some: typeof all) => some.reduce((sum, { width }) => sum + width + 2, 2);

@@ -85,9 +85,21 @@ export interface Step {
 }
 
 export const initialState: DashboardState = {
-  ...{ loaded: false, snapshots: [], personMail: [], phases: new Map(), rows: [], unowned: [], source: null },
-  ...{ filter: "", selected: null, mode: { kind: "list" }, notice: null, running: [], nextNumber: 1 },
-  ...{ unsent: new Map(), leaving: false },
+  loaded: false,
+  snapshots: [],
+  personMail: [],
+  phases: new Map(),
+  rows: [],
+  unowned: [],
+  source: null,
+  filter: "",
+  selected: null,
+  mode: { kind: "list" },
+  notice: null,
+  running: [],
+  nextNumber: 1,
+  unsent: new Map(),
+  leaving: false,
 };
 
 /** The agents that the filter leaves: each of its words is in the name, the tool, the state or what waits. Pure. */
@@ -366,7 +378,10 @@ function submit(state: DashboardState, { agent, draft }: Mode & { kind: "prompt"
 function answer(state: DashboardState, { agent, item }: Mode & { kind: "answer" }, character: string): Step {
   if (!item.answers.some((one) => one.answer === character)) return stay(state);
   const words = [
-    ...["attention", "answer", item.id, character],
+    "attention",
+    "answer",
+    item.id,
+    character,
     ...(item.epoch === null ? [] : [`--epoch=${item.epoch}`]),
   ];
   return begin(state, { agent, what: `answering "${agent.name}"` }, words);

@@ -12,9 +12,17 @@ const serverName = "svc";
 
 /** Variables that identify the session and the folders of svc. Codex passes only named variables to its servers. */
 const sessionVariables = [
-  ...["SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_GLOBAL_REGISTRY_DIR", "SVC_GLOBAL_RUNTIME_DIR"],
-  ...["SVC_GLOBAL_MAILBOX_DIR", "SVC_PROJECT_OVERLAY_DIR", "SVC_PROJECT_OVERLAY_DISCOVERY_MODE"],
-  ...["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "XDG_STATE_HOME"],
+  "SVC_MANIFEST_PATH",
+  "SVC_AGENT_ID",
+  "SVC_GLOBAL_REGISTRY_DIR",
+  "SVC_GLOBAL_RUNTIME_DIR",
+  "SVC_GLOBAL_MAILBOX_DIR",
+  "SVC_PROJECT_OVERLAY_DIR",
+  "SVC_PROJECT_OVERLAY_DISCOVERY_MODE",
+  "TMUX",
+  "TMUX_PANE",
+  "TMUX_TMPDIR",
+  "XDG_STATE_HOME",
 ];
 
 /** The file with a client's servers, of the user or of the project in `cwd`. A variable that is no absolute path is ignored. */

@@ -94,7 +94,9 @@ function toWire(
     ended_at_utc: row.endedMs === null ? null : toTimestamp(row.endedMs),
     last_error: row.lastError,
     items: items.map(({ itemId, epoch, agentName, kind }) => ({
-      ...{ id: itemId, epoch: epoch === unknownEpoch ? null : epoch, agent_name: agentName || null },
+      id: itemId,
+      epoch: epoch === unknownEpoch ? null : epoch,
+      agent_name: agentName || null,
       kind: kind as Delivery["items"][number]["kind"],
     })),
   };

@@ -122,8 +122,11 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
       .from(deliveries)
       .where(
         and(
-          ...[eq(deliveries.rule, value("rule")), sql`state = 'pending'`, sql`gathers = 1`],
-          ...[sql`due_ms > ${value("nowMs")}`, eq(deliveries.attempts, 0)],
+          eq(deliveries.rule, value("rule")),
+          sql`state = 'pending'`,
+          sql`gathers = 1`,
+          sql`due_ms > ${value("nowMs")}`,
+          eq(deliveries.attempts, 0),
           sql`(SELECT count(*) FROM delivery_items WHERE delivery_items.seq = deliveries.seq) < ${maxItems}`,
         ),
       )
@@ -227,7 +230,13 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
         .filter(({ seq }) => !except.includes(seq))
         .slice(0, limit)
         .map(({ seq, deliveryId, gathers, attempts, createdMs, firstAttemptMs }) => ({
-          ...{ seq, deliveryId, rule, gathers, attempts, createdMs, firstAttemptMs },
+          seq,
+          deliveryId,
+          rule,
+          gathers,
+          attempts,
+          createdMs,
+          firstAttemptMs,
           items: itemsOf(seq)
             .filter(({ withdrawn }) => !withdrawn)
             .map(({ itemJson }) => parseColumn(DeliveredItem, itemJson, `item_json of delivery ${seq}`)),
@@ -247,7 +256,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
               .set({ goneMs: nowMs })
               .where(
                 and(
-                  ...[eq(deliveryItems.rule, rule), eq(deliveryItems.itemId, itemId)],
+                  eq(deliveryItems.rule, rule),
+                  eq(deliveryItems.itemId, itemId),
                   isNull(deliveryItems.goneMs),
                 ),
               )
@@ -295,7 +305,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
             result.state === "pending"
               ? { dueMs: result.dueMs, lastError: result.error }
               : {
-                  ...{ state: result.state, endedMs: result.atMs },
+                  state: result.state,
+                  endedMs: result.atMs,
                   ...(result.state === "given_up" ? { lastError: result.error } : {}),
                 };
           db.update(deliveries).set(set).where(eq(deliveries.seq, seq)).run();
@@ -353,8 +364,10 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
 
 const itemIs = (rule: string, itemId: string, { epoch, occurrence }: { epoch: number; occurrence: number }) =>
   and(
-    ...[eq(deliveryItems.rule, rule), eq(deliveryItems.itemId, itemId)],
-    ...[eq(deliveryItems.epoch, epoch), eq(deliveryItems.occurrence, occurrence)],
+    eq(deliveryItems.rule, rule),
+    eq(deliveryItems.itemId, itemId),
+    eq(deliveryItems.epoch, epoch),
+    eq(deliveryItems.occurrence, occurrence),
   );
 
 /** The newest row of the same item: an epoch that is unknown on one side is no other one. Pure. */

@@ -71,8 +71,11 @@ const grown = {
 };
 
 const noTokens: Tokens = {
-  ...{ input_tokens: 0, cached_input_tokens: 0, cache_write_tokens: 0 },
-  ...{ output_tokens: 0, reasoning_tokens: 0 },
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
 };
 const counts = Object.keys(noTokens);
 const noTotal = { turns: 0, ...noTokens };
@@ -191,13 +194,11 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
       const day = sql<string>`substr(${ledger.startedAtUtc}, 1, 10)`;
       return db
         .select({
-          ...{
-            day,
-            model: ledger.model,
-            wake_reason: ledger.wakeReason,
-            tool: ledger.tool,
-            source: ledger.source,
-          },
+          day,
+          model: ledger.model,
+          wake_reason: ledger.wakeReason,
+          tool: ledger.tool,
+          source: ledger.source,
           turns: sql<number>`sum(${ledger.part} = 0)`,
           turns_not_covered: sql<number>`sum(${ledger.part} = 0 AND ${ledger.covered} = 0)`,
           ...sums,
@@ -258,8 +259,11 @@ function toEntries(rows: readonly (typeof ledger.$inferSelect)[]): LedgerEntry[]
     const entry = entries.get(row.turnId) ?? toEntry(row);
     entries.set(row.turnId, entry);
     const tokens = {
-      ...{ model: row.model, input_tokens: row.inputTokens, cached_input_tokens: row.cachedInputTokens },
-      ...{ cache_write_tokens: row.cacheWriteTokens, output_tokens: row.outputTokens },
+      model: row.model,
+      input_tokens: row.inputTokens,
+      cached_input_tokens: row.cachedInputTokens,
+      cache_write_tokens: row.cacheWriteTokens,
+      output_tokens: row.outputTokens,
       reasoning_tokens: row.reasoningTokens,
     };
     if (tokens.input_tokens > 0 || tokens.output_tokens > 0) entry.usage.push(tokens);

@@ -128,7 +128,8 @@ const coordinatorHandlers = ({
   listAgentStates: ({ query: { agents, max_age_ms: maxAgeMs = 0, attention: asks } }) =>
     states.list({
       ...(agents === undefined ? {} : { agents: agents.split(",") }),
-      ...{ maxAgeMs, attention: asks === "true" },
+      maxAgeMs,
+      attention: asks === "true",
     }),
   listHosts: ({ query }) => hosts.list(query),
   metrics: async () => {

@@ -38,7 +38,9 @@ export function remoteAgents(fleet: MergedFleet): (request: Request) => Promise<
       if (value !== null) headers[name] = value;
     }
     const sent: HostRequest = {
-      ...{ operation: operation.name, headers, signal: request.signal },
+      operation: operation.name,
+      headers,
+      signal: request.signal,
       ...(request.method === "HEAD" ? { method: "HEAD" as const } : {}),
       params: { ...params, agent_ref: route.ref },
       query: new URL(request.url).search,

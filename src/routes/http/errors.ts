@@ -153,8 +153,13 @@ function resolve(error: ValueError): ValueError[] {
 }
 
 const otherType: ReadonlySet<ValueErrorType> = new Set([
-  ...[ValueErrorType.String, ValueErrorType.Number, ValueErrorType.Integer, ValueErrorType.Boolean],
-  ...[ValueErrorType.Array, ValueErrorType.Object, ValueErrorType.Null],
+  ValueErrorType.String,
+  ValueErrorType.Number,
+  ValueErrorType.Integer,
+  ValueErrorType.Boolean,
+  ValueErrorType.Array,
+  ValueErrorType.Object,
+  ValueErrorType.Null,
 ]);
 
 function words(values: unknown[]): string {

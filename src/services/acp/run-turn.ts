@@ -121,7 +121,11 @@ async function openAndPrompt(
   }
   const { sessionId } = opened;
   const pump = createOutputPump({
-    ...{ files, clock, request, paths: at.paths, show: deps.show },
+    files,
+    clock,
+    request,
+    paths: at.paths,
+    show: deps.show,
     provider: { parser: (context) => provider.parser({ ...context, sessionId }) },
   });
   try {
@@ -167,7 +171,10 @@ async function promptAgent(deps: RunTurnDeps, turn: OpenedTurn): Promise<void> {
   const { summary, lastStderr } = pump.finish();
   const { historySummary, usage } = summary;
   const verdict = decideVerdict({
-    ...{ summary, ...end, exited: true, lastStderr: listener.outputFault() ?? lastStderr },
+    summary,
+    ...end,
+    exited: true,
+    lastStderr: listener.outputFault() ?? lastStderr,
     interruptRequested: at.interrupt() !== null,
   });
   // A turn without a stop reason leaves the agent in an unknown state.

@@ -70,7 +70,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   /** The text that the tool took last, which it may hand back. */
   let taken: string | null = null;
   const turns = createFollowedTurns({
-    ...{ view, exclusivePane, clock, log, profile },
+    view,
+    exclusivePane,
+    clock,
+    log,
+    profile,
     onLeft(text) {
       left = { text, stuck: false };
     },

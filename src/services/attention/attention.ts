@@ -81,7 +81,9 @@ export function createAttention(deps: AttentionDeps): Attention {
   async function factsOf(agent: KnownAgent, sinceMs: number): Promise<AttentionFacts> {
     const silent = (why: string): AttentionFacts => ({
       ...unusableFacts(agent.record, ""),
-      ...{ unusable: null, session: "alive", gateway: { state: "silent", why } },
+      unusable: null,
+      session: "alive",
+      gateway: { state: "silent", why },
     });
     try {
       const facts = await withinTime(clock, deadlineMs, deps.look(agent, sinceMs));
@@ -139,7 +141,8 @@ export function createAttention(deps: AttentionDeps): Attention {
       for (const wake of [...readers, ...waiting.splice(0)]) wake();
     };
     const mailLoop = createLoop({
-      ...{ clock, onError: deps.onError },
+      clock,
+      onError: deps.onError,
       async turn(signal) {
         const unread = await deps.people.unread();
         if (!signal.aborted && JSON.stringify(unread) !== JSON.stringify(mail)) {
@@ -150,7 +153,9 @@ export function createAttention(deps: AttentionDeps): Attention {
       },
     });
     const watch = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({
-      ...{ directory, clock, onError: deps.onError },
+      directory,
+      clock,
+      onError: deps.onError,
       async look(records) {
         const byId = new Map(directory.agents().map((agent) => [agent.record.agent_id, agent]));
         const agents = records.flatMap(({ agent_id }) => byId.get(agent_id) ?? []);

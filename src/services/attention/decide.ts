@@ -42,7 +42,12 @@ function toMailItem(mail: PersonMail, nowMs: number): AttentionItem {
   const { root, address, agent, from, messageRef, sinceUtc } = mail;
   return {
     id: `mail-${sha256(JSON.stringify([root, address, messageRef])).slice(0, idLength)}`,
-    ...{ kind: "mail", address, epoch: null, question: null, subject: null, answers: [] },
+    kind: "mail",
+    address,
+    epoch: null,
+    question: null,
+    subject: null,
+    answers: [],
     agent_id: agent?.id ?? null,
     agent_name: agent?.name ?? null,
     tracked_agent_id: null,
@@ -92,7 +97,13 @@ function deadAgent(facts: AttentionFacts): Finding | null {
   const { agent, session, programEnded, gateway } = facts;
   const prefix = commandPrefix(facts);
   const found = (reason: string, next: string, command: string, sinceUtc: string | null = null): Finding => ({
-    ...{ kind: "dead_agent", key: [agent.generation], sinceUtc, reason, evidence: [], next, command },
+    kind: "dead_agent",
+    key: [agent.generation],
+    sinceUtc,
+    reason,
+    evidence: [],
+    next,
+    command,
   });
   if (facts.unusable !== null) {
     const reason = `"${agent.name}" cannot be opened: ${facts.unusable}`;
@@ -113,9 +124,13 @@ function deadAgent(facts: AttentionFacts): Finding | null {
 function unseenAgent({ agent, session, gateway }: AttentionFacts): Finding | null {
   if (session !== "unknown" || gateway.state === "live") return null;
   return {
-    ...{ kind: "stuck_agent", key: [agent.generation, "unseen"], sinceUtc: null, evidence: [] },
+    kind: "stuck_agent",
+    key: [agent.generation, "unseen"],
+    sinceUtc: null,
+    evidence: [],
     reason: `whether "${agent.name}" runs is not known: its tmux server does not answer`,
-    ...{ next: "See why", command: "svc-mgr doctor" },
+    next: "See why",
+    command: "svc-mgr doctor",
   };
 }
 
@@ -123,8 +138,13 @@ function deadGateway(facts: AttentionFacts): Finding | null {
   const { agent, gateway, queueDepth } = facts;
   const prefix = commandPrefix(facts);
   const found = (reason: string, next: string, command: string): Finding => ({
-    ...{ kind: "dead_gateway", key: [agent.generation, gateway.state], sinceUtc: null, reason },
-    ...{ evidence: gateway.state === "none" ? [] : [gateway.why], next, command },
+    kind: "dead_gateway",
+    key: [agent.generation, gateway.state],
+    sinceUtc: null,
+    reason,
+    evidence: gateway.state === "none" ? [] : [gateway.why],
+    next,
+    command,
   });
   const waiting = queueDepth === 1 ? "1 request waits" : `${queueDepth} requests wait`;
   switch (gateway.state) {
@@ -148,8 +168,13 @@ function deadGateway(facts: AttentionFacts): Finding | null {
 function closedQueue(facts: AttentionFacts): Finding | null {
   const { agent, block, epoch, gateway, unreconciled } = facts;
   const found = (detail: string, reason: string, next: string, command: string | null): Finding => ({
-    ...{ kind: "closed_queue", key: [agent.generation, epoch, reason], sinceUtc: null },
-    ...{ reason: `the queue of "${agent.name}" is closed: ${detail}`, evidence: [reason], next, command },
+    kind: "closed_queue",
+    key: [agent.generation, epoch, reason],
+    sinceUtc: null,
+    reason: `the queue of "${agent.name}" is closed: ${detail}`,
+    evidence: [reason],
+    next,
+    command,
   });
   if (block && block.reason !== "reconciliation_required") {
     if (block.reason === "agent_unavailable" || block.reason === "gateway_unreachable") return null;
@@ -173,7 +198,10 @@ function decision(facts: AttentionFacts): Finding | null {
   const words = `${asked.question || "a question that could not be read"}${about && ` (${about})`}`;
   const answers = asked.unread === undefined ? asked.options : [];
   const given = {
-    ...{ kind, sinceUtc: asked.since_utc ?? null, question: asked.question, subject },
+    kind,
+    sinceUtc: asked.since_utc ?? null,
+    question: asked.question,
+    subject,
     key: [
       agent.generation,
       asked.id ?? JSON.stringify([asked.question, ...asked.options.map(({ text }) => text)]),
@@ -209,7 +237,9 @@ function usageLimit(facts: AttentionFacts): Finding | null {
   const { notice, until, sinceUtc } = parked;
   const end = until === null ? "it shows no end" : `until ${until}`;
   return {
-    ...{ kind: "usage_limit", key: [agent.generation, notice, until], sinceUtc },
+    kind: "usage_limit",
+    key: [agent.generation, notice, until],
+    sinceUtc,
     reason: sentence(`"${agent.name}" is held by a usage limit, ${end}`),
     evidence: [notice],
     next: until === null ? "Go on with it when the limit is over" : "It takes work again by itself then",
@@ -221,7 +251,9 @@ function stuckAgent(facts: AttentionFacts): Finding | null {
   const { agent, stuck } = facts;
   if (!stuck) return null;
   return {
-    ...{ kind: "stuck_agent", key: [agent.generation, ...stuck.facts], sinceUtc: stuck.since },
+    kind: "stuck_agent",
+    key: [agent.generation, ...stuck.facts],
+    sinceUtc: stuck.since,
     reason: `"${agent.name}" is stuck: it takes no prompt and nothing moves`,
     evidence: stuck.facts,
     next: "See why",
@@ -235,7 +267,9 @@ function heldWakes(facts: AttentionFacts): Finding | null {
   const notifier = `${commandPrefix(facts)} gateway mail-notifier`;
   const { next, command } = heldAdvice[held.reason];
   return {
-    ...{ kind: "held_wakes", key: [agent.generation, held.reason], sinceUtc: held.since_utc },
+    kind: "held_wakes",
+    key: [agent.generation, held.reason],
+    sinceUtc: held.since_utc,
     reason: sentence(`mail does not wake "${agent.name}": ${held.detail}`),
     evidence: [held.reason],
     next,
@@ -264,7 +298,9 @@ function reachedBudget(facts: AttentionFacts): Finding | null {
   const { level, of, detail, command, since_utc: sinceUtc } = budget;
   const held = level === "hold";
   return {
-    ...{ kind: "budget", key: [agent.generation, level, of], sinceUtc },
+    kind: "budget",
+    key: [agent.generation, level, of],
+    sinceUtc,
     reason: sentence(
       held ? `a budget holds "${agent.name}": ${detail}` : `"${agent.name}" nears a budget: ${detail}`,
     ),

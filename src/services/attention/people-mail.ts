@@ -49,8 +49,15 @@ export function createPeopleMail(deps: {
         const mailbox = root.openMailbox({ address, principalId });
         try {
           const { messages } = await mailbox.list({
-            ...{ box: "inbox", readState: "unread", answeredState: "any", archived: false },
-            ...{ limit: maxOfMailbox, since: null, includeBody: false, cursor: null, query: null },
+            box: "inbox",
+            readState: "unread",
+            answeredState: "any",
+            archived: false,
+            limit: maxOfMailbox,
+            since: null,
+            includeBody: false,
+            cursor: null,
+            query: null,
             onlyReadable: true,
           });
           for (const { message_ref: messageRef, created_at_utc: sinceUtc, sender, subject } of messages) {

@@ -97,8 +97,11 @@ export async function createBackup(
       files.sync("file:backup-archive", part);
       files.place("file:backup-placed", part, files.contained(folder, [basename(output)]));
       return {
-        ...{ path: output, sizeBytes: files.stat(output)?.size ?? 0, files: writer.count() },
-        ...{ places: manifest.places, secretsLeftOut: secrets },
+        path: output,
+        sizeBytes: files.stat(output)?.size ?? 0,
+        files: writer.count(),
+        places: manifest.places,
+        secretsLeftOut: secrets,
         problems: [...linked.problems, ...notRestored, ...problems, ...writer.problems],
       };
     } finally {

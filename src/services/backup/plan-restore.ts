@@ -86,7 +86,9 @@ export function planRestore(deps: RestoreDeps, path: string): RestorePlan {
   const overlays = mail.flatMap((root) => checkOverlay(deps, root) ?? []);
   const home = resolved(files, deps.home);
   return {
-    ...{ archive, destinations, overlays: [...new Set(overlays)] },
+    archive,
+    destinations,
+    overlays: [...new Set(overlays)],
     mail: mail.map((root) => ({ path: root, outsideHome: !contains(home, resolved(files, root)) })),
     ...surveyTrust(archive, destinations),
     problems: [...left.values()],
@@ -294,7 +296,8 @@ const trusted = [
   { place: "state", path: /^hosts\//, what: "mailbox roots that this host shares with a fleet" },
   { place: "state", path: /^deliveries\//, what: "deliveries that wait to be sent" },
   {
-    ...{ place: "state", path: /^teams\/[^/]+\/worktrees\// },
+    place: "state",
+    path: /^teams\/[^/]+\/worktrees\//,
     what: "working folders of the agents of teams, with the code in them",
   },
   { place: "state", path: /^teams\//, what: "records and budgets of teams" },

@@ -101,7 +101,10 @@ export async function restoreBackup(
   }
   await deps.registry.cleanUp();
   return {
-    ...{ manifest, kept, problems, files: count },
+    manifest,
+    kept,
+    problems,
+    files: count,
     agents: agents
       .map((one) => deps.registry.read(one.agent_id) ?? one)
       .sort((left, right) => (left.agent_name < right.agent_name ? -1 : 1)),

@@ -113,7 +113,10 @@ export function* readEntries(
     }
     const kind = kindOf(type);
     yield {
-      ...{ kind, size: found.size, modifiedMs: found.modifiedMs, contentAt },
+      kind,
+      size: found.size,
+      modifiedMs: found.modifiedMs,
+      contentAt,
       path: longs.path ?? found.path,
       target: longs.target ?? found.target,
     };

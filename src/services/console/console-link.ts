@@ -79,7 +79,9 @@ export async function linkToConsole(
     const cancel = deps.clock.after(answerMs, () => late.abort());
     try {
       const reply = await deps.network.fetch(`${baseUrl}${path}`, {
-        ...{ method, signal: late.signal, redirect: "error" },
+        method,
+        signal: late.signal,
+        redirect: "error",
         headers: token === null ? {} : { authorization: `Bearer ${token}` },
         proxy: false,
       } as unknown as RequestInit);

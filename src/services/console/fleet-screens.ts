@@ -48,7 +48,10 @@ export function createFleetScreens(deps: { directory: Directory; links: Links; c
       if (followed.size >= maxScreens)
         return unseen(id, `${maxScreens} screens are shown already; look at fewer at a time`);
       const source = createFollowed({
-        ...{ clock, agentId: id, links, signal: closed.signal },
+        clock,
+        agentId: id,
+        links,
+        signal: closed.signal,
         agent: () => openedAgent(directory.resolve(id)),
         onIdle: () => followed.delete(id),
       });
@@ -63,7 +66,9 @@ export function createFleetScreens(deps: { directory: Directory; links: Links; c
     // Connections are made for a stream that is read.
     async *follow(agents, signal) {
       yield* followScreens({
-        ...{ clock, gapMs, signal: AbortSignal.any([signal, closed.signal]) },
+        clock,
+        gapMs,
+        signal: AbortSignal.any([signal, closed.signal]),
         sources: [...new Set(agents)].slice(0, maxScreens).map(sourceOf),
       });
     },

@@ -58,7 +58,11 @@ export function createOwnAgent(deps: {
     state() {
       const status = board.status();
       return toAgentState({
-        ...{ record: null, manifest: deps.readManifest(), manifestPath, sessionRoot, status },
+        record: null,
+        manifest: deps.readManifest(),
+        manifestPath,
+        sessionRoot,
+        status,
         terminal: agent.terminalState(),
         lifecycleState: "active",
         programPresent: status.managed_agent_connectivity === "connected",

@@ -31,8 +31,11 @@ export function createRemoteTerminal(
     async *frames(signal) {
       const gateway = await client();
       const response = await gateway.forward({
-        ...{ method: terminalFrames.method, target: terminalFrames.path },
-        ...{ headers: {}, body: null, signal },
+        method: terminalFrames.method,
+        target: terminalFrames.path,
+        headers: {},
+        body: null,
+        signal,
       });
       if (!response.ok || response.body === null) {
         await response.body?.cancel();

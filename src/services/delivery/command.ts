@@ -7,8 +7,20 @@ import { defaultTimeoutSeconds, type SendResult } from "./message.ts";
 
 /** What of our environment a program gets: no token of ours is among it. */
 const passed = [
-  ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR"],
-  ...["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"],
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "TMPDIR",
+  "XDG_RUNTIME_DIR",
+  "DBUS_SESSION_BUS_ADDRESS",
+  "DISPLAY",
+  "WAYLAND_DISPLAY",
+  "XAUTHORITY",
 ];
 /** Of what a program prints. */
 const maxOutputBytes = 4096;
@@ -26,7 +38,11 @@ export async function runCommand(
     passed.flatMap((name) => (deps.env[name] === undefined ? [] : [[name, deps.env[name]]])),
   ) as Record<string, string>;
   const failed = (error: string, answer = ""): SendResult => ({
-    ...{ ok: false, error, askedMs: null, forGood: false, answer },
+    ok: false,
+    error,
+    askedMs: null,
+    forGood: false,
+    answer,
   });
   let child: ReturnType<Processes["stream"]>;
   try {

@@ -55,11 +55,14 @@ export function createDelivery(
     if (!lock) return lockAgainMs;
     try {
       const store = openDeliveryStore({
-        ...{ path: paths.store, clock, steps: deps.steps },
+        path: paths.store,
+        clock,
+        steps: deps.steps,
         makeId: () => `dlv_${deps.ids.hex(16)}`,
       });
       const rules = createRuleSource({
-        ...{ files, path: deps.rulesFile },
+        files,
+        path: deps.rulesFile,
         onProblem: (problem) => log("nothing is delivered", { problem }),
       });
       const outbox = createOutbox({ ...deps, store, rules, send: createSend(deps) });
@@ -73,7 +76,9 @@ export function createDelivery(
   }
 
   const loop = createLoop({
-    ...{ clock, turn, retryMs: lockAgainMs },
+    clock,
+    turn,
+    retryMs: lockAgainMs,
     onError: (error) => log("nothing is delivered", { problem: messageOf(error) }),
   });
 

@@ -81,7 +81,12 @@ export async function readAgent(deps: ReaderDeps, agent: ReadableAgent): Promise
     gateway?.terminal ?? (!headless && !gateway && alive === "alive" ? await deps.terminalOf(agent) : null);
   const status = gateway?.status ?? null;
   const state = toAgentState({
-    ...{ record, manifest, manifestPath, sessionRoot, status, terminal },
+    record,
+    manifest,
+    manifestPath,
+    sessionRoot,
+    status,
+    terminal,
     lifecycleState: record?.lifecycle.state ?? null,
     liveness: alive,
     programPresent:

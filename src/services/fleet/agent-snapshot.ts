@@ -75,8 +75,13 @@ export async function snapshotAgents(
 /** A look at one agent, within 1.5 s. Never rejects. */
 async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
   const nothing = {
-    ...{ record, gone: false, state: null, turnSinceUtc: null, gatewayBaseUrl: null },
-    ...{ queueDepth: null, unreadMail: null },
+    record,
+    gone: false,
+    state: null,
+    turnSinceUtc: null,
+    gatewayBaseUrl: null,
+    queueDepth: null,
+    unreadMail: null,
     damaged: false,
     attention: null,
   };
@@ -142,7 +147,9 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
 
   async function attentionOf(): Promise<AttentionFacts> {
     return toAttentionFacts({
-      ...{ record, status, trackedId: trackedAgentId(manifest) },
+      record,
+      status,
+      trackedId: trackedAgentId(manifest),
       session: alive ? "alive" : "gone",
       gateway: conditionOf(deps, link),
       terminal: observed?.terminal ?? null,
@@ -236,8 +243,15 @@ async function countUnread(
     const mailbox = opener.open(binding);
     try {
       const page = await mailbox.list({
-        ...{ box: "inbox", readState: "unread", answeredState: "any", archived: false, limit: maxUnread },
-        ...{ since: null, includeBody: false, cursor: null, query: null },
+        box: "inbox",
+        readState: "unread",
+        answeredState: "any",
+        archived: false,
+        limit: maxUnread,
+        since: null,
+        includeBody: false,
+        cursor: null,
+        query: null,
       });
       return page.messages.length;
     } finally {

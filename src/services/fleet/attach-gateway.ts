@@ -270,9 +270,15 @@ function sessionGone({ agent_name: name, tmux_session_name: session }: Manifest)
 /** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */
 function gatewayEnvironment(env: Environment, socket: string | undefined): Record<string, string> {
   const ofThisPane = [
-    ...["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_TMUX_SOCKET"],
-    ...["SVC_GATEWAY_EXECUTION_MODE", "SVC_GATEWAY_TMUX_WINDOW_ID"],
-    ...["SVC_GATEWAY_TMUX_WINDOW_INDEX", "SVC_GATEWAY_TMUX_PANE_ID"],
+    "TMUX",
+    "TMUX_PANE",
+    "SVC_MANIFEST_PATH",
+    "SVC_AGENT_ID",
+    "SVC_TMUX_SOCKET",
+    "SVC_GATEWAY_EXECUTION_MODE",
+    "SVC_GATEWAY_TMUX_WINDOW_ID",
+    "SVC_GATEWAY_TMUX_WINDOW_INDEX",
+    "SVC_GATEWAY_TMUX_PANE_ID",
   ];
   return {
     ...environmentWithout(env, ofThisPane),

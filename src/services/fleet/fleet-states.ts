@@ -90,7 +90,9 @@ export function createFleetStates(deps: {
 }): FleetStates {
   const { clock, directory, view } = deps;
   const unknown = async (agent: KnownAgent, failure: string | null) => ({
-    ...{ identity: await view.identityOf(agent), ...noState, failure },
+    identity: await view.identityOf(agent),
+    ...noState,
+    failure,
   });
 
   async function entryOf(agent: KnownAgent, sinceMs: number, began: (look: SharedLook) => void) {

@@ -213,7 +213,8 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
       if (!known.found)
         return {
           facts: unusableFacts(record, known.problem ?? "its manifest is lost"),
-          ...{ state: null, turnBeganAtUtc: null },
+          state: null,
+          turnBeganAtUtc: null,
         };
       const agent = openedAgent(known);
       const read = await links.read(agent, { limit: requestsLookedAt, timeoutMs: probeTimeoutMs });
@@ -228,12 +229,15 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
           ? answer.body.requests
           : await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs });
       const facts = toAttentionFacts({
-        ...{ record, terminal, trackedId: known.identity.tracked_agent_id },
+        record,
+        terminal,
+        trackedId: known.identity.tracked_agent_id,
         session: state.identity.liveness ?? "unknown",
         gateway: conditionOf(link, { answered: status !== null, isRecorded: () => hasRecord(agent) }),
         status: status ?? readOfflineStatus(files, agent, null),
         programPresent: state.availability !== "unavailable",
-        ...{ requests, nowMs: deps.clock.nowMs() },
+        requests,
+        nowMs: deps.clock.nowMs(),
       });
       const isSeen = status !== null && known.identity.transport === "tui";
       const isActive = state.turn.phase === "active";

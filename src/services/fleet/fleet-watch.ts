@@ -151,7 +151,9 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
     if (claim === null || (await proveListener(deps, claim, proofOf(deps, paths))) !== null) continue;
     const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
     const opened = await openEventStream({
-      ...{ clock: deps.clock, signal, timeoutMs: connectMs },
+      clock: deps.clock,
+      signal,
+      timeoutMs: connectMs,
       request: ({ headers, signal: ends }) =>
         deps.network.fetch(`${baseUrlOf(claim)}${coordinatorStreams.fleetEvents.path}`, {
           signal: ends,

@@ -164,7 +164,9 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       const { success, detail, turn_id, turn_index } = interruption;
       if (!turn_id) return done({ detail, disposition: "no_op" });
       return done({
-        ...{ success, detail, headless_turn_id: turn_id },
+        success,
+        detail,
+        headless_turn_id: turn_id,
         ...(turn_index === undefined ? {} : { headless_turn_index: turn_index }),
       });
     }

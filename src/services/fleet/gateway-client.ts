@@ -144,7 +144,9 @@ export function createGatewayClient(deps: {
     signal: AbortSignal,
   ) =>
     openEventStream({
-      ...{ clock, signal, timeoutMs: defaultTimeoutMs },
+      clock,
+      signal,
+      timeoutMs: defaultTimeoutMs,
       request: (init) => request(toUrl(baseUrl, path, {}, query), { method, ...init }),
       describe: (error) => (error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl)),
     });

@@ -132,7 +132,11 @@ function readClaim({ files, env, network = createNetwork() }: GatewayLinkDeps, s
 function clientOf({ clock, processes, check }: GatewayLinkDeps, claimed: Claimed): GatewayClient {
   const { claim, network, token, respectProxyEnvironment } = claimed;
   return createGatewayClient({
-    ...{ clock, token, respectProxyEnvironment, check, fetch: network.fetch },
+    clock,
+    token,
+    respectProxyEnvironment,
+    check,
+    fetch: network.fetch,
     baseUrl: baseUrlOf(claim),
     disprove: () => disproveClaim({ processes, network }, claim),
   });

@@ -87,7 +87,10 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
       deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"),
     )) === true;
   return {
-    ...{ gateway, recordStopped, interruptedTurns, unwritten: disk.unwritten },
+    gateway,
+    recordStopped,
+    interruptedTurns,
+    unwritten: disk.unwritten,
     endedProcesses: ended.endedProcesses + left.ended,
     survivingPids: [...new Set([...ended.survivingPids, ...left.surviving])],
     sessionEnded: ended.sessionEnded,

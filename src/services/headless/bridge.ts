@@ -69,7 +69,11 @@ export function createBridge(deps: BridgeDeps): Bridge {
     const pump = createOutputPump({ ...deps, request, provider, paths: at.paths });
     try {
       const command = provider.command({
-        ...{ prompt, session, model, executable, args },
+        prompt,
+        session,
+        model,
+        executable,
+        args,
         rolePrompt: role_prompt,
         promptFile: at.paths.prompt,
       });

@@ -77,7 +77,10 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     const eligibility = readiness().ready ? "ready" : "not_ready";
     const decision = runner.decision();
     return {
-      ...{ connected: true, detail: "connected", instanceId: state.instanceId, eligibility },
+      connected: true,
+      detail: "connected",
+      instanceId: state.instanceId,
+      eligibility,
       ...(decision ? { decision } : {}),
     };
   }
@@ -164,7 +167,8 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       begin();
       return interrupt();
     },
-    ...{ keys: noKeys, type: noKeys },
+    keys: noKeys,
+    type: noKeys,
     async decide(answer) {
       return deps.backend === acpBackend ? answerQuestion(deps, activeTurn(), answer) : noKeys();
     },

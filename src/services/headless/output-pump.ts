@@ -92,7 +92,11 @@ export function createOutputPump(deps: {
       if (finished) return;
       emit([
         toCanonicalEvent(context, {
-          ...{ kind, type, message, atUtc: timestampNow(clock), sessionId: textOf(data["session_id"]) },
+          kind,
+          type,
+          message,
+          atUtc: timestampNow(clock),
+          sessionId: textOf(data["session_id"]),
           data: { summary: message, ...data },
         }),
       ]);

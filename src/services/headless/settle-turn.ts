@@ -85,7 +85,10 @@ function judgeUnbegun(deps: SettleDeps, turn: TurnDirectory, why: string): TurnR
 async function judgeDead(deps: SettleDeps, turn: TurnDirectory): Promise<TurnResult> {
   const summary = (await summarize(deps, turn)) ?? silent;
   const verdict = decideVerdict({
-    ...{ summary, exitCode: null, signal: null, exited: false },
+    summary,
+    exitCode: null,
+    signal: null,
+    exited: false,
     interruptRequested: turn.interrupt() !== null,
   });
   return {
@@ -102,8 +105,13 @@ async function judgeDead(deps: SettleDeps, turn: TurnDirectory): Promise<TurnRes
 }
 
 const silent: TurnSummary = {
-  ...{ sessionId: null, terminal: null, errorText: null, resultText: null, historySummary: null },
-  ...{ usage: null, writesTerminal: false },
+  sessionId: null,
+  terminal: null,
+  errorText: null,
+  resultText: null,
+  historySummary: null,
+  usage: null,
+  writesTerminal: false,
 };
 
 const partBytes = 1024 * 1024;

@@ -84,7 +84,12 @@ export function createStreamParser(
     const shown = omitted === undefined ? bounded : { ...bounded, raw_omitted_characters: omitted };
     events.push(
       toCanonicalEvent(context, {
-        ...{ kind, message, type, atUtc, sessionId: summary.sessionId, raw },
+        kind,
+        message,
+        type,
+        atUtc,
+        sessionId: summary.sessionId,
+        raw,
         ...(shown ? { data: shown } : {}),
       }),
     );
@@ -100,14 +105,20 @@ export function createStreamParser(
     request(type, { id, kind, name, arguments: given }) {
       const argumentsSummary = toSummary(renderValue(given));
       emit("action_request", type, `${name} ${argumentsSummary}`, {
-        ...{ action_id: id, action_kind: kind, name, arguments: given },
+        action_id: id,
+        action_kind: kind,
+        name,
+        arguments: given,
         arguments_summary: argumentsSummary,
       });
     },
     result(type, { id, kind, status, output, details }) {
       const resultSummary = toSummary(output);
       emit("action_result", type, resultSummary === "" ? status : `${status}: ${resultSummary}`, {
-        ...{ action_id: id, action_kind: kind, status, result_summary: resultSummary },
+        action_id: id,
+        action_kind: kind,
+        status,
+        result_summary: resultSummary,
         ...details,
       });
     },

@@ -167,7 +167,12 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     const { turn_id: turnId, turn_index: turnIndex, request_id: requestId } = request;
     const ended = Promise.withResolvers<TurnEnd>();
     const following: Current = {
-      ...{ turnId, turnIndex, requestId, followed: null, evidence: [], decision: null },
+      turnId,
+      turnIndex,
+      requestId,
+      followed: null,
+      evidence: [],
+      decision: null,
       ended: ended.promise,
       onEvidence: () => {},
     };

@@ -104,9 +104,16 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     }
     if (!reads) headers[idempotencyHeader] ??= `${operator}-${id}`;
     const call: HostCall = {
-      ...{ kind: "call", id, operator, seq: lastSeq, operation: request.operation },
-      ...{ params: { ...request.params }, query: request.query, headers },
-      ...{ has_body: body !== null, head_only: request.method === "HEAD" },
+      kind: "call",
+      id,
+      operator,
+      seq: lastSeq,
+      operation: request.operation,
+      params: { ...request.params },
+      query: request.query,
+      headers,
+      has_body: body !== null,
+      head_only: request.method === "HEAD",
     };
     const { response, isOfReplacement } = await answerOf(host, instance, { call, endpoint, request });
     if (reads) return response;
@@ -187,7 +194,11 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       });
     };
     const one: Pending = {
-      ...{ host, instance, run: 0, nextSeq: 0, fail },
+      host,
+      instance,
+      run: 0,
+      nextSeq: 0,
+      fail,
       onNobody() {
         if (bodySink) return;
         const alive = carrier.instanceOf(host);
@@ -225,7 +236,8 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
           one.run = answer.run;
           one.nextSeq = 1;
           bodySink = createAnswerBody({
-            ...{ clock, signal: request.signal },
+            clock,
+            signal: request.signal,
             consumed: (count) =>
               carrier.send(
                 { host, instance: one.instance },

@@ -113,8 +113,12 @@ export function createLocalDirectory(deps: {
   return {
     hosts: () => [
       {
-        ...{ host: deps.host, via: "local", state: "live", since_utc: null },
-        ...{ agents: count, version: deps.version },
+        host: deps.host,
+        via: "local",
+        state: "live",
+        since_utc: null,
+        agents: count,
+        version: deps.version,
       },
     ],
     async agents() {

@@ -241,7 +241,10 @@ export function createMailCarrier(deps: {
       await mailbox.post({
         subject: `Not delivered: ${stored.envelope.subject}`.slice(0, 998),
         body: `Your message ${messageId} was not delivered:\n\n${lines.join("\n")}\n`,
-        ...{ attachments: [], notifyBlock: null, notifyAuth: null, replyPolicy: "none" as const },
+        attachments: [],
+        notifyBlock: null,
+        notifyAuth: null,
+        replyPolicy: "none" as const,
       });
     } catch (error) {
       if (!(error instanceof ServiceError && error.cause instanceof PathRefused)) throw error;
@@ -327,7 +330,9 @@ export function createMailCarrier(deps: {
       }
     }
     await way.send(from, `receipt-${mail.message_id}`, {
-      ...{ kind: "receipt", message_id: mail.message_id, refused },
+      kind: "receipt",
+      message_id: mail.message_id,
+      refused,
     });
     counted.refused += refused.length;
   }

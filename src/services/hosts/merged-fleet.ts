@@ -68,8 +68,15 @@ export interface MergedFleet {
 
 /** Small answers whose identities are qualified; each is checked first, since it comes from another machine. */
 const rewritten = new Set([
-  ...["readAgent", "agentState", "agentStateDetail", "agentHistory", "submitAgentRequest", "stopAgent"],
-  ...["submitTurn", "readAgentTurn", "interruptAgent"],
+  "readAgent",
+  "agentState",
+  "agentStateDetail",
+  "agentHistory",
+  "submitAgentRequest",
+  "stopAgent",
+  "submitTurn",
+  "readAgentTurn",
+  "interruptAgent",
 ]);
 
 export function createMergedFleet(deps: {
@@ -109,7 +116,9 @@ export function createMergedFleet(deps: {
     const carrier = carrierOf(host);
     if (!carrier) throw new ServiceError("unavailable", `host "${host}" is not known any more`);
     return {
-      ...{ at: "host" as const, host, link: carrier.linkTo(host) },
+      at: "host" as const,
+      host,
+      link: carrier.linkTo(host),
       ref: identity.agent_id ?? identity.tracked_agent_id,
       hostAwaySinceUtc: identity.host_away_since_utc ?? null,
     };
@@ -212,7 +221,11 @@ async function probed(
   const startMs = clock.monotonicMs();
   try {
     const answer = await carrier.linkTo(state.host).send({
-      ...{ operation: "readAgent", params: { agent_ref: "-" }, query: "", headers: {}, body: null },
+      operation: "readAgent",
+      params: { agent_ref: "-" },
+      query: "",
+      headers: {},
+      body: null,
       signal: late.signal,
     });
     await readAtMost(answer, maxWholeBytes);
@@ -246,7 +259,9 @@ function qualifyIdentity(identity: AgentIdentity, host: string): AgentIdentity {
   const { agent_name: name, agent_id: id } = identity;
   return {
     ...identity,
-    ...{ host, manifest_path: null, session_root: null },
+    host,
+    manifest_path: null,
+    session_root: null,
     tracked_agent_id: qualify(identity.tracked_agent_id, host),
     agent_name: name === null ? null : qualify(name, host),
     agent_id: id === null ? null : qualify(id, host),

@@ -121,10 +121,8 @@ function toRegistry({ local_host: localHost, version, agents, hosts, carriers }:
 function addCarriers(registry: Registry, carriers: FleetFacts["carriers"]): void {
   const options = { labelNames: ["via", "host"], registers: [registry] };
   const connected = new Gauge({
-    ...{
-      name: "svc_carrier_connected",
-      help: "1 while messages can be sent to NATS or over the ssh of a host",
-    },
+    name: "svc_carrier_connected",
+    help: "1 while messages can be sent to NATS or over the ssh of a host",
     ...options,
   });
   const counters = [
@@ -134,7 +132,8 @@ function addCarriers(registry: Registry, carriers: FleetFacts["carriers"]): void
     ["unreadable_entries", "Entries of the directory that were refused"],
   ] as const;
   const open = new Gauge({
-    ...{ name: "svc_carrier_open_calls", help: "Calls that have no answer yet" },
+    name: "svc_carrier_open_calls",
+    help: "Calls that have no answer yet",
     ...options,
   });
   const totals = counters.map(([field, help]) => ({

@@ -190,7 +190,9 @@ export async function joinBus(deps: {
   const { host, clock } = deps;
   const instance = deps.ids.hex(8);
   const bus = await openBus(deps.address, {
-    ...{ clock, ids: deps.ids, name: host },
+    clock,
+    ids: deps.ids,
+    name: host,
     onReconnect() {
       publisher.again();
       carrier.again();
@@ -217,7 +219,8 @@ export async function joinBus(deps: {
     for (let tries = 1; ; tries += 1) {
       try {
         await stream.publish(`$KV.${names.bucket(host)}.${key}`, bytes, {
-          ...{ timeout: 2000, headers: given },
+          timeout: 2000,
+          headers: given,
           ...(value === null ? {} : { ttl: entryTtl }),
         });
         return;
@@ -238,13 +241,21 @@ export async function joinBus(deps: {
       put(`${host}.${agentId}`, entry, entry === null ? { "KV-Operation": "DEL" } : {}),
   };
   const responder = createResponder({
-    ...{ clock, link: deps.link },
+    clock,
+    link: deps.link,
     send: (operator, answer, body) =>
       publish(connection, names.answer(host, operator, answer.id), encodeMessage(answer, body)),
   });
   const publisher = createPublisher({
-    ...{ clock, outlet, instance, host, epoch: deps.epoch, version: deps.version },
-    ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs, mail: () => carrier.counts() },
+    clock,
+    outlet,
+    instance,
+    host,
+    epoch: deps.epoch,
+    version: deps.version,
+    directory: deps.directory,
+    heartbeatMs: deps.heartbeatMs,
+    mail: () => carrier.counts(),
     onError: (error) => deps.log(`the directory is not published: ${messageOf(error)}`),
   });
   const mail = createMailQueue({ connection, names, host, onNoShare: askForShare, log: deps.log });
@@ -312,7 +323,8 @@ export async function operateBus(deps: {
   let reconnects = 0;
   let isDown = false;
   const caller = createCaller({
-    ...{ clock, ids: deps.ids },
+    clock,
+    ids: deps.ids,
     carrier: {
       maxBodyBytes: () => (bus.connection.info?.max_payload ?? 1024 * 1024) - messageOverheadBytes,
       instanceOf: directory.instanceOf,
@@ -324,7 +336,9 @@ export async function operateBus(deps: {
     },
   });
   const bus = await openBus(deps.address, {
-    ...{ clock, ids: deps.ids, name: "operator" },
+    clock,
+    ids: deps.ids,
+    name: "operator",
     onReconnect() {
       reconnects += 1;
       isDown = false;
@@ -425,10 +439,17 @@ export async function operateBus(deps: {
       const { open, repeated, dropped, unreadable } = counts();
       return [
         {
-          ...{ via: "nats", host: null, address: deps.address.url, connected: !isDown, reconnects },
-          ...{ server_version: connection.info?.version ?? null, latency_ms: latencyMs },
-          ...{ open_calls: open, repeated_calls: repeated },
-          ...{ dropped_messages: dropped, unreadable_entries: unreadable },
+          via: "nats",
+          host: null,
+          address: deps.address.url,
+          connected: !isDown,
+          reconnects,
+          server_version: connection.info?.version ?? null,
+          latency_ms: latencyMs,
+          open_calls: open,
+          repeated_calls: repeated,
+          dropped_messages: dropped,
+          unreadable_entries: unreadable,
         },
       ];
     },

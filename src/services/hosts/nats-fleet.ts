@@ -99,7 +99,9 @@ export function createNatsFleetFiles(deps: {
     files.write("file:nats-users", paths.users, `${JSON.stringify(users, null, 2)}\n`);
     const { isLoopback } = toListenAddress(users.listen);
     const config = renderNatsConfig({
-      ...{ fleet, listen: users.listen, storeFolder: paths.store },
+      fleet,
+      listen: users.listen,
+      storeFolder: paths.store,
       tls: isLoopback ? null : { certificate: paths.certificate, key: paths.certificateKey },
       users: [
         operatorUser(fleet, users.operator),

@@ -44,7 +44,11 @@ export function createPublisher(deps: {
 
   const recordNow = (agents: number): HostRecord => ({
     schema_version: 1,
-    ...{ host: deps.host, instance: deps.instance, epoch, version: deps.version, agents },
+    host: deps.host,
+    instance: deps.instance,
+    epoch,
+    version: deps.version,
+    agents,
     heartbeat_ms: deps.heartbeatMs,
     ...(deps.mail ? { mail: deps.mail() } : {}),
     at_utc: timestampNow(clock),

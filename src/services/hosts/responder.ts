@@ -185,7 +185,10 @@ export function createResponder(deps: {
     taken();
     try {
       const response = await link.send({
-        ...{ operation: call.operation, params: call.params, query: call.query, headers: call.headers },
+        operation: call.operation,
+        params: call.params,
+        query: call.query,
+        headers: call.headers,
         ...(call.head_only ? { method: "HEAD" as const } : {}),
         body: call.has_body ? body : null,
         signal: abort.signal,

@@ -58,14 +58,25 @@ export function sshCommand(ssh: string, target: SshTarget, access: SshAccess): s
       ? ["ControlMaster=no", "ControlPath=none"]
       : ["ControlMaster=auto", "ControlPersist=no", `ControlPath=${control.replaceAll("%", "%%")}`];
   const options = [
-    ...["BatchMode=yes", "StrictHostKeyChecking=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no"],
-    ...["ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=2", ...shared],
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=2",
+    ...shared,
   ];
   return [
-    ...[ssh, "-T", "-a", "-x"],
+    ssh,
+    "-T",
+    "-a",
+    "-x",
     ...(access.configFile === null ? [] : ["-F", access.configFile]),
     ...options.flatMap((option) => ["-o", option]),
-    ...["--", target.destination, `exec ${access.program} join --stdio`],
+    "--",
+    target.destination,
+    `exec ${access.program} join --stdio`,
   ];
 }
 
@@ -130,14 +141,14 @@ export function operateSsh(deps: {
       [...ways.values()].map((way) => {
         const { open, repeated, dropped } = way.caller.counts();
         return {
-          ...{
-            via: "ssh" as const,
-            host: way.host,
-            ...way.state(),
-            server_version: null,
-            latency_ms: way.latencyMs(),
-          },
-          ...{ open_calls: open, repeated_calls: repeated, dropped_messages: dropped },
+          via: "ssh" as const,
+          host: way.host,
+          ...way.state(),
+          server_version: null,
+          latency_ms: way.latencyMs(),
+          open_calls: open,
+          repeated_calls: repeated,
+          dropped_messages: dropped,
           unreadable_entries: 0,
         };
       }),
@@ -151,8 +162,12 @@ export function operateSsh(deps: {
 function withUnseen(seen: readonly HostState[], ways: readonly Way[]): HostState[] {
   return ways.map((way) => {
     const known = seen.find(({ host }) => host === way.host) ?? {
-      ...{ host: way.host, via: "ssh" as const, state: "away" as const, since_utc: null },
-      ...{ agents: 0, version: null },
+      host: way.host,
+      via: "ssh" as const,
+      state: "away" as const,
+      since_utc: null,
+      agents: 0,
+      version: null,
     };
     return { ...known, detail: known.state === "live" ? null : way.trouble(), latency_ms: way.latencyMs() };
   });
@@ -179,7 +194,8 @@ function createWay(deps: {
   let latencyMs: number | null = null;
 
   const caller = createCaller({
-    ...{ clock, ids: deps.ids },
+    clock,
+    ids: deps.ids,
     carrier: {
       maxBodyBytes: () => maxLineBodyBytes,
       instanceOf: directory.instanceOf,
@@ -291,7 +307,8 @@ function createWay(deps: {
     },
   });
   return {
-    ...{ host, caller },
+    host,
+    caller,
     trouble: () => trouble,
     latencyMs: () => (open === null ? null : latencyMs),
     state: () => ({

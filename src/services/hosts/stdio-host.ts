@@ -53,12 +53,18 @@ export async function joinStdio(deps: {
   function begin({ host, epoch, heartbeat_ms }: Extract<OperatorLine, { kind: "hello" }>) {
     void send(encodeLine({ kind: "hello", protocol: lineProtocol, version: deps.version })).catch(() => {});
     const responder = createResponder({
-      ...{ clock, link: deps.link },
+      clock,
+      link: deps.link,
       send: (_operator, answer, body) => void send(encodeMessageLine(answer, body)).catch(() => {}),
     });
     const publisher = createPublisher({
-      ...{ clock, host, epoch, version: deps.version, heartbeatMs: heartbeat_ms },
-      ...{ instance: deps.ids.hex(8), directory: deps.directoryOf(host) },
+      clock,
+      host,
+      epoch,
+      version: deps.version,
+      heartbeatMs: heartbeat_ms,
+      instance: deps.ids.hex(8),
+      directory: deps.directoryOf(host),
       outlet: {
         record: (record) => send(encodeLine({ kind: "record", record })),
         agent: (agent_id, entry) => send(encodeLine({ kind: "agent", agent_id, entry })),

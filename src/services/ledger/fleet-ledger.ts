@@ -93,7 +93,9 @@ function keyOf(ledger: AgentLedger, group: LedgerGroup, by: readonly LedgerKey[]
 function toRow({ key, turns, notCovered, tokens, cost, unpriced }: Sum): FleetLedgerRow {
   return {
     ...key,
-    ...{ turns, turns_not_covered: notCovered, ...tokens },
+    turns,
+    turns_not_covered: notCovered,
+    ...tokens,
     cost_micro_usd: toMicroUsd(cost),
     unpriced_tokens: unpriced,
   };

@@ -140,7 +140,11 @@ export function createLedger(deps: {
     const turn: LedgerTurn = {
       turn_id: turnId,
       ...(known ? { request_id: known.request_id, wake_reason: known.wake_reason } : wakeOf(read, head)),
-      ...{ tool: deps.tool, source, status: read.status, covered, usage: read.usage },
+      tool: deps.tool,
+      source,
+      status: read.status,
+      covered,
+      usage: read.usage,
       started_at_utc: startedAtUtc,
       ended_at_utc: endedMs === null ? null : toTimestamp(endedMs),
     };
@@ -172,7 +176,11 @@ export function createLedger(deps: {
       if (before[at] === JSON.stringify(usage)) continue;
       const { input_tokens, output_tokens } = sumOf(usage);
       deps.events.append("turn_usage", {
-        ...{ turn_id, turn_started_at_utc: started_at_utc, input_tokens, output_tokens, usage },
+        turn_id,
+        turn_started_at_utc: started_at_utc,
+        input_tokens,
+        output_tokens,
+        usage,
       });
     }
     return true;
@@ -239,7 +247,8 @@ export function createLedger(deps: {
     onLook: (listener) => void listeners.push(listener),
     page({ limit, before, ...period }) {
       const { entries, more } = store.page({
-        ...{ limit, ...toPeriod(period) },
+        limit,
+        ...toPeriod(period),
         ...(before === undefined ? {} : { before }),
       });
       return { schema_version: 1, entries, next: more ? (entries.at(-1)?.seq ?? null) : null };

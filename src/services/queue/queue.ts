@@ -271,7 +271,9 @@ export function createQueue(deps: QueueDeps): Queue {
     const heads = store.heads();
     headed = new Set(heads.map((head) => head.lane));
     const next = deps.slot.decide({
-      ...{ admission: deps.admission(), block: deps.block(), epoch: deps.epoch() },
+      admission: deps.admission(),
+      block: deps.block(),
+      epoch: deps.epoch(),
       heads,
       slotRefusal: deps.slot.refusal("request"),
       ...heldBy(deps.slot.report()),
@@ -324,7 +326,11 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   const preemption = createPreemption({
-    ...{ store, agent, clock, events, log },
+    store,
+    agent,
+    clock,
+    events,
+    log,
     turnRuns: () => agent.turns?.active() != null && deps.admission() === "open",
     epoch: deps.epoch,
     onEnd: logEnd,

@@ -74,8 +74,11 @@ export function planRecovery(
 }
 
 const progress: Readonly<Record<RequestState, number>> = {
-  ...{ accepted: 0, running: 1 },
-  ...{ completed: 2, failed: 2, coalesced: 2 },
+  accepted: 0,
+  running: 1,
+  completed: 2,
+  failed: 2,
+  coalesced: 2,
 };
 
 const stateAfter: Readonly<Record<string, RequestState>> = {

@@ -39,7 +39,11 @@ export function openRecorder(
 ): Recorder {
   const { files, clock, log, queue } = agent;
   return createRecorder({
-    ...{ files, clock, gatewayRoot, limits, title: agent.agentName },
+    files,
+    clock,
+    gatewayRoot,
+    limits,
+    title: agent.agentName,
     sources: {
       ...sourcesOf(agent),
       queue: () => toRecordedQueue(queue.depth(), queue.list({ limit: maxPage })),

@@ -83,7 +83,8 @@ export function measureSegments(
     return files.isLink(path) ? 0 : (files.stat(path)?.size ?? 0);
   };
   return listSegments(files, gatewayRoot).map((segment) => ({
-    ...{ number: segment.number, startMs: segment.startMs },
+    number: segment.number,
+    startMs: segment.startMs,
     bytes: sizeOf(segment, "jsonl") + sizeOf(segment, "cast"),
   }));
 }

@@ -88,7 +88,11 @@ export function toLoss(
 ) {
   const { reminder_id, mode, delivery_kind, ranking, paused, independent, dueMs } = reminder;
   return {
-    ...{ reminder_id, mode, delivery_kind, ranking, paused },
+    reminder_id,
+    mode,
+    delivery_kind,
+    ranking,
+    paused,
     selection_state: independent || effective === reminder ? "effective" : "blocked",
     next_due_at_utc: toTimestamp(dueMs),
     delivery_state: dueMs <= nowMs ? "overdue" : "scheduled",

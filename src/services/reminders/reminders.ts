@@ -208,8 +208,13 @@ export function createReminders(deps: RemindersDeps): Reminders {
     else drop(reminder_id);
     const request_id = executing_request_id ?? reminder_id;
     const firing: ReminderFiring = {
-      ...{ request_id, reminder_id, title: preview(title), due_at_utc: toTimestamp(started.dueMs) },
-      ...{ started_at_utc: last_started_at_utc ?? now(), finished_at_utc: now(), ...end },
+      request_id,
+      reminder_id,
+      title: preview(title),
+      due_at_utc: toTimestamp(started.dueMs),
+      started_at_utc: last_started_at_utc ?? now(),
+      finished_at_utc: now(),
+      ...end,
     };
     history.ended({ reminder_id, request_id }, { errorDetail: end.detail, nextDueMs });
     // A start that still finds it under way reports it as unknown, and does not deliver it again.

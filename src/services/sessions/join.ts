@@ -120,7 +120,10 @@ export async function joinAgent(deps: JoinDeps, given: JoinRequest): Promise<New
       "join.mark",
       request.tmuxSession,
       launchMark(deps.processes, {
-        ...{ agentName, origin: "joined", registryRoot: registry.root, manifestPath },
+        agentName,
+        origin: "joined",
+        registryRoot: registry.root,
+        manifestPath,
       }),
     );
     const notifier = carryNotifierOver(deps, registry.read(agentId), sessionRoot);

@@ -133,7 +133,9 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
       mark: launchMark(deps.processes, {
-        ...{ agentName: plan.agentName, origin: "launched", registryRoot: registry.root },
+        agentName: plan.agentName,
+        origin: "launched",
+        registryRoot: registry.root,
         manifestPath: plan.manifestPath,
       }),
       ...(plan.signals ? withHandover(plan, plan.signals) : waitingProgram),
@@ -195,7 +197,8 @@ const isConflict = (error: unknown) => error instanceof ServiceError && error.re
 
 const startedMeanwhile = (plan: LaunchPlan, { socket }: Pick<Tmux, "socket">) =>
   runsAlready({
-    ...{ agent_name: plan.agentName, agent_id: plan.agentId },
+    agent_name: plan.agentName,
+    agent_id: plan.agentId,
     terminal: { current_session_name: plan.tmuxSessionName, ...(socket === undefined ? {} : { socket }) },
   });
 
@@ -323,7 +326,11 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   const signals = request.headless
     ? null
     : planSignals(deps.files, {
-        ...{ tool: tool.tool, sessionRoot, hookCommand, args, env: environment },
+        tool: tool.tool,
+        sessionRoot,
+        hookCommand,
+        args,
+        env: environment,
         version: await reportingVersion(deps.processes, {
           tool: tool.tool,
           path: executable,

@@ -104,7 +104,11 @@ export async function planRelaunch(
   const signals = headless
     ? null
     : planSignals(files, {
-        ...{ tool: manifest.tool, sessionRoot: agent.sessionRoot, hookCommand, args, env: environment },
+        tool: manifest.tool,
+        sessionRoot: agent.sessionRoot,
+        hookCommand,
+        args,
+        env: environment,
         version: await reportingVersion(deps.processes, {
           tool: manifest.tool,
           path: executable,
@@ -202,7 +206,10 @@ async function relaunchElsewhere(
     session: sessionName,
     sessionEnv: plan.published,
     mark: launchMark(deps.processes, {
-      ...{ agentName: before.agent_name, origin: "launched", registryRoot: registry.root, manifestPath },
+      agentName: before.agent_name,
+      origin: "launched",
+      registryRoot: registry.root,
+      manifestPath,
     }),
   });
   try {

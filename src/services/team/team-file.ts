@@ -176,8 +176,13 @@ export function launchWords(
   },
 ): string[] {
   return [
-    ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
-    ...[`--team-file=${owner.file}`, `--team-member=${owner.member}`],
+    "agents",
+    "launch",
+    `--agent-name=${name}`,
+    `--tool=${agent.tool}`,
+    `--workdir=${workdir}`,
+    `--team-file=${owner.file}`,
+    `--team-member=${owner.member}`,
     ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
     ...(roleFile === null ? [] : [`--role-file=${roleFile}`]),
     ...(agent.headless ? ["--headless"] : []),

@@ -30,10 +30,17 @@ const timeoutMs = 120_000;
 
 /** Variables with which a caller of ours, such as a git hook, means another repository. */
 const ofAnotherRepository = [
-  ...["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"],
-  ...["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"],
+  "GIT_DIR",
+  "GIT_WORK_TREE",
+  "GIT_INDEX_FILE",
+  "GIT_COMMON_DIR",
+  "GIT_NAMESPACE",
+  "GIT_PREFIX",
+  "GIT_OBJECT_DIRECTORY",
+  "GIT_ALTERNATE_OBJECT_DIRECTORIES",
   // Tokens of ours are for no program that git starts.
-  ...["SVC_GATEWAY_TOKEN", "SVC_COORD_TOKEN"],
+  "SVC_GATEWAY_TOKEN",
+  "SVC_COORD_TOKEN",
 ];
 
 interface Setting {
@@ -115,13 +122,16 @@ export function createWorktrees(
   );
   const environment = {
     ...Object.fromEntries(own),
-    ...{ GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1", GIT_TERMINAL_PROMPT: "0" },
+    GIT_ALLOW_PROTOCOL: "none",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_TERMINAL_PROMPT: "0",
   };
 
   async function run(words: readonly string[], settings: readonly Setting[]): Promise<Ran> {
     try {
       const { exitCode, stdout, stderr } = await processes.run(["git", ...quiet, ...words], {
-        ...{ timeoutMs, env: withSettings(environment, settings) },
+        timeoutMs,
+        env: withSettings(environment, settings),
       });
       if (exitCode === 0) return { ok: true, stdout };
       const problem = problemOf(stderr);

@@ -75,8 +75,14 @@ const atWork = { ready_posture: "no", phase: "active", business_state: "working"
 /** What a person means who calls a state so: the fields that the word decides. */
 const meanings: Readonly<Record<string, Partial<ScreenLabels>>> = {
   ready: {
-    ...{ accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
-    ...{ phase: "ready", business_state: "idle", draft: "", decision: null },
+    accepting_input: "yes",
+    editing_input: "no",
+    ready_posture: "yes",
+    pending_input: "no",
+    phase: "ready",
+    business_state: "idle",
+    draft: "",
+    decision: null,
   },
   busy: { ...atWork, decision: null },
   pending: { ...atWork, pending_input: "yes", decision: null },

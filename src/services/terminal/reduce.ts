@@ -275,7 +275,10 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
   const screenHeldMs = now - state.screen.sinceMs;
   const end = endOfNewest(state.reports);
   const fused = fuseEnd({
-    ...{ end, usable, signals, screenHeldMs },
+    end,
+    usable,
+    signals,
+    screenHeldMs,
     endAgeMs: end ? now - end.reachedMs : 0,
     leftoverMs: timings.stability_threshold_seconds * 1000,
   });
@@ -288,7 +291,13 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
       toolReady: state.turn.toolReady && !runs,
     },
     {
-      ...{ usable, signals, activeReasons, surface, screenHeldMs, stalled, fused },
+      usable,
+      signals,
+      activeReasons,
+      surface,
+      screenHeldMs,
+      stalled,
+      fused,
       verdictsHeldMs: now - state.verdicts.sinceMs,
       unmovingMs: unmovingMs(state, activeReasons, timings),
     },

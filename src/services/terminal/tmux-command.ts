@@ -315,10 +315,8 @@ export function markCommand(target: string, session: string, mark: string | null
   const values = { [markName]: mark, [nameOption]: mark === null ? null : session };
   return Object.entries(values).flatMap(([option, value], index) => [
     ...(index > 0 ? [";"] : []),
-    ...[
-      "set-option",
-      ...(value === null ? ["-u", "-t", target, option] : ["-t", target, option, escapeEnd(value)]),
-    ],
+    "set-option",
+    ...(value === null ? ["-u", "-t", target, option] : ["-t", target, option, escapeEnd(value)]),
   ]);
 }
 

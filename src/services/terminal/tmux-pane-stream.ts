@@ -167,10 +167,26 @@ interface TerminalPicture {
 const scrollback = 200;
 
 const factNames = [
-  ...["pane_id", "pane_width", "pane_height", "cursor_x", "cursor_y"],
-  ...["alternate_on", "alternate_saved_x", "alternate_saved_y", "scroll_region_upper", "scroll_region_lower"],
-  ...["cursor_flag", "insert_flag", "keypad_cursor_flag", "keypad_flag", "wrap_flag", "origin_flag"],
-  ...["mouse_standard_flag", "mouse_button_flag", "mouse_any_flag", "mouse_sgr_flag"],
+  "pane_id",
+  "pane_width",
+  "pane_height",
+  "cursor_x",
+  "cursor_y",
+  "alternate_on",
+  "alternate_saved_x",
+  "alternate_saved_y",
+  "scroll_region_upper",
+  "scroll_region_lower",
+  "cursor_flag",
+  "insert_flag",
+  "keypad_cursor_flag",
+  "keypad_flag",
+  "wrap_flag",
+  "origin_flag",
+  "mouse_standard_flag",
+  "mouse_button_flag",
+  "mouse_any_flag",
+  "mouse_sgr_flag",
 ];
 
 /** How many answers `pictureCommand` has. */

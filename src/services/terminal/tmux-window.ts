@@ -54,8 +54,17 @@ export async function openWindow(
   const target = exactWindow((await tmux.currentName(session)) ?? session);
   steps.before("window.open");
   const answer = await tmux.run([
-    ...["new-window", "-d", "-P", "-F", PANE_FORMAT, "-t", target, "-n", name],
-    ...["--", ...placeholder],
+    "new-window",
+    "-d",
+    "-P",
+    "-F",
+    PANE_FORMAT,
+    "-t",
+    target,
+    "-n",
+    name,
+    "--",
+    ...placeholder,
   ]);
   steps.after("window.open");
   const [made] = answer.split("\n").flatMap(parsePane);
@@ -81,11 +90,40 @@ async function start(deps: WindowDeps, handles: WindowHandles, program: WindowPr
   steps.before("window.start");
   const answer = await tmux.run([
     // The person's own settings must not keep the window when its program has ended, nor rename it.
-    ...["set-option", "-w", "-t", windowId, "remain-on-exit", "off"],
-    ...[";", "set-option", "-w", "-t", windowId, "automatic-rename", "off"],
-    ...[";", "set-option", "-w", "-t", windowId, "allow-rename", "off"],
-    ...[";", "respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", path],
-    ...[";", "display-message", "-p", "-t", paneId, PANE_FORMAT],
+    "set-option",
+    "-w",
+    "-t",
+    windowId,
+    "remain-on-exit",
+    "off",
+    ";",
+    "set-option",
+    "-w",
+    "-t",
+    windowId,
+    "automatic-rename",
+    "off",
+    ";",
+    "set-option",
+    "-w",
+    "-t",
+    windowId,
+    "allow-rename",
+    "off",
+    ";",
+    "respawn-pane",
+    "-k",
+    "-t",
+    paneId,
+    "--",
+    "/bin/sh",
+    path,
+    ";",
+    "display-message",
+    "-p",
+    "-t",
+    paneId,
+    PANE_FORMAT,
   ]);
   steps.after("window.start");
   const [started] = answer.split("\n").flatMap(parsePane);

@@ -74,12 +74,17 @@ function createSpans(
       status: { code: span.error === null ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
       attributes: { ...span.attributes, ...(span.error === null ? {} : { [ATTR_ERROR_TYPE]: span.error }) },
       events: span.events.map(({ name, atMs, attributes }) => ({
-        ...{ name, time: toHrTime(atMs), droppedAttributesCount: 0 },
+        name,
+        time: toHrTime(atMs),
+        droppedAttributesCount: 0,
         attributes: attributes ?? {},
       })),
       links: span.links.map((spanId) => ({ context: contextOf(spanId) })),
-      ...{ resource, instrumentationScope },
-      ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+      resource,
+      instrumentationScope,
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
     };
   };
 }

@@ -117,9 +117,12 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
         justNoticed = item.own === true;
         const promptKey = item.own || item.text === "" ? null : keyOfText(item.text);
         heads.push({
-          ...{ turnId: `${idBase}-${offset.toString(36)}`, startedMs: item.atMs, promptKey },
+          turnId: `${idBase}-${offset.toString(36)}`,
+          startedMs: item.atMs,
+          promptKey,
           ...(item.own ? { own: true } : {}),
-          ...{ offset, model },
+          offset,
+          model,
         });
       }
     }

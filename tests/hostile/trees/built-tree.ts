@@ -24,7 +24,10 @@ export function createBuiltTree({ programs, tree, env, bystanderPid, longestMs }
 
   function start(name: string, words: readonly string[], more: Readonly<Record<string, string>> = {}) {
     const child = Bun.spawn([join(programs, name), ...words], {
-      ...{ cwd: tree, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      cwd: tree,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
       env: { ...env, ...more },
     } as const);
     return { child, err: new Response(child.stderr).text() };

@@ -77,7 +77,9 @@ export function fileKinds(tree: string): FileKind[] {
     files: string | string[],
     schema?: TSchema,
   ): FileKind => ({
-    ...{ name, layout, area },
+    name,
+    layout,
+    area,
     ...(schema ? { schema } : {}),
     paths: [files].flat(),
   });

@@ -57,7 +57,10 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
     return first < next ? { first: seed + first, count: next - first } : null;
   };
   const wordsOf = (own: string, first: number, count: number) => [
-    ...[own, `${bystander.pid}`, `${first}`, `${count}`],
+    own,
+    `${bystander.pid}`,
+    `${first}`,
+    `${count}`,
     ...(programs === undefined ? [] : [programs]),
   ];
   const work = async () => {
@@ -126,7 +129,9 @@ async function runWorker(
   note: (event: Event) => void,
 ): Promise<number> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "worker.ts"), ...words], {
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
     // Programs are looked up by the environment of the process, whatever a command is told of its own.
     env: workerEnvironment(words[0] ?? ""),
   } as const);

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { createSecondUser } from "../../support/second-user.ts";
 
 const limited = (limit: number, command: readonly string[]) => [
-  ...["sh", "-c", `ulimit -n ${limit} && exec "$0" "$@"`],
+  "sh",
+  "-c",
+  `ulimit -n ${limit} && exec "$0" "$@"`,
   ...command,
 ];
 const holder = readFileSync(join(import.meta.dir, "../../support/stubborn-holder.ts"), "utf8");

@@ -14,7 +14,14 @@ describe("an overlay that another user put above the working directory", () => {
     mkdirSync(project);
     const inProject = (...words: string[]) => at.fixture.run("svc-mgr", words, { cwd: project });
     const launched = await inProject(
-      ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--json"],
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "worker",
+      "--no-gateway",
+      "--json",
     );
     expect(launched.exitCode).toBe(0);
     expect(launched.json()["session_root"]).toStartWith(at.fixture.env["HOME"] ?? "");
@@ -44,8 +51,12 @@ describe("an overlay that another user put above the working directory", () => {
     at.other.write(
       join(run, "current-instance.json"),
       JSON.stringify({
-        ...{ schema_version: 1, status: "ok", pid: listening.pid, server_root: run },
-        ...{ api_base_url: `http://127.0.0.1:${port}`, started_at_utc: new Date().toISOString() },
+        schema_version: 1,
+        status: "ok",
+        pid: listening.pid,
+        server_root: run,
+        api_base_url: `http://127.0.0.1:${port}`,
+        started_at_utc: new Date().toISOString(),
       }),
       0o644,
     );
@@ -116,7 +127,10 @@ describe("a file of another user that names programs or roles", () => {
       mkdirSync(join(ours, "roles/writer"), { recursive: true });
       writeFileSync(join(fixture.folder, "brain.yaml"), JSON.stringify(brain));
       const wish = {
-        ...{ tool: "demo", working_directory: fixture.workdir, agent_def_dir: ours, role_name: "writer" },
+        tool: "demo",
+        working_directory: fixture.workdir,
+        agent_def_dir: ours,
+        role_name: "writer",
         brain_manifest_path: join(fixture.folder, "brain.yaml"),
       };
       if (id === "a brain manifest") {

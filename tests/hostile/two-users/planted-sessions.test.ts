@@ -111,8 +111,13 @@ describe("a session that another user can change", () => {
     writeFileSync(
       join(run, "current-instance.json"),
       JSON.stringify({
-        ...{ schema_version: 1, protocol_version: "v1", pid: listening.pid, host: "127.0.0.1", port },
-        ...{ execution_mode: "detached_process", managed_agent_instance_epoch: 1 },
+        schema_version: 1,
+        protocol_version: "v1",
+        pid: listening.pid,
+        host: "127.0.0.1",
+        port,
+        execution_mode: "detached_process",
+        managed_agent_instance_epoch: 1,
         managed_agent_instance_id: "planted",
       }),
     );
@@ -158,7 +163,9 @@ describe("a registry that was filled by another user", () => {
     other.write(join(session, "manifest.json"), bend(sessionRoot, at.program), 0o644);
     const plant = (id: string) =>
       JSON.stringify({
-        ...{ ...record, agent_id: id, agent_name: id },
+        ...record,
+        agent_id: id,
+        agent_name: id,
         runtime: { ...record.runtime, manifest_path: join(session, "manifest.json"), session_root: session },
       });
     for (let nth = 0; nth < 300; nth += 1) {

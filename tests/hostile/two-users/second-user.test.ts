@@ -13,8 +13,14 @@ test("the second user is another user id without groups, privileges or a way int
   const { uid, home } = other;
   expect(uid).toBeGreaterThan(0);
   expect(ids.stdout.split(/\s+/)).toEqual([
-    ...[String(uid), String(uid), String(uid)],
-    ...["CapEff:", "0000000000000000", home, home, ""],
+    String(uid),
+    String(uid),
+    String(uid),
+    "CapEff:",
+    "0000000000000000",
+    home,
+    home,
+    "",
   ]);
   const secret = join(other.folder, "secret");
   writeFileSync(secret, "ours", { mode: 0o600 });

@@ -32,7 +32,11 @@ export function createSharedMachine(): SharedMachine {
   const program = join(other.folder, "program");
   other.write(program, `#!/bin/sh\ntouch ${trace}/run-$$\nexec sleep 600\n`, 0o755);
   return {
-    ...{ fixture, other, sticky, trace, program },
+    fixture,
+    other,
+    sticky,
+    trace,
+    program,
     async launched(...flags) {
       const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway"];
       const run = await fixture.mgr(...words, ...flags, "--json");

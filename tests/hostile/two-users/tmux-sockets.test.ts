@@ -58,7 +58,9 @@ describe("a gateway whose tmux socket another user made or can replace", () => {
       const child = Bun.spawn(
         [...at.fixture.command("svc-gateway"), "serve", "--session-root", sessionRoot],
         {
-          ...{ env: environment, stdout: "ignore", stderr: "pipe" },
+          env: environment,
+          stdout: "ignore",
+          stderr: "pipe",
         } as const,
       );
       const complaints = new Response(child.stderr).text();

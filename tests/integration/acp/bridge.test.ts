@@ -75,8 +75,12 @@ describe("the bridge of an ACP agent", () => {
     const { folder, host } = bridgePaths(fixture.sessionRoot);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const record = {
-      ...{ schema_version: 1, life: "life", child_pid: null, child_start: null },
-      ...{ runner_pid: previous.pid, runner_start: fixture.processes.startToken(previous.pid) },
+      schema_version: 1,
+      life: "life",
+      child_pid: null,
+      child_start: null,
+      runner_pid: previous.pid,
+      runner_start: fixture.processes.startToken(previous.pid),
     };
     writeFileSync(host, JSON.stringify(record), { mode: 0o600 });
     fixture.startBridge();

@@ -120,8 +120,12 @@ describe("an ACP agent that misbehaves", () => {
     const { processes, files, sessionRoot } = fixture;
     const orphan = Bun.spawn(["sleep", "600"], { stdio: ["ignore", "ignore", "ignore"] });
     const record = {
-      ...{ schema_version: 1, life: "life", runner_pid: 2 ** 22 + 1, runner_start: "1" },
-      ...{ child_pid: orphan.pid, child_start: processes.startToken(orphan.pid) },
+      schema_version: 1,
+      life: "life",
+      runner_pid: 2 ** 22 + 1,
+      runner_start: "1",
+      child_pid: orphan.pid,
+      child_start: processes.startToken(orphan.pid),
     };
     files.ensureDirectory("file:acp-folder", `${sessionRoot}/acp`);
     files.write("file:acp-host", `${sessionRoot}/acp/host.json`, JSON.stringify(record));

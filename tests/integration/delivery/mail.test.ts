@@ -27,8 +27,15 @@ test("mail is sent once through the account of a JMAP server, however often it i
 
   using inbox = closing(jmapMailbox(cyrus, person));
   const query: MailQuery = {
-    ...{ readState: "any", answeredState: "any", archived: null, limit: null, since: null },
-    ...{ box: "inbox", includeBody: true, cursor: null, query: null },
+    readState: "any",
+    answeredState: "any",
+    archived: null,
+    limit: null,
+    since: null,
+    box: "inbox",
+    includeBody: true,
+    cursor: null,
+    query: null,
   };
   const messages = await until("both messages", async () => {
     const found = await inbox.mailbox.list(query);

@@ -16,7 +16,8 @@ describe("a webhook", () => {
     const [got] = hook.got;
     const body = new Webhook(webhookSecret).verify(got?.body ?? "", headersOf(got?.headers ?? new Headers()));
     expect(body).toEqual({
-      ...{ type: "attention", timestamp: "2026-01-01T00:00:00.000+00:00" },
+      type: "attention",
+      timestamp: "2026-01-01T00:00:00.000+00:00",
       data: { delivery_id: "dlv_1", rule: "it", items: [deliveredItem()] },
     });
     expect([got?.path, got?.headers.get("webhook-id")]).toEqual(["/hook", "dlv_1"]);
@@ -45,7 +46,8 @@ describe("a webhook", () => {
     fixture.secret("secret", webhookSecret);
     await using hook = receiver(() => new Response(null, { status, headers: headers as HeadersInit }));
     expect(await fixture.send(`webhook: { url: "${hook.url}", secret_file: secret }`)).toMatchObject({
-      ...{ ok: false, ...want },
+      ok: false,
+      ...want,
     });
   });
 
@@ -67,8 +69,11 @@ describe("an ntfy topic", () => {
     const [got] = server.got;
     expect([got?.path, got?.headers.get("authorization")]).toEqual(["/", "Bearer tk_secret"]);
     expect(JSON.parse(got?.body ?? "")).toEqual({
-      ...{ topic: "alerts", priority: 4, tags: ["robot"] },
-      ...{ title: '"worker" asks a question: Go on?', message: '"worker" asks a question: Go on?' },
+      topic: "alerts",
+      priority: 4,
+      tags: ["robot"],
+      title: '"worker" asks a question: Go on?',
+      message: '"worker" asks a question: Go on?',
     });
   });
 
@@ -84,7 +89,8 @@ describe("an ntfy topic", () => {
     });
     expect(server.got[0]?.path).toBe("/sub/");
     expect(JSON.parse(server.got[0]?.body ?? "")).toEqual({
-      ...{ topic: "alerts", title: "2 things wait for you" },
+      topic: "alerts",
+      title: "2 things wait for you",
       message: '"worker" asks a question: Go on?\nsecond\n  1. Yes',
     });
   });
@@ -164,7 +170,8 @@ describe("a server that means harm", () => {
     await using victim = receiver();
     await using hook = receiver(() => new Response(null, { status, headers: { location: victim.url } }));
     expect(await fixture.send(rule(hook.url))).toMatchObject({
-      ...{ ok: false, error: `status ${status}: redirects are refused; give the final address` },
+      ok: false,
+      error: `status ${status}: redirects are refused; give the final address`,
     });
     expect(victim.got).toEqual([]);
   });
@@ -183,7 +190,8 @@ describe("a server that means harm", () => {
     fixture.secret("secret", webhookSecret);
     await using hook = receiver(() => new Response(new ReadableStream({ start: (to) => to.enqueue("x") })));
     expect(await fixture.send(rule(hook.url, ", timeout_seconds: 1"))).toMatchObject({
-      ...{ ok: false, error: "no answer within 1 s" },
+      ok: false,
+      error: "no answer within 1 s",
     });
   });
 

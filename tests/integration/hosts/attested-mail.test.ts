@@ -21,7 +21,11 @@ let receiver: MailCarrier;
 function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const joined = new Set<string>();
   const carrier = createMailCarrier({
-    ...{ clock: at.deps.clock, files: at.deps.files, host, mailboxes: () => [], log: () => {} },
+    clock: at.deps.clock,
+    files: at.deps.files,
+    host,
+    mailboxes: () => [],
+    log: () => {},
     joined: { has: (root) => joined.has(root), add: (root) => void joined.add(root) },
     roots: () => [at.path],
     openRoot: (root) => openMailRoot(at.deps, root),

@@ -13,9 +13,13 @@ test("a connection that ends comes back though the wall clock went back by hours
   using scratch = createScratch();
   await using bus = await startBus(scratch.path("bus"), []);
   const operator = await operateBus({
-    ...{ clock: createClock(), ids: createIds(), log: () => {} },
+    clock: createClock(),
+    ids: createIds(),
+    log: () => {},
     address: {
-      ...{ url: bus.url, fleet: bus.fleet, authorities: null },
+      url: bus.url,
+      fleet: bus.fleet,
+      authorities: null,
       credentials: readFileSync(bus.operatorKey, "utf8"),
     },
   });

@@ -24,9 +24,13 @@ test("an operator whose directory cannot be opened after a reconnection opens it
   const line = stack.use(await openFaultyLine(Number(new URL(bus.url).port)));
   const said: string[] = [];
   const operator = await operateBus({
-    ...{ clock: createClock(), ids: createIds(), log: (text) => void said.push(text) },
+    clock: createClock(),
+    ids: createIds(),
+    log: (text) => void said.push(text),
     address: {
-      ...{ url: `nats://127.0.0.1:${line.port}`, fleet: "svc", authorities: null },
+      url: `nats://127.0.0.1:${line.port}`,
+      fleet: "svc",
+      authorities: null,
       credentials: readFileSync(bus.operatorKey, "utf8"),
     },
   });
@@ -51,8 +55,14 @@ test("an operator whose directory cannot be opened after a reconnection opens it
   await streams.delete("other");
 
   const record = {
-    ...{ schema_version: 1, host: "build-1", instance: "aa".repeat(8), epoch: 1, heartbeat_ms: 1000 },
-    ...{ version: "1", agents: 0, at_utc: "2026-11-25T10:00:00.000+00:00" },
+    schema_version: 1,
+    host: "build-1",
+    instance: "aa".repeat(8),
+    epoch: 1,
+    heartbeat_ms: 1000,
+    version: "1",
+    agents: 0,
+    at_utc: "2026-11-25T10:00:00.000+00:00",
   };
   await until(
     "the host to be live",

@@ -32,7 +32,10 @@ function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const { deps } = at;
   return createMailCarrier({
     clock: { ...deps.clock, nowMs: () => nowMs, monotonicMs: () => deps.clock.monotonicMs() + aheadMs },
-    ...{ files: deps.files, host, mailboxes: () => [], log: () => {} },
+    files: deps.files,
+    host,
+    mailboxes: () => [],
+    log: () => {},
     joined: { has: (root) => joinedRoots.has(root), add: (root) => void joinedRoots.add(root) },
     roots: () => [at.path],
     openRoot: (root) => openMailRoot(deps, root),
@@ -65,12 +68,20 @@ afterEach(async () => {
 });
 
 const draft = (to: string, subject: string, body = "text") => ({
-  ...{ to: [to], cc: [], subject, body },
-  ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+  to: [to],
+  cc: [],
+  subject,
+  body,
+  attachments: [],
+  notifyBlock: null,
+  notifyAuth: null,
 });
 const query = {
   ...({ box: "inbox", readState: "any", answeredState: "any", archived: null, limit: null } as const),
-  ...{ since: null, includeBody: true, cursor: null, query: null },
+  since: null,
+  includeBody: true,
+  cursor: null,
+  query: null,
 };
 const inbox = async (mailbox: Mailbox) => (await mailbox.list(query)).messages;
 const mails = () => sent.flatMap(({ message }) => (message.kind === "mail" ? [message] : []));
@@ -308,9 +319,20 @@ describe("mail to another host", () => {
 
 describe("mail from another host", () => {
   const message = (change: Partial<HostMail> = {}): HostMail => ({
-    ...{ kind: "mail", message_id: id("a"), thread_id: id("a"), in_reply_to: null, references: [] },
-    ...{ created_at_utc: "2026-11-25T10:00:00Z", from: { name: "bob" }, to: [{ address: "ann@build-1" }] },
-    ...{ cc: [], deliver_to: ["ann"], subject: "Plan", hops: 0, notify_block: null, body: "text" },
+    kind: "mail",
+    message_id: id("a"),
+    thread_id: id("a"),
+    in_reply_to: null,
+    references: [],
+    created_at_utc: "2026-11-25T10:00:00Z",
+    from: { name: "bob" },
+    to: [{ address: "ann@build-1" }],
+    cc: [],
+    deliver_to: ["ann"],
+    subject: "Plan",
+    hops: 0,
+    notify_block: null,
+    body: "text",
     ...change,
   });
   const id = (digit: string) => `msg-20261125T100000Z-${digit.repeat(32)}`;

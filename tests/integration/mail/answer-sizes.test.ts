@@ -97,8 +97,12 @@ test("a mailbox on a JMAP server: 24 bodies of 1 MiB are four pages, none left o
   fixture.answers["Mailbox/get"] = () => ({ list: recorded.boxes });
   const { clock, ids, files } = createSystem();
   const mailbox = createJmapMailbox({
-    ...{ client: fixture.client, clock, ids, files },
-    ...{ address: "ada@svc.localhost", principalId: "SVC-ada" },
+    client: fixture.client,
+    clock,
+    ids,
+    files,
+    address: "ada@svc.localhost",
+    principalId: "SVC-ada",
   });
   const pages = await pagesOf(mailbox, { includeBody: true });
   expect(sizes(pages)).toEqual([7, 7, 7, 3]);

@@ -24,8 +24,11 @@ function backUp(
   return createBackup(fixture.deps, {
     output,
     manifest: {
-      ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-01-01T00:00:00.000+00:00" },
-      ...{ home: fixture.scratch.folder, with_secrets: withSecrets },
+      schema_version: 1,
+      svc_version: "0",
+      created_at_utc: "2026-01-01T00:00:00.000+00:00",
+      home: fixture.scratch.folder,
+      with_secrets: withSecrets,
       places: [{ name: "mailbox", kind: "mailbox", path: fixture.path }],
     },
     signal: new AbortController().signal,
@@ -84,17 +87,22 @@ test("a backup has the text of each message that its index names, whenever the f
 });
 
 const ownNames = [
-  ...[
-    "Cargo.lock",
-    "notes-journal",
-    "x-wal",
-    "x-shm",
-    ".1-0123456789ab.tmp",
-    "launch-0f.sh",
-    "challenge-key",
-  ],
-  ...["token", "attestation.key", "launch-environment.json", "index.sqlite", "mailbox.sqlite"],
-  ...["queue.sqlite-wal", "manifest.json", ".svc-backup-0123456789ab", "report.sqlite"],
+  "Cargo.lock",
+  "notes-journal",
+  "x-wal",
+  "x-shm",
+  ".1-0123456789ab.tmp",
+  "launch-0f.sh",
+  "challenge-key",
+  "token",
+  "attestation.key",
+  "launch-environment.json",
+  "index.sqlite",
+  "mailbox.sqlite",
+  "queue.sqlite-wal",
+  "manifest.json",
+  ".svc-backup-0123456789ab",
+  "report.sqlite",
 ];
 
 test("an attachment comes back byte for byte, also under the name of a file of svc", async () => {

@@ -44,7 +44,8 @@ test.each([
     const kept = result.preserved_actions.filter((one) => one.artifact_kind === "canonical_message");
     expect(kept).toEqual([
       {
-        ...{ artifact_kind: "canonical_message", proposed_action: "preserve" },
+        artifact_kind: "canonical_message",
+        proposed_action: "preserve",
         path: expect.stringContaining(entries[0]?.messageId ?? ""),
         reason: "it waits for host there, yonder",
         details: { message_id: entries[0]?.messageId },

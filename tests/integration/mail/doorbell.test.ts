@@ -23,8 +23,13 @@ test("a mailbox notifies of what comes into its inbox, and not for what its owne
     rings += 1;
   });
   const { message_ref: sent } = await ada.send({
-    ...{ to: [ben.address], cc: [], subject: "Ring", body: "", attachments: [] },
-    ...{ notifyBlock: null, notifyAuth: null },
+    to: [ben.address],
+    cc: [],
+    subject: "Ring",
+    body: "",
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
   });
   await until("a ring", () => rings > 0);
   const [rung, seen] = [rings, changes.length];
@@ -45,8 +50,13 @@ test("a doorbell that cannot trigger is reported once, the mail is delivered, an
   writeFileSync(inboxFolder, "no folder");
   const send = async (subject: string) => {
     await ada.send({
-      ...{ to: [ben.address], cc: [], subject, body: "", attachments: [] },
-      ...{ notifyBlock: null, notifyAuth: null },
+      to: [ben.address],
+      cc: [],
+      subject,
+      body: "",
+      attachments: [],
+      notifyBlock: null,
+      notifyAuth: null,
     });
     // The links follow the answer.
     await clock.advance(5);

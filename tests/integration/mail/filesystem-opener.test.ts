@@ -13,8 +13,11 @@ function setup() {
   fixture.mailbox("worker");
   const facts: { binding: MailboxBinding } = {
     binding: {
-      ...{ transport: "filesystem", principal_id: "SVC-worker", address: "worker@svc.localhost" },
-      ...{ bindings_version: "1", filesystem_root: fixture.path },
+      transport: "filesystem",
+      principal_id: "SVC-worker",
+      address: "worker@svc.localhost",
+      bindings_version: "1",
+      filesystem_root: fixture.path,
     },
   };
   const binding = createMailBinding({
@@ -35,7 +38,10 @@ function setup() {
     }
   };
   return {
-    ...{ fixture, facts, binding, caught },
+    fixture,
+    facts,
+    binding,
+    caught,
     [Symbol.dispose]() {
       binding.close();
       fixture[Symbol.dispose]();

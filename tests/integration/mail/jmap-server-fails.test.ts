@@ -13,8 +13,13 @@ import * as recorded from "../../unit/mail/jmap/recorded.ts";
 
 const state = [["Email/get", { ids: [] }, "s"]] as const;
 const message = {
-  ...{ to: ["ben@svc.localhost"], cc: [], subject: "S", body: "secret words", attachments: [] },
-  ...{ inReplyTo: [], references: [] },
+  to: ["ben@svc.localhost"],
+  cc: [],
+  subject: "S",
+  body: "secret words",
+  attachments: [],
+  inReplyTo: [],
+  references: [],
 };
 const sentId = "h74fj9bl4trqz79jcmsg2mjk";
 const draftsId = "169359hqcy4klfzc5dtncyd2";

@@ -9,7 +9,9 @@ import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
 const noMemory = {
-  ...{ lastPollAtUtc: null, lastNotificationAtUtc: null, lastError: null },
+  lastPollAtUtc: null,
+  lastNotificationAtUtc: null,
+  lastError: null,
   notified: {},
 };
 

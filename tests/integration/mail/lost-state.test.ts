@@ -19,7 +19,9 @@ async function setup() {
   await ben.read(refs.get("read") ?? "");
   const folder = join(fixture.path, "mailboxes", ben.address);
   return {
-    ...{ fixture, ben, mended },
+    fixture,
+    ben,
+    mended,
     lose() {
       for (const ending of ["", "-wal", "-shm"])
         rmSync(join(folder, `mailbox.sqlite${ending}`), { force: true });

@@ -8,15 +8,23 @@ import { createMailRootFixture } from "../../support/mail-root.ts";
 
 const send = (from: Mailbox, to: string, subject: string) =>
   from.send({
-    ...{ to: [`${to}@svc.localhost`], cc: [], subject, body: "BODY", attachments: [] },
-    ...{ notifyBlock: null, notifyAuth: null },
+    to: [`${to}@svc.localhost`],
+    cc: [],
+    subject,
+    body: "BODY",
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
   });
 
 test("unread mail of people and of the operator, with the agent that wrote it, until it is read", async () => {
   using fixture = createMailRootFixture();
   const { registrations } = fixture.root;
   registrations.register({
-    ...{ address: "ann@svc.localhost", principalId: "SVC-ann", role: "person", mode: "safe" },
+    address: "ann@svc.localhost",
+    principalId: "SVC-ann",
+    role: "person",
+    mode: "safe",
   });
   const worker = fixture.mailbox("worker");
   const other = fixture.mailbox("other");
@@ -24,15 +32,23 @@ test("unread mail of people and of the operator, with the agent that wrote it, u
   await send(other, "ann", "and me");
   await send(other, "worker", "of agents");
   const note = await worker.post({
-    ...{ subject: "look", body: "", attachments: [], replyPolicy: "operator_mailbox" as const },
-    ...{ notifyBlock: null, notifyAuth: null },
+    subject: "look",
+    body: "",
+    attachments: [],
+    replyPolicy: "operator_mailbox" as const,
+    notifyBlock: null,
+    notifyAuth: null,
   });
   await worker.reply(note.message_ref, {
-    ...{ body: "seen", attachments: [], notifyBlock: null, notifyAuth: null },
+    body: "seen",
+    attachments: [],
+    notifyBlock: null,
+    notifyAuth: null,
   });
 
   const record = {
-    ...{ agent_id: "id-worker", agent_name: "worker" },
+    agent_id: "id-worker",
+    agent_name: "worker",
     mailbox: { address: "worker@svc.localhost", filesystem_root: fixture.path },
   } as RegistryRecord;
   // The same folder by another path, and folders that are not there or cannot be used.
@@ -71,7 +87,10 @@ test("unread mail of people and of the operator, with the agent that wrote it, u
 test("a folder that cannot be opened is reported, and the others are read", async () => {
   using fixture = createMailRootFixture();
   fixture.root.registrations.register({
-    ...{ address: "ann@svc.localhost", principalId: "SVC-ann", role: "person", mode: "safe" },
+    address: "ann@svc.localhost",
+    principalId: "SVC-ann",
+    role: "person",
+    mode: "safe",
   });
   await send(fixture.mailbox("worker"), "ann", "done");
   const broken = fixture.scratch.path("broken");

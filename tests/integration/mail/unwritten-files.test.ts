@@ -145,7 +145,8 @@ describe("the file of a message that was answered", () => {
     using has = await sentMail();
     for (const ending of ["", "-wal", "-shm"]) rmSync(join(has.fixture.path, `index.sqlite${ending}`));
     await repairMailRoot({ ...has.fixture.deps }, has.fixture.path, {
-      ...{ cleanupStaging: true, quarantineStaging: true },
+      cleanupStaging: true,
+      quarantineStaging: true,
     });
     expect(existsSync(has.file)).toBe(false);
     await has.clock.advance(5);

@@ -78,15 +78,35 @@ describe("stopping an agent", () => {
       agent_launch_authority: { ...launched.agent_launch_authority, session_origin: "joined_tmux" },
     };
     const turn = createTurnDirectories({ ...fixture.deps, sessionRoot: session.sessionRoot }).create({
-      ...{ schema_version: 1, turn_id: "turn-1", turn_index: 1, tracked_agent_id: "session" },
-      ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", life: null, tool: "demo" },
-      ...{ executable: "demo", args: [], working_directory: "/", role_prompt: null, prompt: "x" },
-      ...{ session: { mode: "new" }, model: null, display_style: "plain", display_detail: "concise" },
+      schema_version: 1,
+      turn_id: "turn-1",
+      turn_index: 1,
+      tracked_agent_id: "session",
+      request_id: null,
+      requested_at_utc: "2026-01-01T00:00:00.000+00:00",
+      life: null,
+      tool: "demo",
+      executable: "demo",
+      args: [],
+      working_directory: "/",
+      role_prompt: null,
+      prompt: "x",
+      session: { mode: "new" },
+      model: null,
+      display_style: "plain",
+      display_detail: "concise",
     });
     turn.saveResult({
-      ...{ schema_version: 1, status: "completed", completed_at_utc: "2026-01-01T00:00:01.000+00:00" },
-      ...{ completion_source: "terminal_event", error: null, returncode: 0, signal: null },
-      ...{ session_id: null, history_summary: null, usage: null },
+      schema_version: 1,
+      status: "completed",
+      completed_at_utc: "2026-01-01T00:00:01.000+00:00",
+      completion_source: "terminal_event",
+      error: null,
+      returncode: 0,
+      signal: null,
+      session_id: null,
+      history_summary: null,
+      usage: null,
     });
     const paneOf = async () => (await fixture.deps.tmux.panes(manifest.tmux_session_name))[0]?.panePid;
     const before = await paneOf();

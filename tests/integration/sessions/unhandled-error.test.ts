@@ -16,7 +16,9 @@ test.each([
     await using fixture = await createSessionFixture();
     const { sessionRoot } = await launchAgent(fixture.deps, fixture.request());
     const gateway = Bun.spawn([process.execPath, program, sessionRoot], {
-      ...{ stdout: "pipe", stderr: "pipe", env: { ...process.env, ...fixture.deps.env } },
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { ...process.env, ...fixture.deps.env },
     });
     const { value } = await gateway.stdout.getReader().read();
     expect(new TextDecoder().decode(value)).toStartWith("ready ");

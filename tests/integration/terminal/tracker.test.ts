@@ -72,7 +72,15 @@ async function setup() {
   await tracker.firstLook(60_000);
   const captures = () => sent.filter((line) => line.startsWith("capture-pane")).length;
   return {
-    ...{ t, pane, tui, tracker, connection, captures, timers, lines, launch },
+    t,
+    pane,
+    tui,
+    tracker,
+    connection,
+    captures,
+    timers,
+    lines,
+    launch,
     async [Symbol.asyncDispose]() {
       await tracker.stop();
       await t[Symbol.asyncDispose]();
@@ -310,15 +318,13 @@ test("a first look does not wait for a terminal that is not there", async () => 
   const { createControlConnection } = await import("../../../src/services/terminal/tmux-control.ts");
   const control = createControlConnection({ ...t, session: SESSION, log: () => {} });
   const tracker = createTracker({
-    ...{
-      control,
-      tmux: t.tmux,
-      processes: t.processes,
-      clock: t.clock,
-      profile: null,
-      sessionRoot: "/s",
-      log: { line() {} },
-    },
+    control,
+    tmux: t.tmux,
+    processes: t.processes,
+    clock: t.clock,
+    profile: null,
+    sessionRoot: "/s",
+    log: { line() {} },
     manifest: sampleManifest({
       tmux: { sessionName: SESSION, windowName: "agent", windowId: "@0", paneId: "%0", socket: t.socket },
     }),

@@ -65,7 +65,11 @@ export async function openHeadlessSession(
       port: number;
     };
   const session: HeadlessSession = {
-    ...{ tool, transport, model, box, sessionRoot },
+    tool,
+    transport,
+    model,
+    box,
+    sessionRoot,
     cliFolder: realpathSync(dirname(cli.binFolder)),
     baseUrl: () => `http://127.0.0.1:${current().port}`,
     gatewayPid: () => current().pid,

@@ -42,7 +42,11 @@ export async function openMailSession(cli: InstalledCli): Promise<MailSession> {
     const worker = await launchMailAgent(box, "worker", [cli.tool, ...unattended], box.args);
     const partner = await launchMailAgent(box, "partner", ["demo"], ["--log", log, "--script", script]);
     const session: MailSession = {
-      ...{ tool: cli.tool, model, box, worker, partner },
+      tool: cli.tool,
+      model,
+      box,
+      worker,
+      partner,
       partnerLog: () => parseDemoLog(readFileSync(log, "utf8")),
       account: () => accountOf(session),
       end: () => endSession(session),

@@ -73,7 +73,12 @@ export async function openMcpSession(cli: InstalledCli): Promise<McpSession> {
     const reader = await launchMailAgent(box, "reader", ["demo"], []);
     const worker = await launchMailAgent(box, "worker", [cli.tool, ...unattended], box.args);
     const session: McpSession = {
-      ...{ tool: cli.tool, model, box, worker, partner, reader },
+      tool: cli.tool,
+      model,
+      box,
+      worker,
+      partner,
+      reader,
       account: async () => accountOf(session),
       end: () => endSession(session),
     };

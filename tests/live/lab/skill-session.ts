@@ -33,7 +33,10 @@ export async function openSkillSession(cli: InstalledCli): Promise<SkillSession>
     const unattended = cli.tool === "opencode" ? [] : ["--unattended"];
     const worker = await launchMailAgent(box, "worker", [cli.tool, ...unattended], box.args);
     const session: SkillSession = {
-      ...{ tool: cli.tool, model, box, worker },
+      tool: cli.tool,
+      model,
+      box,
+      worker,
       screen: () => box.tmux("capture-pane", "-p", "-t", `=${worker.tmuxSession}:0`).trimEnd(),
       account: async () => accountOf(session),
       end: () => endSession(session),

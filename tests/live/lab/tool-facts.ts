@@ -195,8 +195,14 @@ const native = {
 } as const;
 
 const acp: HeadlessFacts = {
-  ...{ model: null, level: null, keepsModel: false, last: "used" },
-  ...{ saysWhileSpeaking: true, saysBefore: /^session$/, returncode: null, leavesCommands: false },
+  model: null,
+  level: null,
+  keepsModel: false,
+  last: "used",
+  saysWhileSpeaking: true,
+  saysBefore: /^session$/,
+  returncode: null,
+  leavesCommands: false,
 };
 
 export const headlessFacts: Readonly<Record<Transport, Readonly<Record<LabTool, HeadlessFacts>>>> = {

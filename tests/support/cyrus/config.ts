@@ -15,7 +15,12 @@ export const domain = "svc.localhost";
 /** Folders that must be there before the server starts. */
 export const folders = [
   ...["db", "socket", "log", "msg", "proc", "ptclient"].map((name) => join("lib", name)),
-  ...["spool", "sieve", "search", "run/proc", "run/lock", "run/socket"],
+  "spool",
+  "sieve",
+  "search",
+  "run/proc",
+  "run/lock",
+  "run/socket",
 ];
 
 export function imapdConf({ folder, ports, user, group }: CyrusPlace): string {

@@ -57,8 +57,14 @@ export async function startCyrus(): Promise<Cyrus> {
     if (master) return;
     master = Bun.spawn(
       [
-        ...["/usr/lib/cyrus/bin/master", "-D", "-C", join(folder, "imapd.conf")],
-        ...["-M", join(folder, "cyrus.conf"), "-p", join(folder, "run", "master.lock")],
+        "/usr/lib/cyrus/bin/master",
+        "-D",
+        "-C",
+        join(folder, "imapd.conf"),
+        "-M",
+        join(folder, "cyrus.conf"),
+        "-p",
+        join(folder, "run", "master.lock"),
       ],
       // A group of its own, so that all of it can be ended.
       { stdio: ["ignore", "ignore", "ignore"], detached: true, env: serverEnv() },

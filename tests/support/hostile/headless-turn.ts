@@ -59,7 +59,11 @@ function invalidAnswer(): Uint8Array {
   const text = (part: string) => [...new TextEncoder().encode(part)];
   return new Uint8Array([
     ...text('{"type":"answer","text":"broken '),
-    ...[0xff, 0xc3, 0x28, 0xe2, 0x82],
+    0xff,
+    0xc3,
+    0x28,
+    0xe2,
+    0x82,
     ...text(' text"}\nno JSON at all\n'),
   ]);
 }

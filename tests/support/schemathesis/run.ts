@@ -35,14 +35,30 @@ export async function runSchemathesis(target: {
     const config = join(folder, "schemathesis.toml");
     writeFileSync(config, toConfig(target.parameters));
     const words = [
-      ...["--config-file", config, "run", `${target.baseUrl}/openapi.json`],
-      ...["--seed", String(target.seed), "--max-time", String(target.seconds), "--checks", "all"],
+      "--config-file",
+      config,
+      "run",
+      `${target.baseUrl}/openapi.json`,
+      "--seed",
+      String(target.seed),
+      "--max-time",
+      String(target.seconds),
+      "--checks",
+      "all",
       // Of some operations there is no chain of calls; examples are allowed requests.
-      ...["--phases", target.negative ? "coverage,fuzzing" : "examples,coverage,fuzzing,stateful"],
+      "--phases",
+      target.negative ? "coverage,fuzzing" : "examples,coverage,fuzzing,stateful",
       // It holds each event of a stream to the schema of the whole answer: `answer_fits_its_schema` of hooks.py has its place.
       ...(target.negative ? ["--mode", "negative", "--exclude-checks", "response_schema_conformance"] : []),
-      ...["--generation-database", "none", "--request-timeout", "20", "--no-color", "--warnings", "off"],
-      ...["--suppress-health-check", "all"],
+      "--generation-database",
+      "none",
+      "--request-timeout",
+      "20",
+      "--no-color",
+      "--warnings",
+      "off",
+      "--suppress-health-check",
+      "all",
       ...("only" in target.operations
         ? target.operations.only.flatMap((id) => ["--include-operation-id", id])
         : target.operations.not.flatMap((id) => ["--exclude-operation-id", id])),

@@ -88,18 +88,23 @@ export async function openForeignTargets(dist: string): Promise<ForeignTargets> 
     const headless = await launch(fixture, "batch", ["--headless"]);
     coordinator = await startCoordinator(fixture);
     const target = (name: ForeignTarget["name"], baseUrl: string): ForeignTarget => ({
-      ...{ name, baseUrl },
+      name,
+      baseUrl,
       async run({ seed, seconds }) {
         const here = { baseUrl, seed, stateDependent };
         const whole = await runSchemathesis({
-          ...{ ...here, seconds },
+          ...here,
+          seconds,
           operations: { not: [...endingOperations, ...streamOperations] },
           parameters: { agent_ref: "worker", timeout_seconds: 0.1 },
         });
         if (whole.failure !== null) return whole;
         const streams = await runSchemathesis({
-          ...{ ...here, seconds: Math.ceil(seconds / 6) },
-          ...{ operations: { only: streamOperations }, negative: true, parameters: {} },
+          ...here,
+          seconds: Math.ceil(seconds / 6),
+          operations: { only: streamOperations },
+          negative: true,
+          parameters: {},
         });
         return { ...whole, failure: streams.failure };
       },
@@ -138,7 +143,10 @@ async function launch(fixture: CliFixture, name: string, flags: readonly string[
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--mailbox"];
   const { exitCode, stderr, json } = await fixture.mgr(
     ...words,
-    ...["--mailbox-root", join(fixture.folder, "mail"), "--gateway-background", "--json"],
+    "--mailbox-root",
+    join(fixture.folder, "mail"),
+    "--gateway-background",
+    "--json",
   );
   if (exitCode !== 0) throw new Error(`launch of ${name}: ${stderr}`);
   const record = join(String(json()["session_root"]), "gateway", "run", "current-instance.json");

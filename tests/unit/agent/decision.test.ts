@@ -73,7 +73,8 @@ test("a mark that moves over a half repainted list is waited for", async () => {
   };
   const pressed: string[] = [];
   const deps = {
-    ...{ clock, profile },
+    clock,
+    profile,
     view: {
       state: () => state,
       look: async () => state,

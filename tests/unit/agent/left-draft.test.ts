@@ -131,7 +131,11 @@ describe("a text that this gateway left in the composer", () => {
     const fake = createFakeComposer({ swallows: 4, stubborn: "always", ...options });
     const { profile } = fake.deps;
     const agent = createTerminalAgent({
-      ...{ backend: "tmux", tool: "demo", view: fake.deps.view, clock: fake.clock, profile },
+      backend: "tmux",
+      tool: "demo",
+      view: fake.deps.view,
+      clock: fake.clock,
+      profile,
       exclusivePane: { exclusive: (task) => task(fake.deps.pane), busy: () => false },
       log: { line: () => {} },
     });

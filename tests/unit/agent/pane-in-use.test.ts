@@ -16,7 +16,10 @@ function stubborn() {
   });
   const line = createExclusive();
   const agent = createTerminalAgent({
-    ...{ backend: "tmux", tool: "demo", profile: deps.profile, clock: deps.clock },
+    backend: "tmux",
+    tool: "demo",
+    profile: deps.profile,
+    clock: deps.clock,
     view: { ...deps.view, state: working, judged: working, look: async () => working() },
     exclusivePane: { exclusive: (task) => line.run(() => task(deps.pane)), busy: line.busy },
     log: { line: () => {} },
@@ -26,7 +29,8 @@ function stubborn() {
 }
 
 const prompt = (policy: "turn_boundary" | "if_no_pending" | "always") => ({
-  ...{ prompt: "now", policy },
+  prompt: "now",
+  policy,
   begin: () => {},
   onEvidence: () => {},
 });

@@ -13,7 +13,9 @@ const options = ["Update now (runs `npm install -g @openai/codex`)", "Skip", "Sk
 const asking = (id: string, texts: readonly string[] = options): TerminalState => ({
   ...unseen,
   awaiting_decision: {
-    ...{ kind: "startup_modal", question: "Update available", id },
+    kind: "startup_modal",
+    question: "Update available",
+    id,
     options: texts.map((text, index) => ({ index: index + 1, text, selected: index === 0 })),
   },
 });

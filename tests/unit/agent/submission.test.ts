@@ -37,7 +37,13 @@ const command: SubmissionFacts = { ...facts, text: "/exit" };
 const unproved: SubmissionFacts = { ...facts, proved: false };
 
 const seen = (state: TerminalState, draft: string | null, more: Partial<Observed> = {}): Observed => ({
-  ...{ state, draft, instanceId: "one", report: null, otherPrompt: null, shown: nothing, sawActivity: false },
+  state,
+  draft,
+  instanceId: "one",
+  report: null,
+  otherPrompt: null,
+  shown: nothing,
+  sawActivity: false,
   ...more,
 });
 const standing = seen(withDraft, "do it");
@@ -48,7 +54,11 @@ const none = (it: Observed): SubmissionEvent => ({ event: "awaited", found: fals
 const unseen = { whole: false, behind: null };
 const whole = { whole: true, behind: null };
 const looking = (press = 0, shown = press === 0 ? unseen : whole): SubmissionState => ({
-  ...{ at: "looking", press, echo: true, shown, repainted: false },
+  at: "looking",
+  press,
+  echo: true,
+  shown,
+  repainted: false,
 });
 const proving = (press = 0): SubmissionState => ({ at: "proving", press, echo: true, shown: whole });
 const lastLook: SubmissionState = { at: "last_look", echo: true, shown: whole };

@@ -8,12 +8,18 @@ function submitBeside(policy: SubmitPolicy) {
   const composer = createFakeComposer({ swallows: 1, afterEnter: " and" });
   const { deps } = composer;
   const agent = createTerminalAgent({
-    ...{ backend: "tmux", tool: "demo", profile: deps.profile, view: deps.view, clock: deps.clock },
+    backend: "tmux",
+    tool: "demo",
+    profile: deps.profile,
+    view: deps.view,
+    clock: deps.clock,
     exclusivePane: { exclusive: (task) => task(deps.pane), busy: () => false },
     log: { line: () => {} },
   });
   const outcome = agent.submit({
-    ...{ prompt: "do it", policy, requestId: "request-1" },
+    prompt: "do it",
+    policy,
+    requestId: "request-1",
     begin: () => {},
     onEvidence: () => {},
   });

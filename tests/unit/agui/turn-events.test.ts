@@ -83,8 +83,13 @@ const turns: { id: string; events: TurnEvent[]; want: string[] }[] = [
       event("action_result", { action_id: "x", status: "success", result_summary: "done" }),
     ],
     want: [
-      ...["begin r:1", "text a", "end r:1"],
-      ...["call r:x read", 'arguments {"path":"."}', "called r:x", "result r:x:result done"],
+      "begin r:1",
+      "text a",
+      "end r:1",
+      "call r:x read",
+      'arguments {"path":"."}',
+      "called r:x",
+      "result r:x:result done",
     ],
   },
   {

@@ -8,7 +8,8 @@ function setup() {
   const clock = createFakeClock();
   const looks: string[] = [];
   const attention = createAttention({
-    ...{ directory: createFakeDirectory([sampleKnown("worker")]), clock },
+    directory: createFakeDirectory([sampleKnown("worker")]),
+    clock,
     async look({ record }) {
       looks.push(record.agent_name);
       return unusableFacts(record, "its manifest is lost");

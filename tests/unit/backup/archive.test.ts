@@ -138,8 +138,12 @@ describe("restoring an archive that somebody else made", () => {
     };
     mkdirSync(home);
     const manifest: BackupManifest = {
-      ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-11-23T00:00:00.000+00:00" },
-      ...{ home: "/home/ann", with_secrets: false, places },
+      schema_version: 1,
+      svc_version: "0",
+      created_at_utc: "2026-11-23T00:00:00.000+00:00",
+      home: "/home/ann",
+      with_secrets: false,
+      places,
     };
     const path = join(folder, "archive.tar");
     const all = [{ path: manifestName, text: JSON.stringify(manifest) }, ...items];

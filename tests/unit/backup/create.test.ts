@@ -47,8 +47,12 @@ function machine() {
         {
           output,
           manifest: {
-            ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-01-01T00:00:00.000+00:00" },
-            ...{ home: scratch.folder, with_secrets: false, places },
+            schema_version: 1,
+            svc_version: "0",
+            created_at_utc: "2026-01-01T00:00:00.000+00:00",
+            home: scratch.folder,
+            with_secrets: false,
+            places,
           },
           signal,
           whyNoMail,

@@ -161,22 +161,31 @@ describe("the report", () => {
   test("has no duration without a sample", () => {
     const times = { answer: [3, 1, 2], toModel: [5], toIdle: [], early: 1, unseen: 2 };
     expect(values(turnRows("cao", times))).toEqual({
-      ...{ cao_answer_p50_ms: 2, cao_answer_p99_ms: 3, cao_to_model_p50_ms: 5, cao_to_model_p99_ms: 5 },
-      ...{ cao_idle_too_early: 1, cao_turns_unseen: 2 },
+      cao_answer_p50_ms: 2,
+      cao_answer_p99_ms: 3,
+      cao_to_model_p50_ms: 5,
+      cao_to_model_p99_ms: 5,
+      cao_idle_too_early: 1,
+      cao_turns_unseen: 2,
     });
   });
 
   test("says of how many prompts some were lost", () => {
     const losses = { submitted: 40, refusals: 3, lost: ["a", "b"], repeated: ["c"], merged: [] };
     expect(values(lossRows("cao", losses))).toEqual({
-      ...{ cao_prompts_submitted: 40, cao_prompts_lost: 2, cao_prompts_repeated: 1 },
-      ...{ cao_prompts_merged: 0, cao_prompts_refusals: 3 },
+      cao_prompts_submitted: 40,
+      cao_prompts_lost: 2,
+      cao_prompts_repeated: 1,
+      cao_prompts_merged: 0,
+      cao_prompts_refusals: 3,
     });
   });
 
   test("says how many agents were idle", () => {
     expect(values(idleRows("svc", { agents: 4, product: 0.1, cli: 1.3 }))).toEqual({
-      ...{ svc_idle_agents: 4, svc_idle_cpu_percent_each: 0.1, svc_idle_cli_cpu_percent_each: 1.3 },
+      svc_idle_agents: 4,
+      svc_idle_cpu_percent_each: 0.1,
+      svc_idle_cli_cpu_percent_each: 1.3,
     });
   });
 

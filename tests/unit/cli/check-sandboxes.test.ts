@@ -18,7 +18,8 @@ function machine(scratch: Scratch, given: Given) {
   if (given.token !== undefined) {
     const instance: CoordinatorRecord = {
       ...({ schema_version: 1, status: "ok", pid: 7, process_start: "start" } as const),
-      ...{ api_base_url: url, server_root: scratch.path("server") },
+      api_base_url: url,
+      server_root: scratch.path("server"),
       started_at_utc: "2026-11-21T04:47:00.000+00:00",
     };
     const paths = coordinatorPaths(runtimeRoot, "127.0.0.1", 9891);
@@ -28,7 +29,8 @@ function machine(scratch: Scratch, given: Given) {
   const shell = { pid: 10, parentPid: 1, command: "sh", argv: ["/bin/sh"] };
   const tool = { pid: 11, parentPid: 10, command: "tool", argv: given.argv };
   const context = {
-    ...{ files: scratch.files, runtimeRoot },
+    files: scratch.files,
+    runtimeRoot,
     registry: { list: () => ({ records: [sampleRecord()], ignored: [] }) },
     tmuxFor: () => ({ panes: async () => [pane] }),
     processes: { tree: async () => [shell, tool], alive: () => true, startToken: () => "start" },

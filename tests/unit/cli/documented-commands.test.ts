@@ -63,7 +63,11 @@ describe("every command", () => {
       "gateway prompt",
     ];
     const wanted = [
-      ...["agents launch", "agents list", "agents global list", "doctor", "agents single stop"],
+      "agents launch",
+      "agents list",
+      "agents global list",
+      "doctor",
+      "agents single stop",
       ...ofOne.map((one) => `agents single ${one}`),
       ...ofOne.map((one) => `agents self ${one}`),
     ];

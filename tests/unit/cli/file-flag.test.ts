@@ -92,8 +92,11 @@ test.each(["too_large", "device", "folder", "not_text"] as const)(
 );
 
 const none = {
-  ...{ "body-content": undefined, "body-file": undefined, attach: [] },
-  ...{ "notify-block": undefined, "notify-block-placement": undefined },
+  "body-content": undefined,
+  "body-file": undefined,
+  attach: [],
+  "notify-block": undefined,
+  "notify-block-placement": undefined,
 };
 
 test("a message without a text is sent only when that was asked for", async () => {

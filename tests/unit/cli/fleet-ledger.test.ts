@@ -25,12 +25,10 @@ test.each<{ wanted: string; asked: string[] | string }>([
   const remote: RemoteAgents = {
     localHost: "desk",
     list: async () => [
-      ...[
-        far("worker", "build-1"),
-        far("both", "build-1"),
-        far("both", "build-2"),
-        far("only-far", "build-2"),
-      ],
+      far("worker", "build-1"),
+      far("both", "build-1"),
+      far("both", "build-2"),
+      far("only-far", "build-2"),
     ],
     async ask(request) {
       requests.push(decodeURIComponent(new URL(request.url).pathname.split("/")[3] ?? ""));

@@ -10,7 +10,8 @@ test("an interruption ends the wait with exit 130 and says what holds", async ()
   abort.abort();
   const detail = `interrupted; ${state}`;
   await expect(waited).rejects.toMatchObject({
-    ...{ exitCode: 130, message: detail },
+    exitCode: 130,
+    message: detail,
     json: { error: "interrupted", detail, agent_id: "a" },
   });
 });

@@ -6,8 +6,10 @@ import { ServiceError } from "../../../src/system/errors.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const flags = {
-  ...{ url: "https://mail.example", loginIdentity: "w@mail.example" },
-  ...{ address: undefined, principalId: undefined },
+  url: "https://mail.example",
+  loginIdentity: "w@mail.example",
+  address: undefined,
+  principalId: undefined,
 };
 
 test.each([

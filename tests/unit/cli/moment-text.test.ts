@@ -4,8 +4,13 @@ import type { RecorderStatus } from "../../../src/protocol/recorder.ts";
 import { createRecorderFixture, terminal } from "../../support/recorder-fixture.ts";
 
 const status: Omit<RecorderStatus, "bytes" | "segments"> = {
-  ...{ schema_version: 1, enabled: true, recording: true, problem: null, recorded_from_utc: null },
-  ...{ max_bytes: 2 ** 20, max_age_seconds: 3600 },
+  schema_version: 1,
+  enabled: true,
+  recording: true,
+  problem: null,
+  recorded_from_utc: null,
+  max_bytes: 2 ** 20,
+  max_age_seconds: 3600,
 };
 
 test.each([

@@ -150,7 +150,10 @@ describe("a changed reminder", () => {
 describe("a schedule", () => {
   const cron = { ...nothing, title: "look", prompt: "Look", cron: "0 9 * * *" };
   const schedule: ReminderRecord = {
-    ...{ ...current, interval_seconds: null, cron: "0 9 * * *", time_zone: "Asia/Tokyo" },
+    ...current,
+    interval_seconds: null,
+    cron: "0 9 * * *",
+    time_zone: "Asia/Tokyo",
     durable: true,
   };
 

@@ -32,7 +32,10 @@ test("what a result adds is reported row by row", () => {
 
 test("a question is shown with its header, check marks and what describes its options", () => {
   const question = {
-    ...{ agent_name: "ann", kind: "selection_menu", question: "Which fruits?", header: "☐ Fruit  ☐ Size" },
+    agent_name: "ann",
+    kind: "selection_menu",
+    question: "Which fruits?",
+    header: "☐ Fruit  ☐ Size",
     options: [
       { index: 1, text: "Apple", checked: true, description: "from the orchard" },
       { index: 2, text: "Pear", checked: false },

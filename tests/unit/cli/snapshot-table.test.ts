@@ -18,16 +18,17 @@ function snapshot(name: string): AgentSnapshot {
     gateway: { queue_depth: 0 },
   } as unknown as AgentSnapshot["state"];
   return {
-    ...{ record, state, gone: false, answered: true },
-    ...{
-      turnSinceUtc: null,
-      gatewayBaseUrl: "http://127.0.0.1:12345",
-      unreadMail: null,
-      queueDepth: null,
-      problem: null,
-      damaged: false,
-      attention: null,
-    },
+    record,
+    state,
+    gone: false,
+    answered: true,
+    turnSinceUtc: null,
+    gatewayBaseUrl: "http://127.0.0.1:12345",
+    unreadMail: null,
+    queueDepth: null,
+    problem: null,
+    damaged: false,
+    attention: null,
   };
 }
 

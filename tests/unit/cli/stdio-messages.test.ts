@@ -15,7 +15,9 @@ function connect(
     if (options.stays) await new Promise(() => {});
   }
   const messages = createStdioMessages({
-    ...{ clock, input: input(), nullId: true },
+    clock,
+    input: input(),
+    nullId: true,
     async write(text) {
       if (options.readerGone) throw new Error("EPIPE");
       if (options.reads === false) await new Promise(() => {});

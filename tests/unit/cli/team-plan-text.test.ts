@@ -160,7 +160,11 @@ test("a changed notifier is shown with each value, and marked where it widens tr
 test("no value of the file makes a line of the plan, moves the cursor, or is longer than a few rows", () => {
   const hostile = `a\n= x: as the file says\r\u001b[2J\u202e${"y".repeat(100_000)}`;
   const lines = shown({
-    ...{ tool: "demo", args: [hostile], workdir: hostile, role_file: hostile, env_file: hostile },
+    tool: "demo",
+    args: [hostile],
+    workdir: hostile,
+    role_file: hostile,
+    env_file: hostile,
     env: { PATH: hostile, [hostile]: "" },
   });
   expect(lines.join("")).not.toMatch(/[\p{Cc}\u202e]/u);

@@ -32,7 +32,9 @@ test("no step begins after an interruption, and the report names the done and th
     ].join("\n"),
   ]);
   expect(failure.json).toMatchObject({
-    ...{ error: "interrupted", file: "/p/svc.yaml", done: [launch("a")] },
+    error: "interrupted",
+    file: "/p/svc.yaml",
+    done: [launch("a")],
     not_done: [launch("c"), launch("d")],
   });
 });

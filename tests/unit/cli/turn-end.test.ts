@@ -15,27 +15,32 @@ test.each([
   { id: "an unknown end", proof: "ready again", turn: turn("unknown"), want: null },
   {
     id: "a failure that the record has",
-    ...{ proof: "ready again", turn: turn("failed", "no model") },
+    proof: "ready again",
+    turn: turn("failed", "no model"),
     want: { result: "failed", detail: "failed: no model" },
   },
   {
     id: "a failure that the screen shows",
-    ...{ proof: "ready again: known_failure", turn: turn("unknown") },
+    proof: "ready again: known_failure",
+    turn: turn("unknown"),
     want: { result: "failed", detail: "failed" },
   },
   {
     id: "an interruption, with an answer",
-    ...{ proof: "ready again: interrupted", turn: turn("unknown") },
+    proof: "ready again: interrupted",
+    turn: turn("unknown"),
     want: { result: "interrupted", detail: "interrupted" },
   },
   {
     id: "an interruption without an answer",
-    ...{ proof: "ready again: interrupted", turn: null },
+    proof: "ready again: interrupted",
+    turn: null,
     want: { result: "interrupted", detail: "interrupted" },
   },
   {
     id: "an interruption that the record has",
-    ...{ proof: "ready again: known_failure", turn: turn("interrupted") },
+    proof: "ready again: known_failure",
+    turn: turn("interrupted"),
     want: { result: "interrupted", detail: "interrupted" },
   },
   { id: "a limit on the screen", proof: "ready again", turn: turn("unknown"), limit, want: limited },
@@ -43,7 +48,8 @@ test.each([
   { id: "a success before the limit", proof: "ready again", turn: turn("completed"), limit, want: null },
   {
     id: "an error on the screen that the turn survived",
-    ...{ proof: "ready again: known_failure", turn: turn("completed") },
+    proof: "ready again: known_failure",
+    turn: turn("completed"),
     want: null,
   },
 ])("$id", ({ proof, turn, limit = null, want }) => {

@@ -26,17 +26,25 @@ import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { MailMessage } from "../../../src/protocol/mail.ts";
 
 const identity = (name: string): AgentView["identity"] => ({
-  ...{
-    tracked_agent_id: name,
-    agent_id: name,
-    agent_name: name,
-    transport: "tui",
-    tool: "demo",
-    backend: "tmux",
-  },
-  ...{ session_name: null, terminal_id: null, runtime_session_id: null, tmux_session_name: null },
-  ...{ tmux_window_name: null, manifest_path: null, session_root: null, lifecycle_state: "active" },
-  ...{ generation_id: "g", has_gateway: true, has_mailbox: true, published_at: null, lease_expires_at: null },
+  tracked_agent_id: name,
+  agent_id: name,
+  agent_name: name,
+  transport: "tui",
+  tool: "demo",
+  backend: "tmux",
+  session_name: null,
+  terminal_id: null,
+  runtime_session_id: null,
+  tmux_session_name: null,
+  tmux_window_name: null,
+  manifest_path: null,
+  session_root: null,
+  lifecycle_state: "active",
+  generation_id: "g",
+  has_gateway: true,
+  has_mailbox: true,
+  published_at: null,
+  lease_expires_at: null,
 });
 const state = (name: string, change: Partial<AgentState> = {}): AgentState => ({
   tracked_agent_id: name,
@@ -47,49 +55,44 @@ const state = (name: string, change: Partial<AgentState> = {}): AgentState => ({
   diagnostics: [],
   mailbox: null,
   gateway: {
-    ...{ gateway_health: "healthy", managed_agent_connectivity: "connected", managed_agent_recovery: "idle" },
-    ...{
-      request_admission: "open",
-      active_execution: "idle",
-      queue_depth: 0,
-      gateway_host: null,
-      gateway_port: null,
-    },
+    gateway_health: "healthy",
+    managed_agent_connectivity: "connected",
+    managed_agent_recovery: "idle",
+    request_admission: "open",
+    active_execution: "idle",
+    queue_depth: 0,
+    gateway_host: null,
+    gateway_port: null,
   },
   ...change,
 });
 const view = (name: string, change: Partial<AgentView> = {}): AgentView => ({
-  ...{
-    identity: identity(name),
-    state: state(name),
-    failure: null,
-    workingSinceMs: null,
-    lastAnswer: null,
-    unread: null,
-  },
+  identity: identity(name),
+  state: state(name),
+  failure: null,
+  workingSinceMs: null,
+  lastAnswer: null,
+  unread: null,
   ...change,
 });
 const working = { turn: { phase: "active" as const, active_turn_id: null } };
 const item = (agent: string, kind: AttentionItem["kind"]): AttentionItem => ({
-  ...{
-    id: `i-${agent}`,
-    kind,
-    agent_id: agent,
-    agent_name: agent,
-    tracked_agent_id: agent,
-    address: null,
-    age_seconds: 1,
-    epoch: 1,
-  },
-  ...{
-    since_utc: "2026-11-23T10:00:00+00:00",
-    reason: "why",
-    question: null,
-    subject: null,
-    evidence: [],
-    answers: [],
-  },
-  ...{ next: "do", command: null },
+  id: `i-${agent}`,
+  kind,
+  agent_id: agent,
+  agent_name: agent,
+  tracked_agent_id: agent,
+  address: null,
+  age_seconds: 1,
+  epoch: 1,
+  since_utc: "2026-11-23T10:00:00+00:00",
+  reason: "why",
+  question: null,
+  subject: null,
+  evidence: [],
+  answers: [],
+  next: "do",
+  command: null,
 });
 
 describe("what an agent does", () => {
@@ -150,7 +153,8 @@ test("an agent that is idle after a failure says so", () => {
     last_turn: { ...state("a").last_turn, result: "known_failure" },
   };
   expect(conditionOf(view("a", { state: failed }))).toEqual({
-    ...{ kind: "idle", word: "idle" },
+    kind: "idle",
+    word: "idle",
     detail: "Its last turn failed",
   });
 });
@@ -195,15 +199,17 @@ describe("the order of the wall", () => {
 
 describe("the ladder of a request", () => {
   const request = (change: Partial<RequestRecord>): RequestRecord => ({
-    ...{
-      schema_version: 1,
-      request_id: "r",
-      request_kind: "submit_prompt",
-      state: "accepted",
-      accepted_at_utc: "t0",
-    },
-    ...{ started_at_utc: null, finished_at_utc: null, managed_agent_instance_epoch: 1, error_detail: null },
-    ...{ result_json: null, evidence: [] },
+    schema_version: 1,
+    request_id: "r",
+    request_kind: "submit_prompt",
+    state: "accepted",
+    accepted_at_utc: "t0",
+    started_at_utc: null,
+    finished_at_utc: null,
+    managed_agent_instance_epoch: 1,
+    error_detail: null,
+    result_json: null,
+    evidence: [],
     ...change,
   });
   const shape = (record: RequestRecord) => toLadder(record).map(({ status }) => status);
@@ -236,7 +242,9 @@ describe("the ladder of a request", () => {
   });
   test("one whose turn was interrupted has no failure", () => {
     const record = request({
-      ...{ state: "failed", error_detail: "signal SIGINT", result_json: { outcome: "interrupted" } },
+      state: "failed",
+      error_detail: "signal SIGINT",
+      result_json: { outcome: "interrupted" },
       evidence: [seen("typed"), seen("submitted"), seen("turn_ended")],
     });
     expect(shape(record)).toEqual(["done", "done", "done", "passed", "done"]);
@@ -262,7 +270,11 @@ describe("the ladder of a request", () => {
 
 describe("history", () => {
   const event = (kind: string, fields: Record<string, unknown> = {}): FleetEvent => ({
-    ...{ kind, at_utc: "2026-11-23T10:00:00+00:00", agent_id: "a", agent_name: "a", tracked_agent_id: "a" },
+    kind,
+    at_utc: "2026-11-23T10:00:00+00:00",
+    agent_id: "a",
+    agent_name: "a",
+    tracked_agent_id: "a",
     ...fields,
   });
   const at = (atMs: number, kind: string, fields: Record<string, unknown> = {}) => ({
@@ -358,29 +370,24 @@ describe("history", () => {
 
 test("messages become threads, newest first, each message once", () => {
   const message = (ref: string, thread: string, at: string, unread = false): MailMessage => ({
-    ...{
-      message_ref: ref,
-      thread_ref: thread,
-      created_at_utc: at,
-      subject: `about ${thread}`,
-      read: !unread,
-      unread,
-    },
-    ...{
-      answered: false,
-      archived: false,
-      box: "inbox",
-      body_preview: "",
-      body_text: null,
-      to: [],
-      cc: [],
-      reply_to: [],
-    },
-    ...{
-      sender: { address: `${ref}@svc.localhost`, display_name: null, principal_id: null },
-      attachments: [],
-    },
-    ...{ notify_block: null, notify_auth: null },
+    message_ref: ref,
+    thread_ref: thread,
+    created_at_utc: at,
+    subject: `about ${thread}`,
+    read: !unread,
+    unread,
+    answered: false,
+    archived: false,
+    box: "inbox",
+    body_preview: "",
+    body_text: null,
+    to: [],
+    cc: [],
+    reply_to: [],
+    sender: { address: `${ref}@svc.localhost`, display_name: null, principal_id: null },
+    attachments: [],
+    notify_block: null,
+    notify_auth: null,
   });
   const threads = toThreads([
     message("c", "t2", "3", true),

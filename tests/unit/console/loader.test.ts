@@ -6,7 +6,8 @@ function setup(options: { concurrency: number; maxIds?: number }) {
   const asked: string[][] = [];
   const answers: (() => void)[] = [];
   const loader = createLoader({
-    ...{ gapMs: 60_000, ...options },
+    gapMs: 60_000,
+    ...options,
     load(...ids) {
       asked.push(ids);
       return new Promise((resolve) => {

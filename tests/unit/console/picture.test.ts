@@ -107,7 +107,11 @@ describe("pictures", () => {
 
 describe("followed screens", () => {
   const lines = (text: string): Frame => ({
-    ...{ atUtc: at, epoch: 1, width: 9, height: 1, cursor: null },
+    atUtc: at,
+    epoch: 1,
+    width: 9,
+    height: 1,
+    cursor: null,
     rows: [[{ text }]],
   });
 

@@ -10,7 +10,10 @@ function setup() {
   const kinds: string[] = [];
   let changes = 0;
   const leases = createTypingLeases({
-    ...{ agent, clock, ids: createIds(), board: { reconciliationRequired: () => false } },
+    agent,
+    clock,
+    ids: createIds(),
+    board: { reconciliationRequired: () => false },
     events: { append: (kind: string) => void kinds.push(kind), subscribe: () => () => {} },
     onChange: () => void changes++,
   });

@@ -10,18 +10,31 @@ const at = "2026-01-01T00:00:00.000+00:00";
 const memory = { lastPollAtUtc: at, lastNotificationAtUtc: null, lastError: null, notified: {} };
 
 const poll = (change: Partial<NewAuditRow> = {}): NewAuditRow => ({
-  ...{ poll_time_utc: at, trigger: "interval", outcome: "empty", detail: null },
-  ...{ unread_count: 0, unread_digest: null, unread_summary: [], request_admission: "open" },
-  ...{ active_execution: "idle", queue_depth: 0, enqueued_request_id: null },
-  ...{ context_error_policy: "continue_current", pre_notification_context_action: "none" },
-  ...{ context_action_outcome: null, degraded_tool_name: null, degraded_error_type: null },
-  ...{ rendered_block_entries: [], prompt_chars: 0 },
+  poll_time_utc: at,
+  trigger: "interval",
+  outcome: "empty",
+  detail: null,
+  unread_count: 0,
+  unread_digest: null,
+  unread_summary: [],
+  request_admission: "open",
+  active_execution: "idle",
+  queue_depth: 0,
+  enqueued_request_id: null,
+  context_error_policy: "continue_current",
+  pre_notification_context_action: "none",
+  context_action_outcome: null,
+  degraded_tool_name: null,
+  degraded_error_type: null,
+  rendered_block_entries: [],
+  prompt_chars: 0,
   ...change,
 });
 
 const wake = (id: string, ref: string) =>
   poll({
-    ...{ outcome: "enqueued", enqueued_request_id: id },
+    outcome: "enqueued",
+    enqueued_request_id: id,
     unread_summary: [{ message_ref: ref, thread_ref: null, created_at_utc: at, subject: "s" }],
   });
 

@@ -183,7 +183,11 @@ describe("what a target is given", () => {
   test("agent, reason and question, and no command", () => {
     const given = toDelivered(item);
     expect(given).toEqual({
-      ...{ id: item.id, epoch: 3, agent: "worker", reason: "permission", since_utc: item.since_utc },
+      id: item.id,
+      epoch: 3,
+      agent: "worker",
+      reason: "permission",
+      since_utc: item.since_utc,
       summary: '"worker" asks for permission: Do you want to proceed?',
       question: "Do you want to proceed?",
     });
@@ -192,8 +196,12 @@ describe("what a target is given", () => {
 
   test("of mail who wrote it, and neither its subject nor whose it is", () => {
     const mail = attentionItem({
-      ...{ kind: "mail", address: "ann@svc.localhost", epoch: null, question: null },
-      ...{ reason: 'ann@svc.localhost has mail from "worker": the secret', evidence: ["from worker@x.test"] },
+      kind: "mail",
+      address: "ann@svc.localhost",
+      epoch: null,
+      question: null,
+      reason: 'ann@svc.localhost has mail from "worker": the secret',
+      evidence: ["from worker@x.test"],
     });
     const given = toDelivered(mail);
     expect(given).toMatchObject({
@@ -221,7 +229,10 @@ describe("what a target is given", () => {
     const long = "x".repeat(100_000);
     const many = Array.from({ length: 1000 }, () => long);
     const big: Partial<AttentionItem> = {
-      ...{ question: long, subject: { action: long, text: long }, reason: long, evidence: many },
+      question: long,
+      subject: { action: long, text: long },
+      reason: long,
+      evidence: many,
       answers: many.map((label) => ({ answer: "1", label })),
     };
     const given = toDelivered(attentionItem(big), ["options", "command", "evidence"]);

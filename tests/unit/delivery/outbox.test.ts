@@ -26,11 +26,17 @@ function createFixture(rules: readonly NamedRule[] | null = [hook]) {
   const sent: { rule: string; id: string; items: string[] }[] = [];
   let made = 0;
   const store = openDeliveryStore({
-    ...{ path: ":memory:", clock, steps: quietSteps },
+    path: ":memory:",
+    clock,
+    steps: quietSteps,
     makeId: () => `dlv_${++made}`,
   });
   const fixture = {
-    ...{ clock, attention, sent, store, rules },
+    clock,
+    attention,
+    sent,
+    store,
+    rules,
     answer: async (_: ToSend): Promise<SendResult> => taken,
     states: () =>
       store
@@ -39,7 +45,9 @@ function createFixture(rules: readonly NamedRule[] | null = [hook]) {
         .reverse(),
     start: () => {
       const outbox = createOutbox({
-        ...{ store, attention, clock },
+        store,
+        attention,
+        clock,
         rules: () => fixture.rules,
         send(rule, delivery) {
           sent.push({ rule: rule.name, id: delivery.deliveryId, items: delivery.items.map(({ id }) => id) });

@@ -9,8 +9,12 @@ import { createScratch, type Scratch } from "../../support/scratch.ts";
 /** What a scrape of a gateway counts. */
 
 const status = {
-  ...{ backend: "local_interactive", managed_agent_connectivity: "connected", queue_depth: 2 },
-  ...{ request_admission: "open", active_execution: "running", managed_agent_instance_epoch: 3 },
+  backend: "local_interactive",
+  managed_agent_connectivity: "connected",
+  queue_depth: 2,
+  request_admission: "open",
+  active_execution: "running",
+  managed_agent_instance_epoch: 3,
   waiting: { reason: "not_ready" },
 } as unknown as GatewayStatus;
 
@@ -19,14 +23,19 @@ const spans = { exported: 5, dropped: 2, rejected: 0, queued: 1 };
 function openMeter(scratch: Scratch) {
   const clock = createFakeClock();
   const log = createEventLog({
-    ...{ files: scratch.files, clock, path: scratch.path("events.jsonl") },
+    files: scratch.files,
+    clock,
+    path: scratch.path("events.jsonl"),
     onError(error) {
       throw error;
     },
   });
   log.append("accepted", { request_id: "of-the-process-before", request_kind: "submit_prompt" });
   const meter = meterGateway({
-    ...{ events: log, clock, status: () => status, spans: () => spans },
+    events: log,
+    clock,
+    status: () => status,
+    spans: () => spans,
     facts: { version: "0.1.0", tool: "demo" },
   });
   const samples = async () => {
@@ -50,8 +59,12 @@ function openMeter(scratch: Scratch) {
       turn_id: turnId,
       usage: [
         {
-          ...{ model: "large", input_tokens: 100, cached_input_tokens: 60, cache_write_tokens: 0 },
-          ...{ output_tokens: output, reasoning_tokens: 0 },
+          model: "large",
+          input_tokens: 100,
+          cached_input_tokens: 60,
+          cache_write_tokens: 0,
+          output_tokens: output,
+          reasoning_tokens: 0,
         },
       ],
     });

@@ -17,7 +17,9 @@ const asked: AwaitingDecision = {
 };
 const whole: AwaitingDecision = { ...asked, options: [{ index: 1, text: "Yes", selected: true }] };
 const record = {
-  ...{ agent_id: "id-worker", agent_name: "worker", generation_id: "life-1" },
+  agent_id: "id-worker",
+  agent_name: "worker",
+  generation_id: "life-1",
   lifecycle: { state: "active", relaunchable: true },
   terminal: { current_session_name: "SVC-worker-1" },
 } as RegistryRecord;
@@ -25,8 +27,15 @@ const record = {
 function decisionAt(ageMs: number, decision: AwaitingDecision): AwaitingDecision | null {
   const status = { awaiting_decision: decision, queue_depth: 0 } as GatewayStatus;
   return toAttentionFacts({
-    ...{ record, status, trackedId: "id-worker", session: "alive", terminal: null },
-    ...{ gateway: { state: "live", why: "" }, programPresent: true, requests: [], nowMs: seenMs + ageMs },
+    record,
+    status,
+    trackedId: "id-worker",
+    session: "alive",
+    terminal: null,
+    gateway: { state: "live", why: "" },
+    programPresent: true,
+    requests: [],
+    nowMs: seenMs + ageMs,
   }).decision;
 }
 
@@ -46,8 +55,15 @@ test.each([
   { session: "unknown" as const, want: null },
 ])("a program that nobody found has ended, unless tmux did not answer: $session", ({ session, want }) => {
   const { programEnded } = toAttentionFacts({
-    ...{ record, status: null, trackedId: "id-worker", session, terminal: null },
-    ...{ gateway: { state: "none", why: "" }, programPresent: false, requests: [], nowMs: seenMs },
+    record,
+    status: null,
+    trackedId: "id-worker",
+    session,
+    terminal: null,
+    gateway: { state: "none", why: "" },
+    programPresent: false,
+    requests: [],
+    nowMs: seenMs,
   });
   expect(programEnded).toEqual(want);
 });
@@ -63,13 +79,26 @@ describe("how a headless turn ended", () => {
   ])("one that is $status leaves for a person: $waits", ({ status, waits }) => {
     const { to, result, errorDetail } = endOfTurn(stored, turn, { status, detail: "exit code 1" }, atUtc);
     const request = {
-      ...{ request_id: "r1", request_kind: "submit_prompt", state: to, evidence: [] },
-      ...{ accepted_at_utc: atUtc, started_at_utc: atUtc, finished_at_utc: atUtc },
-      ...{ error_detail: errorDetail ?? null, result_json: result ?? null },
+      request_id: "r1",
+      request_kind: "submit_prompt",
+      state: to,
+      evidence: [],
+      accepted_at_utc: atUtc,
+      started_at_utc: atUtc,
+      finished_at_utc: atUtc,
+      error_detail: errorDetail ?? null,
+      result_json: result ?? null,
     } as unknown as RequestRecord;
     const facts = toAttentionFacts({
-      ...{ record, status: null, trackedId: "id-worker", session: "alive", terminal: null },
-      ...{ gateway: { state: "live", why: "" }, programPresent: true, requests: [request], nowMs: seenMs },
+      record,
+      status: null,
+      trackedId: "id-worker",
+      session: "alive",
+      terminal: null,
+      gateway: { state: "live", why: "" },
+      programPresent: true,
+      requests: [request],
+      nowMs: seenMs,
     });
     expect(facts.failed.map(({ detail }) => detail)).toEqual([...waits]);
     expect(decideAttention([facts], seenMs).map(({ kind }) => kind)).toEqual(

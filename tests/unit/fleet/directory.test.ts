@@ -20,7 +20,11 @@ function setup() {
   };
   const directory = createDirectory({ files: system.files, clock, registry: counted, registryRoot: root });
   return {
-    ...{ fixture, registry, clock, reads, directory },
+    fixture,
+    registry,
+    clock,
+    reads,
+    directory,
     /** An agent with its manifest and record. */
     async add(name: string, agentId = `id-${name}`) {
       const sessionRoot = join(fixture.folder, agentId);

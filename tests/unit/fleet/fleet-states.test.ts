@@ -25,7 +25,8 @@ function setup({ served = ["one", "two"], silent = [] as string[], failing = [] 
   let seq = 0;
   const events = { position: () => `a-${seq}` };
   const looks = createSharedLooks({
-    ...{ clock, events },
+    clock,
+    events,
     async look(agent) {
       const { agent_name: name } = agent.record;
       looked.push(name);
@@ -39,7 +40,10 @@ function setup({ served = ["one", "two"], silent = [] as string[], failing = [] 
     },
   });
   const states = createFleetStates({
-    ...{ clock, looks, events, directory: createFakeDirectory(agents) },
+    clock,
+    looks,
+    events,
+    directory: createFakeDirectory(agents),
     links: {
       claims: ({ manifest }) => [...served, ...silent, ...failing, "batch"].includes(manifest.agent_name),
     },
@@ -131,7 +135,9 @@ test("agents of other hosts come last, without a state", async () => {
   const { clock, looks } = setup();
   const away = { ...sampleKnown("away").identity, agent_id: "id-away@hel1", has_gateway: true, host: "hel1" };
   const states = createFleetStates({
-    ...{ clock, looks, directory: createFakeDirectory([sampleKnown("one")]) },
+    clock,
+    looks,
+    directory: createFakeDirectory([sampleKnown("one")]),
     events: { position: () => "a-0" },
     links: { claims: () => true },
     view: { identityOf: async ({ identity }) => identity, stateOf: async (agent) => idle(agent) },

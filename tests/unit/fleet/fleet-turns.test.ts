@@ -96,7 +96,10 @@ function setup(
   }
 
   return {
-    ...{ turns, attached, gateway, begin },
+    turns,
+    attached,
+    gateway,
+    begin,
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
       scratch[Symbol.dispose]();

@@ -161,7 +161,9 @@ describe("an agent that is not ready", () => {
     };
     const since = (screen_since_utc: string) => ({
       ...terminal("available", "active").stability,
-      ...{ stable: false, stable_for_seconds: 2, screen_since_utc },
+      stable: false,
+      stable_for_seconds: 2,
+      screen_since_utc,
     });
     const stability = since("2026-11-21T04:42:00.000+00:00");
     expect(still({ ...works, stability })).toEqual([

@@ -13,8 +13,11 @@ import { sampleManifest } from "../../support/session-samples.ts";
 const key = "key of the session";
 const port = 40_000;
 const identity = {
-  ...{ attachIdentity: "session-1", backend: "local_interactive", tmuxSessionName: "SVC-worker-1" },
-  ...{ agentName: "worker", executionMode: "detached_process" as const },
+  attachIdentity: "session-1",
+  backend: "local_interactive",
+  tmuxSessionName: "SVC-worker-1",
+  agentName: "worker",
+  executionMode: "detached_process" as const,
 };
 const status = toOfflineStatus(identity, { instance: null, depth: 2, block: null }, null);
 const snapshot = { schema_version: 1, status, terminal: null, requests: [] };
@@ -30,8 +33,14 @@ function machine(listener: Listener, options: { token?: string } = {}) {
   const sessionRoot = scratch.path("session");
   const paths = sessionPaths(sessionRoot);
   const instance: CurrentInstance = {
-    ...{ schema_version: 1, protocol_version: "v1", pid: 7, process_start: "start", host: "127.0.0.1", port },
-    ...{ execution_mode: "detached_process", managed_agent_instance_epoch: 1 },
+    schema_version: 1,
+    protocol_version: "v1",
+    pid: 7,
+    process_start: "start",
+    host: "127.0.0.1",
+    port,
+    execution_mode: "detached_process",
+    managed_agent_instance_epoch: 1,
   };
   scratch.files.ensureDirectory("x", paths.runRoot);
   scratch.files.write("x", paths.currentInstance, JSON.stringify(instance));
@@ -56,7 +65,9 @@ function machine(listener: Listener, options: { token?: string } = {}) {
     return listener.hasSnapshots === false ? reply({ detail: "no such route" }, 404) : reply(snapshot);
   };
   const deps = {
-    ...{ files: scratch.files, clock: createClock(), env: {} },
+    files: scratch.files,
+    clock: createClock(),
+    env: {},
     processes: { alive: () => true, startToken: () => "start" },
     network: { fetch, listenerOwner: () => "own" as const },
   };

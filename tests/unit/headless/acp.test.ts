@@ -114,8 +114,14 @@ describe("the messages of a turn", () => {
       { id: 3, result: { stopReason: "end_turn" } },
     ]);
     expect(events.map(({ kind }) => kind)).toEqual([
-      ...["progress", "progress", "assistant", "action_request", "action_result", "progress"],
-      ...["assistant", "completion"],
+      "progress",
+      "progress",
+      "assistant",
+      "action_request",
+      "action_result",
+      "progress",
+      "assistant",
+      "completion",
     ] as never);
     expect(summary).toMatchObject({ terminal: "success", sessionId: "one", historySummary: "Done." });
   });
@@ -136,8 +142,12 @@ describe("the messages of a turn", () => {
 
   // The model counted 115 that it read, 9 of them cached and 3 written to the cache, and 4 that it wrote, 3 of them thoughts.
   const counted = (fields: object) => ({
-    ...{ model: null, input_tokens: 115, cached_input_tokens: 9, cache_write_tokens: 0 },
-    ...{ output_tokens: 4, reasoning_tokens: 3 },
+    model: null,
+    input_tokens: 115,
+    cached_input_tokens: 9,
+    cache_write_tokens: 0,
+    output_tokens: 4,
+    reasoning_tokens: 3,
     ...fields,
   });
   const quota = (model: string) => ({ _meta: { quota: { model_usage: [{ model, token_count: {} }] } } });
@@ -145,14 +155,12 @@ describe("the messages of a turn", () => {
     {
       id: "claude-agent-acp 0.101.0",
       result: {
-        ...{
-          usage: {
-            inputTokens: 103,
-            outputTokens: 4,
-            cachedReadTokens: 9,
-            cachedWriteTokens: 3,
-            totalTokens: 119,
-          },
+        usage: {
+          inputTokens: 103,
+          outputTokens: 4,
+          cachedReadTokens: 9,
+          cachedWriteTokens: 3,
+          totalTokens: 119,
         },
         ...quota("claude-opus-5-5"),
       },
@@ -162,8 +170,12 @@ describe("the messages of a turn", () => {
       id: "codex-acp 2.6.0",
       result: {
         usage: {
-          ...{ totalTokens: 119, inputTokens: 106, cachedReadTokens: 9, cachedWriteTokens: 0 },
-          ...{ outputTokens: 4, thoughtTokens: 3 },
+          totalTokens: 119,
+          inputTokens: 106,
+          cachedReadTokens: 9,
+          cachedWriteTokens: 0,
+          outputTokens: 4,
+          thoughtTokens: 3,
         },
         ...quota("mock-model"),
       },
@@ -230,11 +242,17 @@ describe("the messages of a turn", () => {
     const call = { toolCallId: "c", kind: "execute" };
     const { events } = read([
       update("one", {
-        ...{ sessionUpdate: "tool_call", ...call, name: "Bash", title: "Terminal" },
-        ...{ rawInput: {}, status: "pending" },
+        sessionUpdate: "tool_call",
+        ...call,
+        name: "Bash",
+        title: "Terminal",
+        rawInput: {},
+        status: "pending",
       }),
       update("one", {
-        ...{ sessionUpdate: "tool_call_update", toolCallId: "c", title: "touch it" },
+        sessionUpdate: "tool_call_update",
+        toolCallId: "c",
+        title: "touch it",
         rawInput: { command: "touch it" },
       }),
       update("one", { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
@@ -380,7 +398,8 @@ describe("a permission request", () => {
 
   test("an argument vector fits a rule as one line", () => {
     const asked = toAskedCall({
-      ...{ sessionId, options: [] },
+      sessionId,
+      options: [],
       toolCall: {
         toolCallId: "c",
         title: "tidy",

@@ -98,8 +98,12 @@ test.each([
 });
 
 const headless = {
-  ...{ backend: "demo_headless", life: "one", displayStyle: "fancy", displayDetail: "detail" },
-  ...{ model: "small", reasoningLevel: 1 },
+  backend: "demo_headless",
+  life: "one",
+  displayStyle: "fancy",
+  displayDetail: "detail",
+  model: "small",
+  reasoningLevel: 1,
 };
 
 test("a relaunch forgets what was pinned and begins another life", () => {
@@ -116,7 +120,12 @@ test("a relaunch forgets what was pinned and begins another life", () => {
 test("what a request says of the model comes before the launch, each part alone", () => {
   const manifest = sampleManifest({ headless });
   const facts = {
-    ...{ manifest, turnId: "t", turnIndex: 1, requestId: null, requestedAtUtc: "now", prompt: "x" },
+    manifest,
+    turnId: "t",
+    turnIndex: 1,
+    requestId: null,
+    requestedAtUtc: "now",
+    prompt: "x",
     session: { mode: "new" as const },
   };
   expect(toTurnRequest({ ...facts, execution: undefined })).toMatchObject({

@@ -7,8 +7,13 @@ const secret = "the prompt\nof two lines --help";
 
 function turn(some: Partial<ProviderTurn> = {}): ProviderTurn {
   return {
-    ...{ prompt: secret, session: { mode: "new" }, model: null, executable: "/bin/tool", args: ["--yes"] },
-    ...{ rolePrompt: null, promptFile: "/state/turn 1/prompt.txt" },
+    prompt: secret,
+    session: { mode: "new" },
+    model: null,
+    executable: "/bin/tool",
+    args: ["--yes"],
+    rolePrompt: null,
+    promptFile: "/state/turn 1/prompt.txt",
     ...some,
   };
 }

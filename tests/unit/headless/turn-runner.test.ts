@@ -30,13 +30,31 @@ function setup(append: (kind: string) => void = () => {}) {
   files.write("test", manifestPath, JSON.stringify(manifest));
   const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
   const turn = turns.create({
-    ...{ schema_version: 1, turn_id: "turn-1", turn_index: 7, tracked_agent_id: "session" },
-    ...{ request_id: "one", requested_at_utc: at(0), life: null, tool: "demo", executable: "demo", args: [] },
-    ...{ working_directory: "/", role_prompt: null, prompt: "x", session: { mode: "new" }, model: null },
-    ...{ display_style: "plain", display_detail: "concise" },
+    schema_version: 1,
+    turn_id: "turn-1",
+    turn_index: 7,
+    tracked_agent_id: "session",
+    request_id: "one",
+    requested_at_utc: at(0),
+    life: null,
+    tool: "demo",
+    executable: "demo",
+    args: [],
+    working_directory: "/",
+    role_prompt: null,
+    prompt: "x",
+    session: { mode: "new" },
+    model: null,
+    display_style: "plain",
+    display_detail: "concise",
   });
   const runner = createTurnRunner({
-    ...{ clock, files, locks, turns, ids: createIds(), watch: createFolderWatch() },
+    clock,
+    files,
+    locks,
+    turns,
+    ids: createIds(),
+    watch: createFolderWatch(),
     processes: createProcesses({ steps: quietSteps }),
     providerOf: () => null,
     pane: { begin: () => Promise.reject(new Error("nothing is begun here")) },
@@ -48,7 +66,9 @@ function setup(append: (kind: string) => void = () => {}) {
   return {
     runner,
     logged,
-    ...{ manifest, clock, turns },
+    manifest,
+    clock,
+    turns,
     onDisk: () => readManifest(files, manifestPath),
     /** What a relaunch does while it holds the manifest. */
     relaunching() {
@@ -65,12 +85,17 @@ function setup(append: (kind: string) => void = () => {}) {
     saveProcess: (childPid: number | null) =>
       turn.saveProcess({
         ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
-        ...{ child_pid: childPid, launched_at_utc: at(1) },
+        child_pid: childPid,
+        launched_at_utc: at(1),
       }),
     saveEvents(kinds: readonly string[]) {
       const lines = kinds.map((kind, index) =>
         JSON.stringify({
-          ...{ kind, message: "m", turn_index: 7, provider: "demo", provider_event_type: "x" },
+          kind,
+          message: "m",
+          turn_index: 7,
+          provider: "demo",
+          provider_event_type: "x",
           timestamp_utc: at(2 + index),
         }),
       );
@@ -78,8 +103,16 @@ function setup(append: (kind: string) => void = () => {}) {
     },
     saveResult: (status: TurnResult["status"], source: string, session_id: string | null = null) =>
       turn.saveResult({
-        ...{ schema_version: 1, status, completed_at_utc: at(9), completion_source: source, error: null },
-        ...{ returncode: 0, signal: null, session_id, history_summary: "done", usage: null },
+        schema_version: 1,
+        status,
+        completed_at_utc: at(9),
+        completion_source: source,
+        error: null,
+        returncode: 0,
+        signal: null,
+        session_id,
+        history_summary: "done",
+        usage: null,
       }),
     resume() {
       const told: Evidence[] = [];

@@ -28,8 +28,12 @@ const counted = (
   output: number,
   reasoning: number,
 ) => ({
-  ...{ model, input_tokens: input, cached_input_tokens: cached, cache_write_tokens: write },
-  ...{ output_tokens: output, reasoning_tokens: reasoning },
+  model,
+  input_tokens: input,
+  cached_input_tokens: cached,
+  cache_write_tokens: write,
+  output_tokens: output,
+  reasoning_tokens: reasoning,
 });
 
 describe("claude", () => {
@@ -40,12 +44,10 @@ describe("claude", () => {
     ...more,
   });
   const usage = (input: number, output: number) => ({
-    ...{
-      input_tokens: input,
-      cache_creation_input_tokens: 3,
-      cache_read_input_tokens: 20,
-      output_tokens: output,
-    },
+    input_tokens: input,
+    cache_creation_input_tokens: 3,
+    cache_read_input_tokens: 20,
+    output_tokens: output,
     output_tokens_details: { thinking_tokens: 2 },
   });
 
@@ -92,8 +94,12 @@ describe("codex", () => {
     payload: {
       response_id: id,
       usage: {
-        ...{ input_tokens: input, cached_input_tokens: 3, cache_write_input_tokens: 1 },
-        ...{ output_tokens: 5, reasoning_output_tokens: 2, total_tokens: input + 5 },
+        input_tokens: input,
+        cached_input_tokens: 3,
+        cache_write_input_tokens: 1,
+        output_tokens: 5,
+        reasoning_output_tokens: 2,
+        total_tokens: input + 5,
       },
       thread_token_usage: { input_tokens: 9999 },
     },
@@ -105,9 +111,19 @@ describe("codex", () => {
 
   test("counts each response, by the model that was named before the prompt", async () => {
     const lines = [
-      ...[context("big"), asked("one"), response("r1", 105), total, response("r2", 110), response("r2", 110)],
-      ...[context("small"), asked("two"), total, response("r3", 7)],
-      ...[context("small"), asked("three"), total],
+      context("big"),
+      asked("one"),
+      response("r1", 105),
+      total,
+      response("r2", 110),
+      response("r2", 110),
+      context("small"),
+      asked("two"),
+      total,
+      response("r3", 7),
+      context("small"),
+      asked("three"),
+      total,
     ];
     expect(await usageOf("codex", lines)).toEqual([
       [counted("big", 215, 6, 2, 10, 4)],

@@ -17,7 +17,11 @@ const failure: TurnSummary = { ...silent, terminal: "error", errorText: "model r
 const wordless: TurnSummary = { ...silent, writesTerminal: false };
 
 const ended = (summary: TurnSummary, facts: Partial<VerdictFacts> = {}): VerdictFacts => ({
-  ...{ summary, exitCode: 0, signal: null, interruptRequested: false, exited: true },
+  summary,
+  exitCode: 0,
+  signal: null,
+  interruptRequested: false,
+  exited: true,
   ...facts,
 });
 

@@ -12,8 +12,13 @@ import {
 
 const row = { requestId: "r1", state: "completed", errorDetail: null };
 const good: ForwardedPrompt = {
-  ...{ agent: "a@one", key: "k1", requestIds: ["r1"], answer: "accepted" },
-  ...{ reported: "completed", rows: [row], heard: 1 },
+  agent: "a@one",
+  key: "k1",
+  requestIds: ["r1"],
+  answer: "accepted",
+  reported: "completed",
+  rows: [row],
+  heard: 1,
 };
 
 describe("judges a prompt", () => {

@@ -9,17 +9,38 @@ import { sampleKnown } from "../../support/fleet-fakes.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 
 const bus: CarrierState = {
-  ...{ via: "nats", host: null, address: "tls://10.0.0.5:4222", connected: true, server_version: "2.15.1" },
-  ...{ latency_ms: 1, reconnects: 0, open_calls: 0, repeated_calls: 0, dropped_messages: 0 },
+  via: "nats",
+  host: null,
+  address: "tls://10.0.0.5:4222",
+  connected: true,
+  server_version: "2.15.1",
+  latency_ms: 1,
+  reconnects: 0,
+  open_calls: 0,
+  repeated_calls: 0,
+  dropped_messages: 0,
   unreadable_entries: 0,
 };
 const live: HostState = {
-  ...{ host: "build-1", via: "nats", state: "live", since_utc: null, agents: 2, version: "1.0.0" },
-  ...{ detail: null, latency_ms: 2.5, heartbeat_age_ms: 400, heartbeat_ms: 1000, returns: 0 },
+  host: "build-1",
+  via: "nats",
+  state: "live",
+  since_utc: null,
+  agents: 2,
+  version: "1.0.0",
+  detail: null,
+  latency_ms: 2.5,
+  heartbeat_age_ms: 400,
+  heartbeat_ms: 1000,
+  returns: 0,
   clock_difference_ms: 3,
 };
 const list = (more: Partial<HostList>): HostList => ({
-  ...{ schema_version: 1, version: "1.0.0", local_host: "desk", carriers: [bus], hosts: [live] },
+  schema_version: 1,
+  version: "1.0.0",
+  local_host: "desk",
+  carriers: [bus],
+  hosts: [live],
   ...more,
 });
 const away = { state: "away" as const, since_utc: "2026-11-25T00:00:00.000+00:00" };
@@ -34,7 +55,9 @@ describe("what doctor says of a host", () => {
       remedy: null,
     },
     {
-      ...{ id: "away", given: list({ hosts: [{ ...live, ...away }] }), name: "host build-1" },
+      id: "away",
+      given: list({ hosts: [{ ...live, ...away }] }),
+      name: "host build-1",
       detail: "it is away since 2026-11-25",
       remedy: "on build-1: svc-coord join --nats tls://10.0.0.5:4222 --creds FILE --host build-1",
     },
@@ -44,34 +67,37 @@ describe("what doctor says of a host", () => {
         carriers: [{ ...bus, via: "ssh", host: "build-1", address: "ssh://me@build-1:22", connected: false }],
         hosts: [{ ...live, via: "ssh", state: "away", detail: "ssh ended with 255: Permission denied" }],
       }),
-      ...{ name: "host build-1", detail: "it was never seen: ssh ended with 255: Permission denied" },
+      name: "host build-1",
+      detail: "it was never seen: ssh ended with 255: Permission denied",
       remedy: "try it by hand: ssh ssh://me@build-1:22 svc-coord --version",
     },
     {
       id: "silent",
       given: list({ hosts: [{ ...live, latency_ms: null, detail: "no answer within 3000 ms" }] }),
-      ...{ name: "host build-1", detail: "it does not answer: no answer within 3000 ms" },
+      name: "host build-1",
+      detail: "it does not answer: no answer within 3000 ms",
       remedy: "on build-1: svc-mgr doctor",
     },
     {
-      ...{
-        id: "another version",
-        given: list({ hosts: [{ ...live, version: "0.9.0" }] }),
-        name: "host build-1",
-      },
-      ...{ detail: "it has version 0.9.0, this machine 1.0.0", remedy: "install the same version there" },
+      id: "another version",
+      given: list({ hosts: [{ ...live, version: "0.9.0" }] }),
+      name: "host build-1",
+      detail: "it has version 0.9.0, this machine 1.0.0",
+      remedy: "install the same version there",
     },
     {
-      ...{
-        id: "another clock",
-        given: list({ hosts: [{ ...live, clock_difference_ms: -63_000 }] }),
-        name: "host build-1",
-      },
-      ...{ detail: "its clock is 63 s behind", remedy: "timedatectl" },
+      id: "another clock",
+      given: list({ hosts: [{ ...live, clock_difference_ms: -63_000 }] }),
+      name: "host build-1",
+      detail: "its clock is 63 s behind",
+      remedy: "timedatectl",
     },
     {
-      ...{ id: "a slow way", given: list({ hosts: [{ ...live, latency_ms: 900 }] }), name: "host build-1" },
-      ...{ detail: "900 ms round trip", remedy: "look at the network" },
+      id: "a slow way",
+      given: list({ hosts: [{ ...live, latency_ms: 900 }] }),
+      name: "host build-1",
+      detail: "900 ms round trip",
+      remedy: "look at the network",
     },
     {
       id: "mail waits",
@@ -83,12 +109,16 @@ describe("what doctor says of a host", () => {
           },
         ],
       }),
-      ...{ name: "mail of host build-1", detail: "3 messages to other hosts wait there, one for 3 h" },
+      name: "mail of host build-1",
+      detail: "3 messages to other hosts wait there, one for 3 h",
       remedy: "on build-1: svc-mgr doctor",
     },
     {
-      ...{ id: "no server", given: list({ carriers: [{ ...bus, connected: false }] }), name: "NATS server" },
-      ...{ detail: "tls://10.0.0.5:4222 does not answer", remedy: "svc-coord nats" },
+      id: "no server",
+      given: list({ carriers: [{ ...bus, connected: false }] }),
+      name: "NATS server",
+      detail: "tls://10.0.0.5:4222 does not answer",
+      remedy: "svc-coord nats",
     },
     {
       id: "no host",
@@ -116,8 +146,15 @@ test("a directory counts heartbeats, returns and the difference of clocks", asyn
   const clock = createFakeClock();
   const directory = createPublishedHosts({ clock, via: "nats" });
   const record = (more: object = {}) => ({
-    ...{ schema_version: 1, host: "build-1", instance: "aa".repeat(8), epoch: 1, heartbeat_ms: 1000 },
-    ...{ version: "1", agents: 0, at_utc: timestampNow(clock), ...more },
+    schema_version: 1,
+    host: "build-1",
+    instance: "aa".repeat(8),
+    epoch: 1,
+    heartbeat_ms: 1000,
+    version: "1",
+    agents: 0,
+    at_utc: timestampNow(clock),
+    ...more,
   });
   const state = () => directory.hosts()[0];
   directory.record("build-1", record(), { fresh: false });
@@ -194,7 +231,8 @@ test("doctor names mail that waits for another host for an hour, and whom it wai
   outbox.restore({ messageId: "msg-3", host: "build-3", acceptedAtUtc: timestampNow(clock) });
   expect(check()).toEqual([
     {
-      ...{ name: "mail to other hosts", verdict: "warning" },
+      name: "mail to other hosts",
+      verdict: "warning",
       detail: `${fixture.path}: 2 messages wait, one for build-2 since ${acceptedAtUtc}`,
       remedy: "see that svc-coord join runs here and on build-2",
     },

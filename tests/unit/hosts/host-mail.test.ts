@@ -10,19 +10,27 @@ const at = (address: string) => ({ principal_id: `SVC-${address.split("@")[0]}`,
 const sent: StoredMessage = {
   envelope: {
     protocol_version: 3,
-    ...{ message_id: id("a"), thread_id: id("b"), in_reply_to: id("c"), references: [id("b"), id("c")] },
+    message_id: id("a"),
+    thread_id: id("b"),
+    in_reply_to: id("c"),
+    references: [id("b"), id("c")],
     created_at_utc: "2026-11-25T10:00:00.000Z",
     from: { ...at("ann@svc.localhost"), display_name: "Ann", manifest_path_hint: "/secret/path" },
     to: [at("bob@build-2"), at("eve@svc.localhost")],
     cc: [at("cyd@build-3"), at("dan@example.org")],
     reply_to: [],
-    ...{ subject: "Plan", attachments: [], notify_block: null, notify_auth: null },
+    subject: "Plan",
+    attachments: [],
+    notify_block: null,
+    notify_auth: null,
     headers: { "x-svc-hops": 3, "x-svc-origin": "operator" },
   },
   body: "text",
 };
 const bob = {
-  ...{ registrationId: "reg-1", address: "bob@svc.localhost", ownerPrincipalId: "SVC-bob" },
+  registrationId: "reg-1",
+  address: "bob@svc.localhost",
+  ownerPrincipalId: "SVC-bob",
 } as RegistrationRow;
 const nowMs = Date.UTC(2026, 10, 25, 12);
 const received = (change: object = {}, fromHost = "build-1") =>

@@ -37,7 +37,8 @@ function setup(
     });
   const hosts = new Map([["aaaaaaaaaaaaaaaa", respond("a")]]);
   const caller: Caller = createCaller({
-    ...{ clock, ids: createIds() },
+    clock,
+    ids: createIds(),
     carrier: {
       maxBodyBytes: () => 1024,
       instanceOf: () => as.instance,
@@ -49,7 +50,11 @@ function setup(
   });
   const send = (operation: string, more: Partial<HostRequest> = {}) =>
     caller.linkTo("build-3").send({
-      ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
+      operation,
+      params: { agent_ref: "worker" },
+      query: "",
+      headers: {},
+      body: null,
       signal: new AbortController().signal,
       ...more,
     });
@@ -254,14 +259,16 @@ describe("what a host and an operator refuse", () => {
     const { handled, hosts } = setup();
     const host = hosts.get("aaaaaaaaaaaaaaaa");
     const call = (seq: number) => ({
-      ...{ kind: "call", operator: "00".repeat(8), seq, operation: "stopAgent", params: { agent_ref: "w" } },
-      ...{
-        id: seq.toString(16).padStart(32, "0"),
-        query: "",
-        headers: {},
-        has_body: false,
-        head_only: false,
-      },
+      kind: "call",
+      operator: "00".repeat(8),
+      seq,
+      operation: "stopAgent",
+      params: { agent_ref: "w" },
+      id: seq.toString(16).padStart(32, "0"),
+      query: "",
+      headers: {},
+      has_body: false,
+      head_only: false,
     });
     for (let seq = 1; seq <= 2100; seq++) {
       host?.receive(call(seq), new Uint8Array(0));

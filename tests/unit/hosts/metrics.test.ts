@@ -7,30 +7,45 @@ import { createFleetMetrics, type FleetFacts } from "../../../src/services/hosts
 
 const agent = (host: string | null, change: Partial<AgentIdentity> = {}) =>
   ({
-    ...{
-      lifecycle_state: "active",
-      liveness: "alive",
-      agent_name: "SECRET-name",
-      session_root: "/secret/path",
-    },
+    lifecycle_state: "active",
+    liveness: "alive",
+    agent_name: "SECRET-name",
+    session_root: "/secret/path",
     ...(host === null ? {} : { host }),
     ...change,
   }) as AgentIdentity;
 
 const host = (change: Partial<HostState>): HostState => ({
-  ...{ host: "build-1", via: "nats", state: "live", since_utc: null, agents: 1, version: "0" },
+  host: "build-1",
+  via: "nats",
+  state: "live",
+  since_utc: null,
+  agents: 1,
+  version: "0",
   ...change,
 });
 
 const carrier = (change: Partial<CarrierState> = {}): CarrierState => ({
-  ...{ via: "nats", host: null, address: "tls://secret:4222", connected: true, server_version: "2.15.1" },
-  ...{ latency_ms: null, reconnects: 2, open_calls: 1, repeated_calls: 3, dropped_messages: 0 },
-  ...{ unreadable_entries: 0 },
+  via: "nats",
+  host: null,
+  address: "tls://secret:4222",
+  connected: true,
+  server_version: "2.15.1",
+  latency_ms: null,
+  reconnects: 2,
+  open_calls: 1,
+  repeated_calls: 3,
+  dropped_messages: 0,
+  unreadable_entries: 0,
   ...change,
 });
 
 const facts = (change: Partial<FleetFacts> = {}): FleetFacts => ({
-  ...{ local_host: "desk", version: "0.1.0", agents: [], hosts: [], carriers: [] },
+  local_host: "desk",
+  version: "0.1.0",
+  agents: [],
+  hosts: [],
+  carriers: [],
   ...change,
 });
 

@@ -71,7 +71,9 @@ function setup() {
   }[] = [];
   const byPid = new Map<number, (typeof children)[number]>();
   const operator = operateSsh({
-    ...{ clock, ids: createIds(), log: () => {} },
+    clock,
+    ids: createIds(),
+    log: () => {},
     targets: [{ host: "build-3", destination: "me@build-3" }],
     access: { configFile: null, program: "svc-coord", controlFolder: "/run/ssh", env: {} },
     processes: {
@@ -114,8 +116,14 @@ function setup() {
   const record = (epoch: number, more: object = {}) => ({
     kind: "record",
     record: {
-      ...{ schema_version: 1, host: "build-3", instance: `${epoch}`.padStart(16, "0"), epoch },
-      ...{ version: "1", agents: 0, heartbeat_ms: 1000, at_utc: "2026-11-24T00:00:00.000+00:00" },
+      schema_version: 1,
+      host: "build-3",
+      instance: `${epoch}`.padStart(16, "0"),
+      epoch,
+      version: "1",
+      agents: 0,
+      heartbeat_ms: 1000,
+      at_utc: "2026-11-24T00:00:00.000+00:00",
       ...more,
     },
   });
@@ -194,7 +202,8 @@ describe("a host over ssh", () => {
     const { operator, last, record } = setup();
     const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
     const agent = (agent_id: string, more: object) => ({
-      ...{ kind: "agent", agent_id },
+      kind: "agent",
+      agent_id,
       entry: { schema_version: 1, epoch: 1, identity: { ...identity, agent_id, ...more } },
     });
     await settle();
@@ -238,7 +247,11 @@ describe("a host over ssh", () => {
     const { operator, last, record } = setup();
     await settle();
     const request: HostRequest = {
-      ...{ operation: "readAgent", params: { agent_ref: "w" }, query: "", headers: {}, body: null },
+      operation: "readAgent",
+      params: { agent_ref: "w" },
+      query: "",
+      headers: {},
+      body: null,
       signal: new AbortController().signal,
     };
     await expect(operator.linkTo("build-3").send(request)).rejects.toThrow("does not answer now");

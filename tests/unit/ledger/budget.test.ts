@@ -15,11 +15,17 @@ import { createLedgerFixture, sampleLaunch, samplePrices, tokensOf } from "../..
 import { createScratch } from "../../support/scratch.ts";
 
 const limit = (warn: number | null, hold: number | null, more: Partial<BudgetLimit> = {}): BudgetLimit => ({
-  ...{ per: "day", unit: "tokens", warn, hold },
+  per: "day",
+  unit: "tokens",
+  warn,
+  hold,
   ...more,
 });
 const facts = (used: number, of: BudgetLimit, whose: BudgetFacts["of"] = "agent"): BudgetFacts => ({
-  ...{ of: whose, name: "worker", limit: of, used },
+  of: whose,
+  name: "worker",
+  limit: of,
+  used,
 });
 
 test.each([
@@ -93,12 +99,10 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
   const owners: Record<string, string | undefined> = { "id-1": file, "id-2": file };
   writeFileSync(`${team}/agents.json`, JSON.stringify(record), { mode: 0o600 });
   const watch = createBudgetWatch({
-    ...{
-      files: scratch.files,
-      clock: at.clock,
-      sessionRoot: scratch.folder,
-      teamsFolder: scratch.path("teams"),
-    },
+    files: scratch.files,
+    clock: at.clock,
+    sessionRoot: scratch.folder,
+    teamsFolder: scratch.path("teams"),
     agent: { id: "id-1", name: "worker" },
     prices: () => samplePrices,
     groups: at.store.groups,

@@ -21,15 +21,23 @@ function group(
   more: Partial<LedgerGroup> = {},
 ): LedgerGroup {
   return {
-    ...{ day: "2026-11-25", wake_reason: "prompt", tool: "demo", source: "tool" },
-    ...{ turns: 1, turns_not_covered: 0, ...tokensOf(input, output), model },
+    day: "2026-11-25",
+    wake_reason: "prompt",
+    tool: "demo",
+    source: "tool",
+    turns: 1,
+    turns_not_covered: 0,
+    ...tokensOf(input, output),
+    model,
     ...more,
   };
 }
 
 const ledgers: AgentLedger[] = [
   {
-    ...{ agent: "one", team: "builders", host: null },
+    agent: "one",
+    team: "builders",
+    host: null,
     groups: [
       group("m-large", 1_000_000, 500_000),
       group("unknown", 7, 3, { day: "2026-11-24", wake_reason: "mail" }),
@@ -137,7 +145,9 @@ test("the ledgers of this machine are read beside their gateways, with their tea
   const records = ["one", "two", "lost"].map((name) => {
     mkdirSync(scratch.path(`${name}/gateway`), { recursive: true, mode: 0o700 });
     return {
-      ...{ agent_name: name, agent_id: `id-${name}`, runtime: { session_root: scratch.path(name) } },
+      agent_name: name,
+      agent_id: `id-${name}`,
+      runtime: { session_root: scratch.path(name) },
       team: { file: "/src/builders/svc.yaml", member: name },
     };
   });

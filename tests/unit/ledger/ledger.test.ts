@@ -188,7 +188,11 @@ test("a request that an earlier gateway typed is found in the queue", async () =
   await using at = createLedgerFixture();
   const atUtc = new Date(at.clock.nowMs()).toISOString();
   await at.requests.insertAccepted({
-    ...{ requestId: "gwreq-1", kind: "submit_prompt", lane: "turn_boundary", acceptedAtUtc: atUtc, epoch: 1 },
+    requestId: "gwreq-1",
+    kind: "submit_prompt",
+    lane: "turn_boundary",
+    acceptedAtUtc: atUtc,
+    epoch: 1,
     payload: { prompt: "build it" },
   });
   at.requests.transition("test", [

@@ -4,11 +4,9 @@ import { keyOfText } from "../../../src/services/terminal/keys.ts";
 
 const watchedSinceMs = 100_000;
 const given = (text: string, atMs: number, requestId: string | null = null): GivenPrompt => ({
-  ...{
-    key: keyOfText(text),
-    atMs,
-    reason: wakeOfRequest(requestId, requestId === null ? null : "submit_prompt"),
-  },
+  key: keyOfText(text),
+  atMs,
+  reason: wakeOfRequest(requestId, requestId === null ? null : "submit_prompt"),
   requestId,
 });
 const turn = (text: string | null, startedMs: number | null) => ({

@@ -67,7 +67,11 @@ const body = "Text of it.\n";
 const link = { sequence: 3, previous: sha256("the second") };
 const { envelope: signed, hash } = attest({ envelope: plain, body }, ada, link);
 const facts: JudgeFacts = {
-  ...{ envelope: signed, body, keys: [ada.publicKey], ownHost: null, mailbox: "ben@svc.localhost" },
+  envelope: signed,
+  body,
+  keys: [ada.publicKey],
+  ownHost: null,
+  mailbox: "ben@svc.localhost",
 };
 const attestation = signed.headers[attestationHeader] as MailAttestation;
 const withAttestation = (change: Partial<MailAttestation>): MailEnvelope => ({
@@ -82,8 +86,13 @@ describe("a signed message", () => {
       [],
       [
         [
-          ...["att-000000000001", "managed_copy", "attachments/managed/att-000000000001/a.txt", "text/plain"],
-          ...[sha256("a"), 1, "a.txt"],
+          "att-000000000001",
+          "managed_copy",
+          "attachments/managed/att-000000000001/a.txt",
+          "text/plain",
+          sha256("a"),
+          1,
+          "a.txt",
         ],
       ],
       ["look", "append"],
@@ -92,10 +101,18 @@ describe("a signed message", () => {
     ]);
     expect(attestation.statement).toBe(
       JSON.stringify([
-        ...["svc-mail-attestation-v2", id(2), "2026-01-01T00:00:00.000Z", "ada@svc.localhost"],
+        "svc-mail-attestation-v2",
+        id(2),
+        "2026-01-01T00:00:00.000Z",
+        "ada@svc.localhost",
         ["ben@svc.localhost", "cleo@svc.localhost"],
         ["dora@build-2"],
-        ...[id(1), id(1), sha256(content), sha256(body), 3, sha256("the second")],
+        id(1),
+        id(1),
+        sha256(content),
+        sha256(body),
+        3,
+        sha256("the second"),
         sha256(JSON.stringify([null, ["Ben", null], [null], [], [id(1)]])),
       ]),
     );
@@ -145,8 +162,12 @@ describe("a message that was signed in the former layout", () => {
     ]);
     const shown = (envelope: MailEnvelope) =>
       toMail({
-        ...{ envelope, state: { read: false, answered: false, box: "inbox" }, preview: "", body: null },
-        ...{ verdict: judge({ ...facts, envelope }), locate: (path) => path },
+        envelope,
+        state: { read: false, answered: false, box: "inbox" },
+        preview: "",
+        body: null,
+        verdict: judge({ ...facts, envelope }),
+        locate: (path) => path,
       });
     expect(shown(renamed)).toMatchObject({ attestation: "verified", sender: { display_name: null } });
     expect(shown(signed).to[0]?.display_name).toBe("Ben");
@@ -310,7 +331,10 @@ describe("a message of another host", () => {
       ],
       cc: [{ principal_id: "SVC-dora", address: "dora@svc.localhost" }],
     },
-    ...{ body, keys: [ada.publicKey], ownHost: "build-2", mailbox: "dora@svc.localhost" },
+    body,
+    keys: [ada.publicKey],
+    ownHost: "build-2",
+    mailbox: "dora@svc.localhost",
   };
   const sentAway = attest({ envelope: { ...plain, attachments: [] }, body }, ada, link).envelope;
   const stored = (change: Partial<MailEnvelope> = {}): JudgeFacts => ({

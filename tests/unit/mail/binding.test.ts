@@ -156,7 +156,13 @@ describe("the mailbox of a manifest", () => {
     const sender = at.mail.open("sender@svc.localhost");
     const send = (to: string) =>
       sender.send({
-        ...{ to: [to], cc: [], subject: "x", body: "", attachments: [], notifyBlock: null, notifyAuth: null },
+        to: [to],
+        cc: [],
+        subject: "x",
+        body: "",
+        attachments: [],
+        notifyBlock: null,
+        notifyAuth: null,
       });
     at.binding.current();
     await send(first.address);

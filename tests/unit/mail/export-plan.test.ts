@@ -12,7 +12,9 @@ const message = {
 
 const account = (name: string) => ({
   account: {
-    ...{ registration_id: `reg-${name}`, address: `${name}@svc.localhost`, status: "active" },
+    registration_id: `reg-${name}`,
+    address: `${name}@svc.localhost`,
+    status: "active",
     mailbox_path: `/mail/mailboxes/${name}@svc.localhost`,
   } as Registration,
   refused: null,
@@ -23,7 +25,9 @@ const account = (name: string) => ({
 
 const plan = (change: Partial<Parameters<typeof planExport>[0]> = {}) =>
   planExport({
-    ...{ root: "/mail", archive: "/archive", symlinkMode: "preserve" },
+    root: "/mail",
+    archive: "/archive",
+    symlinkMode: "preserve",
     accounts: [account("ann"), account("bob")],
     attachmentsOf: () => [],
     ...change,

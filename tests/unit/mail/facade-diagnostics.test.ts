@@ -14,12 +14,17 @@ test("what begins, ends and fails is reported with counts and references, never 
     (diagnostic) => void written.push(JSON.parse(renderDiagnostic(diagnostic, "now"))),
   );
   const { message } = await facade.send({
-    ...{ to: ["other@svc.localhost"], subject: "secret subject", body_content: "secret body" },
+    to: ["other@svc.localhost"],
+    subject: "secret subject",
+    body_content: "secret body",
     notify_block: { text: "secret notice" },
   });
   expect(written).toEqual([
     expect.objectContaining({
-      ...{ level: "info", event: "gateway.mailbox_operation_started", operation: "send", to_count: 1 },
+      level: "info",
+      event: "gateway.mailbox_operation_started",
+      operation: "send",
+      to_count: 1,
       notify_block_present: true,
     }),
     expect.objectContaining({
@@ -29,8 +34,11 @@ test("what begins, ends and fails is reported with counts and references, never 
   ]);
   await expect(facade.archive({ message_refs: ["filesystem:unknown"] })).rejects.toThrow();
   expect(written.at(-1)).toMatchObject({
-    ...{ level: "warning", event: "gateway.mailbox_operation_failed", operation: "archive" },
-    ...{ error_reason: "not_found", message_refs_count: 1 },
+    level: "warning",
+    event: "gateway.mailbox_operation_failed",
+    operation: "archive",
+    error_reason: "not_found",
+    message_refs_count: 1,
   });
   mail.failWith(new ServiceError("transport_failed", "the disk is full"));
   await expect(facade.list({})).rejects.toThrow("the disk is full");

@@ -27,7 +27,10 @@ describe("asking the agent for mail", () => {
     expect(prompt).toContain("mailreq-1");
     const [, values = ""] = prompt.split("\n\n");
     expect(JSON.parse(values)).toEqual({
-      ...{ operation: "send", to: ["x@svc.localhost"], subject: "plan", body_content: "text" },
+      operation: "send",
+      to: ["x@svc.localhost"],
+      subject: "plan",
+      body_content: "text",
     });
   });
 

@@ -59,7 +59,11 @@ describe("where an agent's mail is", () => {
     const instance = { host, port: 9, protocol_version: "v1" as const };
     const { gateway } = toResolveLive(files, { instance, statePath: "/s/state.json" });
     expect(gateway).toEqual({
-      ...{ source: "current_instance_record", host, port: 9, base_url: want, protocol_version: "v1" },
+      source: "current_instance_record",
+      host,
+      port: 9,
+      base_url: want,
+      protocol_version: "v1",
       state_path: "/s/state.json",
     });
   });

@@ -4,7 +4,10 @@ import { createNotifierFixture, type NotifierFixture } from "../../support/notif
 const reply = (body: string) => ({ body, attachments: [], notifyBlock: null, notifyAuth: null });
 const everything = {
   ...({ box: "inbox", readState: "any", answeredState: "any", archived: null, limit: null } as const),
-  ...{ since: null, includeBody: false, cursor: null, query: null },
+  since: null,
+  includeBody: false,
+  cursor: null,
+  query: null,
 };
 
 /** The worker answers what wakes it, and the other one answers each answer, until nobody is woken any more. */

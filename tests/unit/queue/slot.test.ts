@@ -12,7 +12,12 @@ import {
 } from "../../../src/services/queue/slot.ts";
 
 const free: SlotUse = {
-  ...{ request: false, reminder: null, contextMaintenance: null, turn: false, typing: null, budget: null },
+  request: false,
+  reminder: null,
+  contextMaintenance: null,
+  turn: false,
+  typing: null,
+  budget: null,
 };
 const held = {
   request: { request: true },

@@ -16,8 +16,13 @@ function listened(scratch: Scratch) {
   };
   mkdirSync(scratch.path("gateway"), { mode: 0o700 });
   const agent: RecordedAgent = {
-    ...{ files: scratch.files, clock: createFakeClock(), log: { line: () => {} } },
-    ...{ sessionRoot: scratch.folder, agentName: "worker", tracked: true, terminal: null },
+    files: scratch.files,
+    clock: createFakeClock(),
+    log: { line: () => {} },
+    sessionRoot: scratch.folder,
+    agentName: "worker",
+    tracked: true,
+    terminal: null,
     events: { subscribe: hear("events") },
     slot: { onDecision: hear("decisions") },
     queue: { depth: () => 0, list: () => [] },

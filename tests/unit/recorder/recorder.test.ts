@@ -143,7 +143,7 @@ test.each([
   const [name = ""] = readdirSync(fixture.folder).filter((one) => one.endsWith(".jsonl"));
   const path = join(fixture.folder, name);
   const before = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
-  appendFileSync(path, `${JSON.stringify({ ...{ k: "", t: atMs }, ...damage })}\n`);
+  appendFileSync(path, `${JSON.stringify({ t: atMs, ...damage })}\n`);
   const moment = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
   expect(moment).toEqual(before);
   expect(moment.terminal?.ready).toBe(true);

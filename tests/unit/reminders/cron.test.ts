@@ -139,7 +139,10 @@ describe("a schedule", () => {
     expect(bundle.reminders.get(id)).toMatchObject({
       next_due_at_utc: "2026-03-29T01:00:00.000+00:00",
       interval_seconds: null,
-      ...{ cron: "30 2 * * *", time_zone: "Europe/Berlin", durable: true, independent: true },
+      cron: "30 2 * * *",
+      time_zone: "Europe/Berlin",
+      durable: true,
+      independent: true,
     });
     await bundle.clock.advance(13 * 3_600_000 - 1);
     expect(bundle.agent.prompts).toEqual([]);
@@ -225,7 +228,9 @@ describe("independent reminders", () => {
     make(bundle, { independent: true, prompt: "second" });
     make(bundle, {
       independent: true,
-      ...{ start_after_seconds: 20, prompt: null, send_keys: { sequence: "x" } },
+      start_after_seconds: 20,
+      prompt: null,
+      send_keys: { sequence: "x" },
     });
     bundle.agent.setReadiness(notReady);
     await bundle.clock.advance(20_000);

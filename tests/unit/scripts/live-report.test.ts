@@ -11,8 +11,11 @@ const root = join(import.meta.dir, "../../screens");
 const stored = (state: string, change = (text: string) => text): StoredRecording => {
   const text = (name: string) => readFileSync(join(root, "gemini/0.61.0", state, name), "utf8");
   return {
-    ...{ tool: "gemini", version: "0.61.0", state },
-    ...{ screen: change(text("screen.ansi.txt")), meta: text("meta.json") },
+    tool: "gemini",
+    version: "0.61.0",
+    state,
+    screen: change(text("screen.ansi.txt")),
+    meta: text("meta.json"),
   };
 };
 const profile = compileProfile({ ...geminiProfile, proved_versions: ["0.61.0", "0.60.0"] });
@@ -23,8 +26,10 @@ const junit = `<testsuites tests="2"><testsuite name="a">
 </testsuite></testsuites>`;
 const accounts: StepAccount[] = [
   {
-    ...{ group: "gemini in the lab", step: "busy is seen" },
-    ...{ error: "not within 45000 ms: busy", screen: "✦ ok\n```" },
+    group: "gemini in the lab",
+    step: "busy is seen",
+    error: "not within 45000 ms: busy",
+    screen: "✦ ok\n```",
   },
 ];
 const base = { tool: "gemini", version: "0.99.0", profile, junit, accounts, recordings: "recordings" };

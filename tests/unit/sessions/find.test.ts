@@ -50,7 +50,9 @@ describe("which agent a name means in a team with a prefix", () => {
   const person = { file, isMember: false, prefixed: ["reviewer"] };
   const member = { ...person, isMember: true };
   const both = (own: RegistryRecord | null, foreign: RegistryRecord) => ({
-    ...{ own, foreign, agentIds: [own, foreign].flatMap((one) => (one ? [one.agent_id] : [])) },
+    own,
+    foreign,
+    agentIds: [own, foreign].flatMap((one) => (one ? [one.agent_id] : [])),
   });
 
   test.each<{

@@ -34,7 +34,11 @@ function setup() {
     stateRoot: scratch.path("state"),
   });
   return {
-    ...{ scratch, files, project, overlay, overlays },
+    scratch,
+    files,
+    project,
+    overlay,
+    overlays,
     state: scratch.path("state/overlays"),
     guarded: withAdoptions(files, overlays),
     why: () => overlays.exposure(overlay)?.reason ?? null,

@@ -245,7 +245,9 @@ describe("the plan for reminders of an agent that", () => {
     {
       id: "differs and works",
       change: {
-        ...{ launches: changed, reminders: wanted, liveReminders: live() },
+        launches: changed,
+        reminders: wanted,
+        liveReminders: live(),
         running: [{ ...idle, turn_phase: "active" }],
       },
       want: [{ step: "leave" }, add],

@@ -55,15 +55,25 @@ describe("a finding names its line", () => {
     {
       id: "a cron expression of four fields",
       text: lines(
-        ...["version: 1", "agents:", "  a:", "    tool: demo", "    schedules:"],
-        ...["      nightly:", "        prompt: tidy", "        cron: 0 2 * *"],
+        "version: 1",
+        "agents:",
+        "  a:",
+        "    tool: demo",
+        "    schedules:",
+        "      nightly:",
+        "        prompt: tidy",
+        "        cron: 0 2 * *",
       ),
       want: [expect.stringMatching(/^8: agents\.a\.schedules\.nightly\.cron: expected string to match/)],
     },
     {
       id: "a day that never comes, and an unknown time zone",
       text: lines(
-        ...["version: 1", "agents:", "  a:", "    tool: demo", "    schedules:"],
+        "version: 1",
+        "agents:",
+        "  a:",
+        "    tool: demo",
+        "    schedules:",
         "      never: { prompt: x, cron: 0 0 30 2 * }",
         "      nowhere: { prompt: x, cron: 0 0 * * *, time_zone: Mars/Base }",
       ),
@@ -75,7 +85,10 @@ describe("a finding names its line", () => {
     {
       id: "an unknown member of a group, and a group of an agent's name",
       text: lines(
-        ...["version: 1", "agents:", "  a: { tool: demo }", "groups:"],
+        "version: 1",
+        "agents:",
+        "  a: { tool: demo }",
+        "groups:",
         "  all: [a,",
         "    nobody]",
         "  a: [a]",
@@ -149,8 +162,15 @@ test("an env file is lines of NAME=VALUE, with comments and quotes", () => {
 describe("@NAME", () => {
   const reading = readTeamFile(
     lines(
-      ...["version: 1", "agents:", "  a: { tool: demo, mailbox: true }", "  b: { tool: demo }", "people:"],
-      ...["  ann: { address: ann@example.test }", "  bob: {}", "groups:", "  all: [a, b, ann, bob]"],
+      "version: 1",
+      "agents:",
+      "  a: { tool: demo, mailbox: true }",
+      "  b: { tool: demo }",
+      "people:",
+      "  ann: { address: ann@example.test }",
+      "  bob: {}",
+      "groups:",
+      "  all: [a, b, ann, bob]",
     ),
   );
   const team = reading.ok ? reading.team : { version: 1 as const, agents: {} };

@@ -11,7 +11,11 @@ import { done, draft, idle, play, type Step, working } from "./steps.ts";
 
 const corpus = loadCorpus();
 const toExplain = ({ raw, tool, title, cursor_row }: Recording) => ({
-  ...{ raw, tool: compiled(tool), title, cursorRow: cursor_row, nowMs: 0 },
+  raw,
+  tool: compiled(tool),
+  title,
+  cursorRow: cursor_row,
+  nowMs: 0,
 });
 const recording = (tool: string, name: string) => {
   const found = corpus.find((one) => one.tool === tool && one.name === name);

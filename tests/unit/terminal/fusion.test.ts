@@ -12,7 +12,9 @@ import { done, draft, failed, idle, interrupted, play, type Step, working } from
 
 const signalsOf = (screen: Parameters<typeof detect>[0]) => detect(screen, compiled("demo"));
 const over = (result: (FusedEnd & { by: "tool" })["result"], leftover = false): FusedEnd => ({
-  ...{ by: "tool", result, leftover },
+  by: "tool",
+  result,
+  leftover,
 });
 
 describe("a turn that the tool begins by itself", () => {

@@ -29,7 +29,9 @@ function asked(...screens: (Observation | null)[]) {
         before,
         screen
           ? {
-              ...{ kind: "observed", at: at(index * 1000), observation: screen },
+              kind: "observed",
+              at: at(index * 1000),
+              observation: screen,
               signals: detect(screen, compiled("demo")),
             }
           : {
@@ -89,7 +91,10 @@ const key = keyOfText("fix it");
 const typed: Step = { kind: "prompt_typed", at: at(0), key, command: false };
 const noted: Step = {
   kind: "prompt_noted",
-  ...{ at: at(0), baseline: null, sawActivity: false, command: false },
+  at: at(0),
+  baseline: null,
+  sawActivity: false,
+  command: false,
 };
 const reported = (kind: ToolReport["kind"]): Step => ({
   kind: "reported",

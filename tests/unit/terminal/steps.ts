@@ -50,8 +50,17 @@ function toolReport(wallMs: number, parts: Partial<ToolReport> & Pick<ToolReport
   const { prompt = null } = parts;
   const digest = prompt === null ? null : new Bun.CryptoHasher("sha256").update(prompt).digest("hex");
   return {
-    ...{ schema_version: 1, id: `report-${minted.count}`, tool: "demo", at_ms: wallMs, session_id: "main" },
-    ...{ turn_id: null, prompt, prompt_sha256: digest, message: null, action: null, transcript_path: null },
+    schema_version: 1,
+    id: `report-${minted.count}`,
+    tool: "demo",
+    at_ms: wallMs,
+    session_id: "main",
+    turn_id: null,
+    prompt,
+    prompt_sha256: digest,
+    message: null,
+    action: null,
+    transcript_path: null,
     ...parts,
   };
 }

@@ -157,7 +157,9 @@ describe("a question of claude", () => {
       question: "Which colour shall the door have?",
     });
     expect(awaitingDecision?.options[0]).toEqual({
-      ...{ index: 1, text: "Red", selected: true },
+      index: 1,
+      text: "Red",
+      selected: true,
       description: "warm, seen from afar",
     });
   });

@@ -16,7 +16,9 @@ import { createScratch, type Scratch } from "../../support/scratch.ts";
 function openQueue(scratch: Scratch, env: Record<string, string> = { OTEL_TRACES_EXPORTER: "otlp" }) {
   const clock = createFakeClock();
   const events = createEventLog({
-    ...{ files: scratch.files, clock, path: scratch.path("events.jsonl") },
+    files: scratch.files,
+    clock,
+    path: scratch.path("events.jsonl"),
     onError(error) {
       throw error;
     },
@@ -28,7 +30,11 @@ function openQueue(scratch: Scratch, env: Record<string, string> = { OTEL_TRACES
   /** A gateway's part; another one is a restart. */
   const openTraces = () =>
     createTraceControl({
-      ...{ files: scratch.files, clock, events, requests, sessionRoot: scratch.folder },
+      files: scratch.files,
+      clock,
+      events,
+      requests,
+      sessionRoot: scratch.folder,
       notifier: notifierStoreOn(database),
       env: { ...env, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" },
       log: { line: () => {} },
@@ -52,12 +58,20 @@ function openQueue(scratch: Scratch, env: Record<string, string> = { OTEL_TRACES
     events.flush();
   };
   return {
-    ...{ clock, openTraces, received, say, requests: () => loaded },
+    clock,
+    openTraces,
+    received,
+    say,
+    requests: () => loaded,
     names: () => received.map(({ name }) => name),
     accept: (requestId: string) =>
       requests.insertAccepted({
-        ...{ requestId, kind: "submit_prompt", lane: "turn_boundary", payload: { prompt: "p" } },
-        ...{ acceptedAtUtc: now(), epoch: 1 },
+        requestId,
+        kind: "submit_prompt",
+        lane: "turn_boundary",
+        payload: { prompt: "p" },
+        acceptedAtUtc: now(),
+        epoch: 1,
       }),
     run: (requestId: string) =>
       requests.transition("x", [{ requestId, from: "accepted", to: "running", startedAtUtc: now() }]),

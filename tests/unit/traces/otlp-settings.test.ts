@@ -73,7 +73,8 @@ test("the other variables", () => {
     OTEL_RESOURCE_ATTRIBUTES: "service.name=other,deployment.environment.name=night%20shift",
   });
   expect(settings).toMatchObject({
-    ...{ protocol: "http/json", timeoutMs: 60_000 },
+    protocol: "http/json",
+    timeoutMs: 60_000,
     resource: { "service.name": "agents", "deployment.environment.name": "night shift" },
   });
 });

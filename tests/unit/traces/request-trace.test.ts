@@ -13,10 +13,19 @@ const evidence = (...steps: [StoredRequest["evidence"][number]["step"], number][
   steps.map(([step, seconds]) => ({ step, at_utc: at(seconds), proof: "the screen shows hunter2" }));
 
 const completed: StoredRequest = {
-  ...{ seq: 1, requestId: "gwreq-1", kind: "submit_prompt", lane: "turn_boundary", state: "completed" },
+  seq: 1,
+  requestId: "gwreq-1",
+  kind: "submit_prompt",
+  lane: "turn_boundary",
+  state: "completed",
   payload: { prompt: "hunter2", submitted_by: { agent_id: "a2", agent_name: "other" } },
-  ...{ acceptedAtUtc: at(0), startedAtUtc: at(2), finishedAtUtc: at(4), epoch: 3 },
-  ...{ errorDetail: null, result: { request_kind: "submit_prompt" }, idempotencyKey: null },
+  acceptedAtUtc: at(0),
+  startedAtUtc: at(2),
+  finishedAtUtc: at(4),
+  epoch: 3,
+  errorDetail: null,
+  result: { request_kind: "submit_prompt" },
+  idempotencyKey: null,
   evidence: evidence(["typed", 3], ["submitted", 4], ["turn_started", 5], ["turn_ended", 9]),
 };
 
@@ -59,7 +68,9 @@ test("all are one trace below one span, and have the same ids each time", () => 
 test("nothing that a person, an agent or a screen said is in a span", () => {
   const failed: StoredRequest = {
     ...completed,
-    ...{ state: "failed", errorDetail: "hunter2", result: { outcome: "unknown", seen: ["hunter2"] } },
+    state: "failed",
+    errorDetail: "hunter2",
+    result: { outcome: "unknown", seen: ["hunter2"] },
   };
   const mail = [
     { message_ref: "filesystem:m1", thread_ref: "filesystem:t1", created_at_utc: at(-9), subject: "hunter2" },
@@ -80,17 +91,20 @@ describe("how far it got", () => {
     {
       id: "failed before it began",
       request: { ...early, state: "failed", startedAtUtc: null },
-      ...{ spans: { request: [0, 4], queue: [0, 4] }, error: "failed" },
+      spans: { request: [0, 4], queue: [0, 4] },
+      error: "failed",
     },
     {
       id: "failed before it was typed",
       request: { ...early, state: "failed" },
-      ...{ spans: { request: [0, 4], queue: [0, 2], deliver: [2, 4] }, error: "failed" },
+      spans: { request: [0, 4], queue: [0, 2], deliver: [2, 4] },
+      error: "failed",
     },
     {
       id: "its outcome is not known",
       request: { state: "failed", result: { outcome: "unknown" }, evidence: evidence(["typed", 3]) },
-      ...{ spans: { request: [0, 4], queue: [0, 2], deliver: [2, 4] }, error: "unknown" },
+      spans: { request: [0, 4], queue: [0, 2], deliver: [2, 4] },
+      error: "unknown",
     },
     {
       id: "superseded",
@@ -100,17 +114,20 @@ describe("how far it got", () => {
         startedAtUtc: null,
         result: { coalesced_into_request_id: "b" },
       },
-      ...{ spans: { request: [0, 4], queue: [0, 4] }, error: null },
+      spans: { request: [0, 4], queue: [0, 4] },
+      error: null,
     },
     {
       id: "a headless turn that was interrupted",
       request: { state: "failed", finishedAtUtc: at(9), result: { outcome: "interrupted", turn_id: "t" } },
-      ...{ spans: { request: [0, 9], queue: [0, 2], deliver: [2, 4], turn: [5, 9] }, error: "interrupted" },
+      spans: { request: [0, 9], queue: [0, 2], deliver: [2, 4], turn: [5, 9] },
+      error: "interrupted",
     },
     {
       id: "the clock was set back",
       request: { ...early, startedAtUtc: at(-5), finishedAtUtc: at(-4) },
-      ...{ spans: { request: [0, 0], queue: [0, 0], deliver: [-5, -4] }, error: null },
+      spans: { request: [0, 0], queue: [0, 0], deliver: [-5, -4] },
+      error: null,
     },
     { id: "not at its end", request: { finishedAtUtc: null, state: "running" }, spans: {}, error: null },
   ])("$id", ({ request, spans, error }) => {
@@ -131,7 +148,9 @@ test("a turn without a seen beginning begins when it was submitted", () => {
 
 test("the mail of a wake-up is in its trace from when it was sent, and the request links to it", () => {
   const mail = Array.from({ length: 20 }, (_, index) => ({
-    ...{ message_ref: `filesystem:m${index}`, thread_ref: null, created_at_utc: at(index - 100) },
+    message_ref: `filesystem:m${index}`,
+    thread_ref: null,
+    created_at_utc: at(index - 100),
   }));
   const wake: StoredRequest = { ...completed, kind: "mail_notifier_prompt" };
   const spans = toRequestSpans(wake, { waits: [], mail });

@@ -10,17 +10,17 @@ const agent = { agentId: "a", agentName: "worker", tool: "demo", version: "1" };
 
 function spans(count: number): TraceSpan[] {
   return Array.from({ length: count }, (_, index) => ({
-    ...{ traceId: "1".repeat(32), spanId: index.toString(16).padStart(16, "1"), parentSpanId: null },
-    ...{
-      name: "request",
-      kind: "server",
-      startMs: 0,
-      endMs: 1,
-      attributes: {},
-      events: [],
-      links: [],
-      error: null,
-    },
+    traceId: "1".repeat(32),
+    spanId: index.toString(16).padStart(16, "1"),
+    parentSpanId: null,
+    name: "request",
+    kind: "server",
+    startMs: 0,
+    endMs: 1,
+    attributes: {},
+    events: [],
+    links: [],
+    error: null,
   }));
 }
 
@@ -55,7 +55,10 @@ function openExporter(url = "http://127.0.0.1:4318/v1/traces") {
   });
   exporter.start();
   return {
-    ...{ clock, lines, requests, exporter },
+    clock,
+    lines,
+    requests,
+    exporter,
     become(next: Answer | "silent") {
       answer = next;
     },
@@ -71,7 +74,9 @@ test("spans of a second are one request, which goes past a proxy and follows no 
   await clock.advance(500);
   expect(requests.map(({ count }) => count)).toEqual([3]);
   expect(requests[0]?.init).toMatchObject({
-    ...{ method: "POST", redirect: "manual", proxy: false },
+    method: "POST",
+    redirect: "manual",
+    proxy: false,
     headers: { "api-key": "k", "content-type": "application/json" },
   });
   expect(exporter.counts()).toEqual({ exported: 3, dropped: 0, rejected: 0, queued: 0 });
@@ -148,33 +153,45 @@ describe("an answer", () => {
     {
       id: "that takes a part",
       answer: () => Response.json(partial),
-      ...{ exported: 1, rejected: 2, again: false },
+      exported: 1,
+      rejected: 2,
+      again: false,
     },
     {
       id: "that is no JSON",
       answer: () => new Response("<html>"),
-      ...{ exported: 3, rejected: 0, again: false },
+      exported: 3,
+      rejected: 0,
+      again: false,
     },
-    { id: "without end", answer: endless, ...{ exported: 3, rejected: 0, again: false } },
+    { id: "without end", answer: endless, exported: 3, rejected: 0, again: false },
     {
       id: "400",
       answer: () => new Response("", { status: 400 }),
-      ...{ exported: 0, rejected: 3, again: false },
+      exported: 0,
+      rejected: 3,
+      again: false,
     },
     {
       id: "a redirect",
       answer: () => new Response("", { status: 307, headers: { location: "https://elsewhere.example" } }),
-      ...{ exported: 0, rejected: 3, again: false },
+      exported: 0,
+      rejected: 3,
+      again: false,
     },
     {
       id: "503",
       answer: () => new Response("", { status: 503 }),
-      ...{ exported: 0, rejected: 0, again: true },
+      exported: 0,
+      rejected: 0,
+      again: true,
     },
     {
       id: "429",
       answer: () => new Response("", { status: 429 }),
-      ...{ exported: 0, rejected: 0, again: true },
+      exported: 0,
+      rejected: 0,
+      again: true,
     },
   ])("$id", async ({ answer, exported, rejected, again }) => {
     const { clock, requests, exporter, become } = openExporter();

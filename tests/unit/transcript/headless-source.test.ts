@@ -23,22 +23,23 @@ function write(
 ): void {
   const { index, session, of, total } = turn;
   const request: TurnRequest = {
-    ...{
-      schema_version: 1,
-      turn_id: `t${index}`,
-      turn_index: index,
-      tracked_agent_id: "a",
-      request_id: null,
-    },
-    ...{
-      requested_at_utc: atUtc(index),
-      life: null,
-      tool: "codex",
-      executable: "codex",
-      args: turn.args ?? [],
-    },
-    ...{ working_directory: "/", role_prompt: null, prompt: `prompt ${index}`, session, model: null },
-    ...{ display_style: "plain", display_detail: "concise" },
+    schema_version: 1,
+    turn_id: `t${index}`,
+    turn_index: index,
+    tracked_agent_id: "a",
+    request_id: null,
+    requested_at_utc: atUtc(index),
+    life: null,
+    tool: "codex",
+    executable: "codex",
+    args: turn.args ?? [],
+    working_directory: "/",
+    role_prompt: null,
+    prompt: `prompt ${index}`,
+    session,
+    model: null,
+    display_style: "plain",
+    display_detail: "concise",
   };
   const directory = createTurnDirectories({ files: scratch.files, sessionRoot: scratch.folder }).create(
     request,
@@ -56,9 +57,16 @@ function write(
   const dated = events.map((event) => JSON.stringify({ ...event, timestamp_utc: atUtc(index) }));
   writeFileSync(directory.paths.events, `${dated.join("\n")}\n`, { mode: 0o600 });
   const result: TurnResult = {
-    ...{ schema_version: 1, status: usage ? "completed" : "interrupted", completed_at_utc: atUtc(index) },
-    ...{ returncode: 0, signal: null, completion_source: "terminal_event", session_id: of },
-    ...{ history_summary: null, error: null, usage: null },
+    schema_version: 1,
+    status: usage ? "completed" : "interrupted",
+    completed_at_utc: atUtc(index),
+    returncode: 0,
+    signal: null,
+    completion_source: "terminal_event",
+    session_id: of,
+    history_summary: null,
+    error: null,
+    usage: null,
   };
   directory.saveResult(result);
 }

@@ -138,7 +138,9 @@ const prompt = command({
     const startedMs = clock.monotonicMs();
     const record = await withQuestions(
       waitForRequest(clock, link.client, accepted.request_id, {
-        ...{ until: "turn_ended", timeoutSeconds, ...(interrupted ? { interrupted } : {}) },
+        until: "turn_ended",
+        timeoutSeconds,
+        ...(interrupted ? { interrupted } : {}),
         howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
       }),
     );

@@ -23,13 +23,23 @@ function toText({ local_host: own, carriers, hosts }: HostList): string {
   if (own === null)
     return "This server reaches no other host: svc-coord serve --nats URL, or --ssh user@HOST";
   const ways = carriers.map((one) => [
-    ...[one.via, one.address, one.connected ? "connected" : "LOST", milliseconds(one.latency_ms)],
-    ...[String(one.reconnects), String(one.repeated_calls)],
+    one.via,
+    one.address,
+    one.connected ? "connected" : "LOST",
+    milliseconds(one.latency_ms),
+    String(one.reconnects),
+    String(one.repeated_calls),
   ]);
   const rows = hosts.map((one) => [
-    ...[one.host, one.via, one.state === "live" ? "live" : `away since ${one.since_utc ?? "ever"}`],
-    ...[String(one.agents), one.version ?? "-", milliseconds(one.heartbeat_age_ms)],
-    ...[milliseconds(one.latency_ms), String(one.returns ?? 0), milliseconds(one.clock_difference_ms)],
+    one.host,
+    one.via,
+    one.state === "live" ? "live" : `away since ${one.since_utc ?? "ever"}`,
+    String(one.agents),
+    one.version ?? "-",
+    milliseconds(one.heartbeat_age_ms),
+    milliseconds(one.latency_ms),
+    String(one.returns ?? 0),
+    milliseconds(one.clock_difference_ms),
     one.detail ?? "",
   ]);
   const header = ["HOST", "VIA", "STATE", "AGENTS", "VERSION", "HEARTBEAT", "ROUND TRIP", "RETURNS", "CLOCK"];

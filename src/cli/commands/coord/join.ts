@@ -66,8 +66,12 @@ async function overStdio({
   const { joinOverStdio } = await import("../../coordinator-hosts.ts");
   endOnUnhandled(() => {});
   await joinOverStdio({
-    ...{ context, io, input: Bun.stdin.stream() as unknown as AsyncIterable<Uint8Array> },
-    ...{ write: io.writeOut, signal: io.interrupted(), log: (line) => void warn(io, line) },
+    context,
+    io,
+    input: Bun.stdin.stream() as unknown as AsyncIterable<Uint8Array>,
+    write: io.writeOut,
+    signal: io.interrupted(),
+    log: (line) => void warn(io, line),
   });
   // The input may stay open.
   return exitCodes.done;

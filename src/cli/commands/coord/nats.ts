@@ -60,7 +60,8 @@ export default command({
     const listen = args.listen === undefined ? null : toListenAddress(args.listen);
     return serve(fleetContext, {
       listen: listen ?? users.read()?.listen ?? toListenAddress(defaultListen),
-      ...{ hosts, asJson: inherited["json"] === true },
+      hosts,
+      asJson: inherited["json"] === true,
     });
   },
 });
@@ -164,7 +165,9 @@ async function serve(
   });
   if (!listen.isLoopback) await natsProcess.ensureCertificate(machine, paths, listen);
   const running = await natsProcess.startNatsServer(machine, {
-    ...{ paths, server, onTrouble: (line) => void warn(io, `nats-server: ${line}`) },
+    paths,
+    server,
+    onTrouble: (line) => void warn(io, `nats-server: ${line}`),
   });
   const fault = await deleteRevoked(of, listen);
   if (fault !== null) warn(io, `what the server keeps of revoked hosts is not deleted: ${fault}`);
@@ -210,7 +213,9 @@ async function joinInstructions(
   const flags = await busWords(paths, { listen, fleet, isElsewhere: !listen.isLoopback });
   const creds = listen.isLoopback ? key : `${host}.nk`;
   return {
-    ...{ host, key_file: isThere ? key : null, copy: needed },
+    host,
+    key_file: isThere ? key : null,
+    copy: needed,
     command: ["svc-coord join", ...flags, "--creds", shellWord(creds), "--host", host].join(" "),
   };
 }
@@ -231,7 +236,8 @@ async function busWords(
   const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
   const certificate = isElsewhere ? "server.crt" : shellWord(paths.certificate);
   return [
-    ...["--nats", urlOf(listen)],
+    "--nats",
+    urlOf(listen),
     ...(listen.isLoopback ? [] : ["--nats-ca", certificate]),
     ...(fleet === "svc" ? [] : ["--fleet", fleet]),
   ];

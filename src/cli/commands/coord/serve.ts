@@ -64,7 +64,9 @@ export default command({
     const reachesOthers = bus !== null || args.ssh.length > 0;
     const hosts = reachesOthers && {
       hosts: await (await import("../../coordinator-hosts.ts")).openOperator({
-        ...{ context, bus, localHost: localHost() },
+        context,
+        bus,
+        localHost: localHost(),
         ssh: {
           targets: toSshTargets(args.ssh, localHost()),
           configFile: args["ssh-config"] === undefined ? null : resolve(io.cwd, args["ssh-config"]),
@@ -75,7 +77,12 @@ export default command({
       }),
     };
     const coordinator: Coordinator = createCoordinator({
-      ...{ context, io, ...listener, token, rulesFile, ...hosts },
+      context,
+      io,
+      ...listener,
+      token,
+      rulesFile,
+      ...hosts,
       onShutdown: () => void stop(),
     });
     endOnUnhandled(coordinator.logUnhandled);

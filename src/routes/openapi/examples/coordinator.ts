@@ -7,9 +7,15 @@ const agent = "local_interactive-20261121-044700Z-1a2b3c4d";
 const { tracked_agent_id, turn_id, turn_index } = turnRecord;
 
 const ledgerSums = {
-  ...{ turns: 12, turns_not_covered: 1, input_tokens: 18_240, cached_input_tokens: 16_000 },
-  ...{ cache_write_tokens: 1_200, output_tokens: 640, reasoning_tokens: 0 },
-  ...{ cost_micro_usd: 36_700, unpriced_tokens: 0 },
+  turns: 12,
+  turns_not_covered: 1,
+  input_tokens: 18_240,
+  cached_input_tokens: 16_000,
+  cache_write_tokens: 1_200,
+  output_tokens: 640,
+  reasoning_tokens: 0,
+  cost_micro_usd: 36_700,
+  unpriced_tokens: 0,
 };
 
 const identity = {

@@ -48,8 +48,11 @@ const request = {
 };
 
 const ledgerTokens = {
-  ...{ input_tokens: 18_240, cached_input_tokens: 16_000, cache_write_tokens: 1_200 },
-  ...{ output_tokens: 640, reasoning_tokens: 0 },
+  input_tokens: 18_240,
+  cached_input_tokens: 16_000,
+  cache_write_tokens: 1_200,
+  output_tokens: 640,
+  reasoning_tokens: 0,
 };
 
 const ledgerEntry = {
@@ -86,8 +89,12 @@ const transcriptTurn = {
   ended_at_utc: at("04:49:30"),
   usage: [
     {
-      ...{ model: "claude-opus-5-5", input_tokens: 18_250, cached_input_tokens: 16_900 },
-      ...{ cache_write_tokens: 820, output_tokens: 412, reasoning_tokens: 130 },
+      model: "claude-opus-5-5",
+      input_tokens: 18_250,
+      cached_input_tokens: 16_900,
+      cache_write_tokens: 820,
+      output_tokens: 412,
+      reasoning_tokens: 130,
     },
   ],
 };
@@ -281,17 +288,18 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   LedgerPage: [{ schema_version: 1, entries: [ledgerEntry], next: 41 }],
   LedgerSummary: [
     {
-      ...{ schema_version: 1, since_utc: at("04:47:00") },
+      schema_version: 1,
+      since_utc: at("04:47:00"),
       groups: [
         {
-          ...{
-            day: "2026-11-21",
-            model: "claude-opus-4-8",
-            wake_reason: "mail",
-            tool: "claude",
-            source: "tool",
-          },
-          ...{ turns: 12, turns_not_covered: 1, ...ledgerTokens },
+          day: "2026-11-21",
+          model: "claude-opus-4-8",
+          wake_reason: "mail",
+          tool: "claude",
+          source: "tool",
+          turns: 12,
+          turns_not_covered: 1,
+          ...ledgerTokens,
         },
       ],
     },

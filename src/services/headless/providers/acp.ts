@@ -97,7 +97,8 @@ function createReader(
     const kind = textOf(call["kind"]) ?? "tool";
     const title = textOf(call["title"]);
     turn.request(String(call["sessionUpdate"]), {
-      ...{ id: textOf(call["toolCallId"]), kind },
+      id: textOf(call["toolCallId"]),
+      kind,
       name: textOf(call["name"]) ?? title ?? kind,
       arguments: isEmpty(call["rawInput"]) ? (title ?? {}) : call["rawInput"],
     });
@@ -122,7 +123,8 @@ function createReader(
     if ((status === "completed" || status === "failed") && !done.has(key)) {
       done.add(key);
       turn.result(String(update["sessionUpdate"]), {
-        ...{ id: textOf(update["toolCallId"]), kind },
+        id: textOf(update["toolCallId"]),
+        kind,
         status: status === "completed" ? "success" : "error",
         output: outputOf(update),
       });
@@ -304,8 +306,10 @@ function usageIn(result: Fields): TurnUsage | null {
   if (usage) return usage;
   const quota = fieldsOf(fieldsOf(result["_meta"])["quota"]);
   return usageOf(quota["token_count"], {
-    ...{ input_tokens: "input_tokens", output_tokens: "output_tokens" },
-    ...{ cached_input_tokens: "cached_tokens", total_tokens: "total_tokens" },
+    input_tokens: "input_tokens",
+    output_tokens: "output_tokens",
+    cached_input_tokens: "cached_tokens",
+    total_tokens: "total_tokens",
   });
 }
 

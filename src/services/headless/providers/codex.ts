@@ -33,7 +33,10 @@ export const codex: HeadlessProvider = {
       argv: [
         ...programOf(turn),
         ...configFlags(turn),
-        ...["exec", "--json", "--skip-git-repo-check", ...(resumes ? ["resume"] : [])],
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        ...(resumes ? ["resume"] : []),
         ...(turn.session.mode === "exact" ? [turn.session.id] : resumes ? ["--last"] : []),
         // The dash is the prompt's place: it is read from standard input.
         "-",
@@ -104,7 +107,8 @@ function createReader(): StreamReader {
     if (type === "item.completed") {
       if (id !== null) requested.delete(id);
       turn.result(typeName, {
-        ...{ id, kind },
+        id,
+        kind,
         status: statusOf(item),
         output: actionOutput(item),
         ...("exit_code" in item ? { details: { exit_code: numberOf(item["exit_code"]) } } : {}),

@@ -20,7 +20,8 @@ export const opencode: HeadlessProvider = {
       turn.executable,
       "run",
       ...turn.args,
-      ...["--format", "json"],
+      "--format",
+      "json",
       ...modelFlags(turn),
       ...sessionFlags(turn, { exact: "--session", last: ["--continue"] }),
     ],
@@ -100,7 +101,9 @@ function readTool(part: Fields, turn: TurnWriter): boolean {
   const exitCode = numberOf(fieldsOf(state["metadata"])["exit"]);
   const output = state["output"] ?? state["error"] ?? "";
   turn.result("tool_use", {
-    ...{ id, kind: "tool", status: status === "completed" ? "success" : "error" },
+    id,
+    kind: "tool",
+    status: status === "completed" ? "success" : "error",
     output: renderValue(output),
     ...(exitCode === null ? {} : { details: { exit_code: exitCode } }),
   });

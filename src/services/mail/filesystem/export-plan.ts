@@ -223,8 +223,14 @@ function boxOf(stored: string): string {
 export function toLists(plan: readonly ExportEntry[], outcomes: readonly Outcome[]) {
   const lists: Pick<ExportManifest, ArtifactList | "accounts" | "messages" | "projections" | "attachments"> =
     {
-      ...{ accounts: [], messages: [], projections: [], attachments: [] },
-      ...{ copied_artifacts: [], materialized_artifacts: [], skipped_artifacts: [], blocked_artifacts: [] },
+      accounts: [],
+      messages: [],
+      projections: [],
+      attachments: [],
+      copied_artifacts: [],
+      materialized_artifacts: [],
+      skipped_artifacts: [],
+      blocked_artifacts: [],
     };
   for (const [nth, { artifact, account, message, projection, attachment }] of plan.entries()) {
     const outcome = outcomes[nth];

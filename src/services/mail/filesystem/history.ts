@@ -59,9 +59,14 @@ async function verifyOne(
     .filter((key) => key.registrationId === registrationId)
     .map(({ publicKey }) => publicKey);
   const history: MailboxHistory = {
-    ...{ address, registration_id: registrationId, status, keys },
+    address,
+    registration_id: registrationId,
+    status,
+    keys,
     entry_count: attestations.countEntries(registrationId),
-    ...{ cleared_count: 0, head_hash: null, broken: null },
+    cleared_count: 0,
+    head_hash: null,
+    broken: null,
   };
   const total = history.entry_count;
   let sequence = 0;

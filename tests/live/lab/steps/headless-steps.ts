@@ -17,7 +17,9 @@ const factsOf = ({ transport, tool }: HeadlessSession) => headlessFacts[transpor
 
 /** The record of a turn that went well. */
 const completed = (session: HeadlessSession) => ({
-  ...{ status: "completed", error: null, decided_by: "terminal_event" },
+  status: "completed",
+  error: null,
+  decided_by: "terminal_event",
   returncode: factsOf(session).returncode,
 });
 

@@ -104,7 +104,9 @@ async function logIsWhole(session: LabSession, first: number): Promise<void> {
     .toReversed();
   const want = Array.from({ length: turnsOfLog }, (_, index) => ({
     prompt: promptOf(first + index),
-    ...{ source: "tool", status: "completed", calls: planOf(first + index).tool ? 1 : 0 },
+    source: "tool",
+    status: "completed",
+    calls: planOf(first + index).tool ? 1 : 0,
   }));
   expect(told).toEqual(want as typeof told);
 }

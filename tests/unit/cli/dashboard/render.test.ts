@@ -32,7 +32,10 @@ describe("the screen", () => {
       "  NAME  TOOL  STATE  SINCE  QUEUE  MAIL  LAST TURN  WAITS FOR YOU",
       "> bob   demo  asks   1m     0      3     -          asks: 港を消す?",
       "  ann   demo  busy   50s    2      -     -",
-      ...["", "", "", ""],
+      "",
+      "",
+      "",
+      "",
       `── bob ${"─".repeat(93)}`,
       '"bob" asks: 港を消す? (1m)',
       "  1. Yes",
@@ -129,8 +132,13 @@ describe("the screen", () => {
 
   test("says that mail of a person waits", () => {
     const mail = {
-      ...{ root: "/m", address: "me@svc.localhost", messageRef: "m1", from: "ann@svc.localhost" },
-      ...{ sinceUtc: "2026-01-01T00:00:00.000+00:00", subject: "done", agent: null },
+      root: "/m",
+      address: "me@svc.localhost",
+      messageRef: "m1",
+      from: "ann@svc.localhost",
+      sinceUtc: "2026-01-01T00:00:00.000+00:00",
+      subject: "done",
+      agent: null,
     };
     const state = stateAfter(fleet(agentSnapshot("ann")), { kind: "mail", mail: [mail, mail] });
     expect(linesOf(state)[1]).toBe(

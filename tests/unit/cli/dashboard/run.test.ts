@@ -38,7 +38,11 @@ function start(change: Partial<DashboardDeps> = {}) {
   let report: (snapshots: readonly AgentSnapshot[]) => void = () => {};
   const ended = runDashboard(
     {
-      ...{ clock, terminal, run, runAtTerminal: run, unreadMail: async () => [] },
+      clock,
+      terminal,
+      run,
+      runAtTerminal: run,
+      unreadMail: async () => [],
       async follow(on, stopped) {
         report = on.change;
         on.change([asking]);
@@ -49,7 +53,11 @@ function start(change: Partial<DashboardDeps> = {}) {
     stop.signal,
   );
   return {
-    ...{ clock, history, commands, stop, ended },
+    clock,
+    history,
+    commands,
+    stop,
+    ended,
     type: async (typed: string) => {
       events?.bytes(new TextEncoder().encode(typed));
       await clock.advance(0);

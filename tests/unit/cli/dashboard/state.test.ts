@@ -13,7 +13,9 @@ import { fleet, key, text } from "../../../support/dashboard-events.ts";
 const now = Date.UTC(2026, 0, 1, 0, 1);
 const paste = (pasted: string): DashboardEvent => ({ kind: "input", input: { kind: "paste", text: pasted } });
 const ended = (number: number, failed: boolean, said: string): DashboardEvent => ({
-  ...{ kind: "ended", number, failed },
+  kind: "ended",
+  number,
+  failed,
   text: said,
 });
 const asking = (name: string, asked = "Go on?", options?: string[]) =>
@@ -108,7 +110,11 @@ describe("the list", () => {
 
 describe("a prompt", () => {
   const words = (prompt: string, id = "id-ann") => [
-    ...["agents", "single", `--agent-id=${id}`, "prompt", `--prompt=${prompt}`],
+    "agents",
+    "single",
+    `--agent-id=${id}`,
+    "prompt",
+    `--prompt=${prompt}`,
   ];
 
   test("goes to the agent that was selected when it was begun", () => {
@@ -119,16 +125,20 @@ describe("a prompt", () => {
 
   test("is edited as in a shell, and a pasted text is part of it", () => {
     const { effects } = drive(
-      ...[three, text("p"), text("one two"), key("C-w"), text("three"), key("C-a"), text("> ")],
-      ...[
-        key("C-e"),
-        key("C-j"),
-        paste("pasted\nlines"),
-        key("Backspace"),
-        key("Left"),
-        text("é"),
-        key("Enter"),
-      ],
+      three,
+      text("p"),
+      text("one two"),
+      key("C-w"),
+      text("three"),
+      key("C-a"),
+      text("> "),
+      key("C-e"),
+      key("C-j"),
+      paste("pasted\nlines"),
+      key("Backspace"),
+      key("Left"),
+      text("é"),
+      key("Enter"),
     );
     expect(effects).toEqual([{ kind: "run", number: 1, words: words("> one three\npasted\nlinée") }]);
   });

@@ -175,8 +175,13 @@ describe("a message", () => {
 
   test("goes out as a draft with an id of ours", () => {
     const message = {
-      ...{ to: ["b@x"], cc: [], subject: "S", body: "t", attachments: [] },
-      ...{ inReplyTo: ["p@x"], references: ["r@x", "p@x"] },
+      to: ["b@x"],
+      cc: [],
+      subject: "S",
+      body: "t",
+      attachments: [],
+      inReplyTo: ["p@x"],
+      references: ["r@x", "p@x"],
     };
     const replied = toDraft({ message: { ...message, hops: 5 }, messageId: "m@x", address: "a@x", box: "D" });
     expect(replied["header:X-Svc-Hops:asText"]).toBe("5");

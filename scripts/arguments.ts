@@ -7,8 +7,9 @@ export const text = { type: "string" } as const;
 export const flag = { type: "boolean", default: false } as const;
 
 /**
- * What `read` makes of the arguments of a command of `bun run`, before the command does anything. `--help` prints `usage`
- * and ends the process with 0; an error of `read` is printed with the usage and ends it with 2.
+ * What `read` makes of the arguments of a command of `bun run`, before the command does anything. `--help`
+ * prints `usage` and ends the process with 0; an error of `read` is printed with the usage and ends it with
+ * 2.
  */
 export function readArguments<T>(usage: string, read: (words: string[]) => T): T {
   const words = process.argv.slice(2);
@@ -40,7 +41,9 @@ export function readFolder(args: string[]): string | null {
   return positionals[0] ?? null;
 }
 
-/** The whole number of a flag, `otherwise` where it was not given; throws for what is none, or below `least`. */
+/**
+ * The whole number of a flag, `otherwise` where it was not given; throws for what is none, or below `least`.
+ */
 export function wholeNumber(name: string, value: string | undefined, otherwise: number, least = 1): number {
   const number = read(value, otherwise);
   if (Number.isSafeInteger(number) && number >= least) return number;

@@ -14,8 +14,9 @@ import { runStep } from "./steps.ts";
 const folder = join(repositoryRoot, "tests", "bench");
 const ending = ".bench.ts";
 /**
- * Run after all others, in this order: many rows, many processes, and 100,000 files that were removed again, all of which
- * leave a slower machine behind for a minute. A start was measured at 69 ms right after them, and at 39 a minute later.
+ * Run after all others, in this order: many rows, many processes, and 100,000 files that were removed again,
+ * all of which leave a slower machine behind for a minute. A start was measured at 69 ms right after them,
+ * and at 39 a minute later.
  */
 const heavy = ["accept", "jmap", "fleet", "hosts", "commands", "hundred", "mail"];
 /** Real agent CLIs, some minutes: a quick run measures it only when it is named. */
@@ -75,7 +76,9 @@ async function measure(name: string): Promise<BenchResult> {
   return { name: bench.name, machine, ...(notes.length === 0 ? {} : { notes }), rows };
 }
 
-/** In a process of its own, on a disk that has caught up: what one bench leaves behind is no cost of the next. */
+/**
+ * In a process of its own, on a disk that has caught up: what one bench leaves behind is no cost of the next.
+ */
 async function measureApart(name: string): Promise<BenchResult> {
   await Bun.spawn(["sync"]).exited;
   const options = Object.entries(sizes).flatMap(([option, value]) => [`--${option}`, value]);

@@ -57,7 +57,10 @@ function tmuxProblem(): string | null {
   return isTmuxRecent(said) ? null : `"${said}" is too old, ${wanted}`;
 }
 
-/** Judges what `tmux -V` says: `tmux 3.3a`, `tmux next-3.6`; a version without a number is a build from source. */
+/**
+ * Judges what `tmux -V` says: `tmux 3.3a`, `tmux next-3.6`; a version without a number is a build from
+ * source.
+ */
 export function isTmuxRecent(said: string): boolean {
   const match = /(\d+)\.(\d+)/.exec(said);
   if (!match) return said.startsWith("tmux ");

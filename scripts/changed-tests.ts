@@ -13,9 +13,9 @@ const everywhere = ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json"];
 const always = "tests/guards/";
 
 /**
- * The test files that the changed files can reach: over imports, over the names of files and folders in texts, which is
- * how fixtures and documents are read, and over the areas of tests that start programs (tests/areas.ts). A name may mean
- * another file too; then a test runs in vain.
+ * The test files that the changed files can reach: over imports, over the names of files and folders in
+ * texts, which is how fixtures and documents are read, and over the areas of tests that start programs
+ * (tests/areas.ts). A name may mean another file too; then a test runs in vain.
  */
 export function reachedTests(
   sources: readonly SourceFile[],
@@ -115,7 +115,9 @@ function namedBy(sources: readonly SourceFile[], changed: string): string[] {
     .map(({ path }) => path);
 }
 
-/** `tests/screens/claude/a.txt` is found by `screens/claude` and, as many walk a folder, by `tests/screens`. */
+/**
+ * `tests/screens/claude/a.txt` is found by `screens/claude` and, as many walk a folder, by `tests/screens`.
+ */
 function foldersOf(path: string): string[] {
   const parts = dirname(path).split("/");
   if (parts.length === 1) return parts[0] === "." ? [] : [`"${parts[0]}"`];

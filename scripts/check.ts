@@ -60,8 +60,8 @@ const lint = changed === null || changed.includes("biome.json") ? ["."] : change
 /** What the compiler knew last time: a check of a small change then takes it two seconds. */
 const typesKnown = `${cache}/types.json`;
 /**
- * It writes declarations, which nobody reads: only then it knows the shape of each file, and checks what uses a file
- * again only after a change of its shape.
+ * It writes declarations, which nobody reads: only then it knows the shape of each file, and checks what uses
+ * a file again only after a change of its shape.
  */
 const declarations = [
   "--noEmit",

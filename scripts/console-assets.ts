@@ -24,9 +24,9 @@ interface Encoded {
 }
 
 /**
- * Bundles the browser application and packs it into one file: the length of an index as eight hexadecimal digits, the
- * index, then the bytes of each asset, as they are and compressed. Does nothing when it was made from exactly this source.
- * Returns the files of which it is made, from the root of the repository.
+ * Bundles the browser application and packs it into one file: the length of an index as eight hexadecimal
+ * digits, the index, then the bytes of each asset, as they are and compressed. Does nothing when it was made
+ * from exactly this source. Returns the files of which it is made, from the root of the repository.
  */
 export async function buildConsole(): Promise<{ inputs: string[] }> {
   const target = join(repositoryRoot, consoleArchive);

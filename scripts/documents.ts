@@ -15,10 +15,10 @@ export interface ShellBlock {
 }
 
 /**
- * The shell blocks of a Markdown document. `<!-- run: e2e -->` on the line before the fence: a test executes the
- * block. `<!-- not run: reason -->`: nothing does, and why. A `text` block behind it that is marked `<!-- shown -->`
- * is what the block prints; `…` stands for any text of a line, and alone on a line for any lines. Blocks of other
- * languages show no commands and need no mark.
+ * The shell blocks of a Markdown document. `<!-- run: e2e -->` on the line before the fence: a test executes
+ * the block. `<!-- not run: reason -->`: nothing does, and why. A `text` block behind it that is marked
+ * `<!-- shown -->` is what the block prints; `…` stands for any text of a line, and alone on a line for any
+ * lines. Blocks of other languages show no commands and need no mark.
  */
 export function shellBlocks(document: string, markdown: string): ShellBlock[] {
   const shell = /^(?:<!-- *(.*?) *-->\n)?```(?:sh|bash|shell|console)\n([\s\S]*?)^```$/gm;
@@ -40,7 +40,10 @@ function toMark(comment: string): ShellBlock["mark"] {
   return reason === undefined ? null : { run: false, reason };
 }
 
-/** The Markdown documents of the repository, from its root, with `/`, sorted: those at the top and all of `docs/`. */
+/**
+ * The Markdown documents of the repository, from its root, with `/`, sorted: those at the top and all of
+ * `docs/`.
+ */
 export function listDocuments(): string[] {
   const top = readdirSync(repositoryRoot);
   const below = readdirSync(join(repositoryRoot, "docs"), { recursive: true, encoding: "utf8" });

@@ -10,7 +10,10 @@ import { packNewQueue } from "./pack-queue.ts";
 import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
-/** One file of 130 MB is all programs; it goes by the name it is called. Each name is a file, so that it can be copied alone. */
+/**
+ * One file of 130 MB is all programs; it goes by the name it is called. Each name is a file, so that it can
+ * be copied alone.
+ */
 export const executable = "svc-gateway";
 const otherNames = ["svc-mgr", "svc-coord", "svc"];
 
@@ -40,16 +43,17 @@ function definitions(commit: string): string[] {
     `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`,
     "--define",
     `SVC_NEW_QUEUE=${JSON.stringify(packNewQueue())}`,
-    // Elysia asks for a collection whenever it has composed an app: 3 to 5 ms of a gateway's start, while callers wait.
-    // Nothing of ours calls this name, so the call becomes one that does nothing.
+    // Elysia asks for a collection whenever it has composed an app: 3 to 5 ms of a gateway's start, while
+    // callers wait. Nothing of ours calls this name, so the call becomes one that does nothing.
     "--define",
     "Bun.gc=Boolean",
   ];
 }
 
 /**
- * Compiles the programs into `folder`, with the accounts of what is in them: for this machine, or for `target`. They are
- * built aside and renamed into place, so that half of one never runs. Says what it does; false when it could not be built.
+ * Compiles the programs into `folder`, with the accounts of what is in them: for this machine, or for
+ * `target`. They are built aside and renamed into place, so that half of one never runs. Says what it does;
+ * false when it could not be built.
  */
 export async function compilePrograms(folder: string, commit: string, target?: Target): Promise<boolean> {
   const aside = join(folder, `.aside-${process.pid}`);

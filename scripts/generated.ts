@@ -45,9 +45,9 @@ const generated: Generated[] = [
 export const generatorSources = generated.map(({ source }) => source);
 
 /**
- * Generates every generated file anew, in a temporary folder beside a copy of what is there. Returns a line for
- * each that differs, with the command that brings it up to date; changes nothing in the repository. What is
- * not `isReached` by a change is passed over.
+ * Generates every generated file anew, in a temporary folder beside a copy of what is there. Returns a line
+ * for each that differs, with the command that brings it up to date; changes nothing in the repository. What
+ * is not `isReached` by a change is passed over.
  */
 export async function findDrift(isReached: (one: Generated) => boolean): Promise<string[]> {
   const found = await Promise.all(generated.filter(isReached).map(driftOf));

@@ -10,8 +10,8 @@ import { repositoryRoot } from "./bootstrap.ts";
 
 // Keeps what a version leaves on disk below tests/released, so that every later version can be tested on it:
 //   bun scripts/keep-release.ts NAME [SOURCE]
-// SOURCE is a checkout of that version; by default this one. Runs a scripted agent with it, gives it work of every
-// kind, and kills its gateway while it works. Done once for each release that has a schema of its own.
+// SOURCE is a checkout of that version; by default this one. Runs a scripted agent with it, gives it work of
+// every kind, and kills its gateway while it works. Done once for each release that has a schema of its own.
 
 const [name, source = repositoryRoot] = process.argv.slice(2);
 if (name === undefined)

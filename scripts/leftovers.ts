@@ -7,8 +7,9 @@ export interface Leftover {
 
 /**
  * Ends every process that carries the mark, as a variable of its environment or, where it was started with a
- * clean one, as a part of its arguments (its files lie in the run's folder), and returns those that were still alive after a short
- * grace, in which what was told to stop may do so. Knows only Linux; elsewhere it finds nothing.
+ * clean one, as a part of its arguments (its files lie in the run's folder), and returns those that were
+ * still alive after a short grace, in which what was told to stop may do so. Knows only Linux; elsewhere it
+ * finds nothing.
  */
 export async function endLeftovers(
   mark: { name: string; value: string },

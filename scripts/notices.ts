@@ -18,9 +18,9 @@ export interface Part {
 }
 
 /**
- * What of others is in an executable: the packages of the bundle, in order of their names, and after them Bun with its
- * parts. `inputs`: the bundle's files, from the root of the repository. Throws for a package without a licence: it may not be
- * handed on.
+ * What of others is in an executable: the packages of the bundle, in order of their names, and after them Bun
+ * with its parts. `inputs`: the bundle's files, from the root of the repository. Throws for a package without
+ * a licence: it may not be handed on.
  */
 export function partsOf(inputs: readonly string[]): Part[] {
   const folders = inputs.flatMap(
@@ -48,8 +48,8 @@ function packageOf(folder: string): Part {
 }
 
 /**
- * Bun and what it has linked into itself, by `scripts/bun-parts.json`: from its LICENSE.md and the licences of the projects that
- * it names. A text of `@NAME` alone on a line is one of the common ones.
+ * Bun and what it has linked into itself, by `scripts/bun-parts.json`: from its LICENSE.md and the licences
+ * of the projects that it names. A text of `@NAME` alone on a line is one of the common ones.
  */
 function bunParts(): Part[] {
   const common: Readonly<Record<string, string>> = embedded.texts;
@@ -64,7 +64,9 @@ function bunParts(): Part[] {
   }));
 }
 
-/** The names in `process.versions` that say which API Bun offers, or which program it is like: no parts of it. */
+/**
+ * The names in `process.versions` that say which API Bun offers, or which program it is like: no parts of it.
+ */
 const noParts = ["node", "v8", "uv", "napi", "modules", "openssl", "unicode"];
 
 /** What Bun names as its part and `scripts/bun-parts.json` has no licence for. */

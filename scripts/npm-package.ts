@@ -10,9 +10,10 @@ import { runStep } from "./steps.ts";
 const documents = ["README.md", "CHANGELOG.md", "LICENSE", "docs", "examples"];
 
 /**
- * Makes the npm package of one machine from the programs in `programs`, as `svc-mgr-VERSION-TARGET.tgz` in `destination`; returns
- * its path. It holds the executable itself, so that no interpreter reads the folder of who calls it, and names no other
- * package, so that an installer asks no registry. npm links all four names to the one file.
+ * Makes the npm package of one machine from the programs in `programs`, as `svc-mgr-VERSION-TARGET.tgz` in
+ * `destination`; returns its path. It holds the executable itself, so that no interpreter reads the folder of
+ * who calls it, and names no other package, so that an installer asks no registry. npm links all four names
+ * to the one file.
  */
 export async function packPackage(
   target: ReleaseTarget,
@@ -37,7 +38,9 @@ export async function packPackage(
   }
 }
 
-/** Installs a package from its file into `folder`, without a registry; returns the folder with its programs. */
+/**
+ * Installs a package from its file into `folder`, without a registry; returns the folder with its programs.
+ */
 export async function installPackage(path: string, folder: string): Promise<string> {
   const install = ["npm", "install", "--offline", "--no-audit", "--no-fund", `--prefix=${folder}`, path];
   const step = await runStep({ name: "install", command: install, cwd: folder });

@@ -6,7 +6,10 @@ import { openStore } from "../src/db/open.ts";
 import type { Clock } from "../src/system/clock.ts";
 import { quietSteps } from "../src/system/steps.ts";
 
-/** The file of an empty queue with all migrations as one text: see `unpackQueue`. The same migrations, the same text. */
+/**
+ * The file of an empty queue with all migrations as one text: see `unpackQueue`. The same migrations, the
+ * same text.
+ */
 export function packNewQueue(): string {
   const folder = mkdtempSync(join(tmpdir(), "svc-new-queue-"));
   try {

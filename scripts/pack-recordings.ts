@@ -6,7 +6,10 @@ import { repositoryRoot } from "./bootstrap.ts";
 /** An argument of a process may be 128 KiB long. */
 const maxCharacters = 120_000;
 
-/** All recorded screens as one text, for `tools check` of a program without its source. The same screens, the same text. */
+/**
+ * All recorded screens as one text, for `tools check` of a program without its source. The same screens, the
+ * same text.
+ */
 export function packRecordings(): string {
   const recordings = recordingsBelow(createSystem().files, join(repositoryRoot, "tests/screens"));
   const packed = Bun.zstdCompressSync(JSON.stringify(recordings), { level: 19 }).toString("base64");

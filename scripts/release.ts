@@ -66,7 +66,9 @@ try {
   rmSync(aside, { recursive: true, force: true });
 }
 
-/** The Bun of every machine, as bun.lock names it: its hash is checked. Returns the folder of the packages. */
+/**
+ * The Bun of every machine, as bun.lock names it: its hash is checked. Returns the folder of the packages.
+ */
 async function installRuntimes(): Promise<string> {
   const cache = join(repositoryRoot, ".cache", "runtimes");
   mkdirSync(cache, { recursive: true });

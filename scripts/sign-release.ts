@@ -2,8 +2,8 @@ import { rmSync } from "node:fs";
 import { runStep } from "./steps.ts";
 
 /**
- * Signs a file of a release with an SSH key, as `FILE.sig`. Throws unless `signers` has the public part of the key for
- * releases: nobody could verify the signature.
+ * Signs a file of a release with an SSH key, as `FILE.sig`. Throws unless `signers` has the public part of
+ * the key for releases: nobody could verify the signature.
  */
 export async function signFile(
   path: string,

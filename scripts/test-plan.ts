@@ -49,7 +49,10 @@ function readShard(text: string): { index: number; of: number } {
 export type Timings = Readonly<Record<string, number>>;
 const unknownMs = 1000;
 
-/** Every file is in one shard, whatever their number; the longest are dealt first, each to the shard with least to do. */
+/**
+ * Every file is in one shard, whatever their number; the longest are dealt first, each to the shard with
+ * least to do.
+ */
 export function ofShard(files: readonly string[], timings: Timings, shard: TestWish["shard"]): string[] {
   if (shard === null) return [...files];
   const shards = Array.from({ length: shard.of }, () => ({ ms: 0, files: [] as string[] }));
@@ -67,7 +70,10 @@ export function longestFirst(files: readonly string[], timings: Timings): string
   return [...files].sort((one, other) => ms(other) - ms(one) || (one < other ? -1 : 1));
 }
 
-/** Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would decide. */
+/**
+ * Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would
+ * decide.
+ */
 const careful = [
   "tests/browser/",
   "tests/faults/chaos",
@@ -90,7 +96,10 @@ const isBelow = (file: string, folders: readonly string[]) =>
   folders.some((folder) => file.startsWith(`tests/${folder}/`));
 const isStory = (file: string) => isBelow(file, ["e2e", "faults", "hostile", "browser"]);
 const isMachine = (file: string) => isBelow(file, ["integration"]);
-/** They start worlds with a changed source, or another runtime on much of the rest: minutes for what rules show too. */
+/**
+ * They start worlds with a changed source, or another runtime on much of the rest: minutes for what rules
+ * show too.
+ */
 const isLong = (file: string) => isBelow(file, ["mutations"]);
 
 /** What the files of a run are told apart by. */
@@ -102,16 +111,19 @@ export interface TestFacts {
   hasNeeds: (file: string) => boolean;
 }
 
-/** Whether a file is among those that a person waits for: each rule, the machine, and a story for each promise. */
+/**
+ * Whether a file is among those that a person waits for: each rule, the machine, and a story for each
+ * promise.
+ */
 export function isAwaited(file: string, { promised, hasNeeds }: TestFacts): boolean {
   if (hasNeeds(file) || isLong(file)) return false;
   return promised.has(file) || !isStory(file);
 }
 
 /**
- * The groups of files that run one after the other; files that need the built programs run last. With `all`, what a person
- * waits for runs first and the rest after it, each file once, and matrices whole. Most of the time of a story is waiting
- * for an agent, so that more of them run at once than there are cores.
+ * The groups of files that run one after the other; files that need the built programs run last. With `all`,
+ * what a person waits for runs first and the rest after it, each file once, and matrices whole. Most of the
+ * time of a story is waiting for an agent, so that more of them run at once than there are cores.
  */
 export function planTests(files: readonly string[], facts: TestFacts, all: boolean): TestGroup[] {
   const awaited = files.filter((file) => isAwaited(file, facts));
@@ -155,9 +167,9 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
 const atMostAgain = 3;
 
 /**
- * The failed files that run once more, alone: stories of whole processes that failed beside others on a full machine.
- * Empty when one of them is no such story, or when there are more of them than chance gives. Rules never run again, nor
- * do the stories in a browser (decision 90).
+ * The failed files that run once more, alone: stories of whole processes that failed beside others on a full
+ * machine. Empty when one of them is no such story, or when there are more of them than chance gives. Rules
+ * never run again, nor do the stories in a browser (decision 90).
  */
 export function toRunAgain(failed: readonly string[]): string[] {
   const mayRunAgain = (file: string) => isBelow(file, ["e2e", "faults", "hostile"]);

@@ -10,9 +10,10 @@ export interface TestReport extends TestCounts {
 }
 
 /**
- * Reads a junit report of `bun test`. `passed` and `failed` count the tests that ran, `skipped` those that did
- * not; `missing` are the given files the report does not know: they broke before their first test, hold none,
- * or ended the process; `broken` are the files with a test that failed. Never throws: an empty report misses every file.
+ * Reads a junit report of `bun test`. `passed` and `failed` count the tests that ran, `skipped` those that
+ * did not; `missing` are the given files the report does not know: they broke before their first test, hold
+ * none, or ended the process; `broken` are the files with a test that failed. Never throws: an empty report
+ * misses every file.
  */
 export function readReport(junit: string, files: readonly string[]): TestReport {
   const head = /<testsuites\b[^>]*>/.exec(junit)?.[0] ?? "";

@@ -1,7 +1,7 @@
 /**
- * Which tests of started programs belong to which sources. A program is built from all sources, so imports cannot say
- * which of its stories a change may break. `bun run test --changed` and `bun run check` read this table; a guard keeps
- * each source and each such test in an area (tests/guards/areas.test.ts).
+ * Which tests of started programs belong to which sources. A program is built from all sources, so imports
+ * cannot say which of its stories a change may break. `bun run test --changed` and `bun run check` read this
+ * table; a guard keeps each source and each such test in an area (tests/guards/areas.test.ts).
  */
 export interface Area {
   name: string;
@@ -11,7 +11,10 @@ export interface Area {
   tests: readonly string[];
 }
 
-/** A change of these can break any story: time, files, processes, databases, routes, and the terms of the wire. */
+/**
+ * A change of these can break any story: time, files, processes, databases, routes, and the terms of the
+ * wire.
+ */
 export const sharedSources: readonly string[] = [
   "system/",
   "db/",
@@ -443,7 +446,9 @@ export const areas: readonly Area[] = [
 const startsWithOne = (path: string, beginnings: readonly string[]) =>
   beginnings.some((beginning) => path.startsWith(beginning));
 
-/** The areas that hold a source, or `null` when a change of it can break any story. `path` begins with `src/`. */
+/**
+ * The areas that hold a source, or `null` when a change of it can break any story. `path` begins with `src/`.
+ */
 export function areasOfSource(path: string): readonly Area[] | null {
   const below = path.slice("src/".length);
   const named = areas.filter(({ sources }) => startsWithOne(below, sources));

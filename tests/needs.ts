@@ -1,6 +1,6 @@
 /**
- * What a test needs beyond Bun and tmux, known by the support that it imports. `bun run test` leaves such tests to
- * `bun run test --all`, which installs or makes what they need.
+ * What a test needs beyond Bun and tmux, known by the support that it imports. `bun run test` leaves such
+ * tests to `bun run test --all`, which installs or makes what they need.
  */
 export const needs = {
   "a browser": ["tests/support/chromium.ts", "tests/browser/support/"],

@@ -1,7 +1,7 @@
 /**
- * What the project promises to its users, and the tests that show each promise soonest. `bun run test` runs them beside
- * the rules and the tests of the machine; `bun run test --all` runs every test. `source` is a document of this project with
- * its heading, or a section of the contract.
+ * What the project promises to its users, and the tests that show each promise soonest. `bun run test` runs
+ * them beside the rules and the tests of the machine; `bun run test --all` runs every test. `source` is a
+ * document of this project with its heading, or a section of the contract.
  */
 export interface UserPromise {
   source: string;

@@ -2,7 +2,9 @@ import { quantileShares } from "../../tests/bench/bench.ts";
 import { type BenchResult, type Figure, figuresOf, told } from "./figures.ts";
 import { reaches } from "./meaning.ts";
 
-/** `docs/benchmarks.md`: the figures that count, what each means, before and after, and all rows of the run. */
+/**
+ * `docs/benchmarks.md`: the figures that count, what each means, before and after, and all rows of the run.
+ */
 export function renderDocument(
   results: readonly BenchResult[],
   before: readonly BenchResult[],

@@ -26,8 +26,8 @@ const style = `
   }`;
 
 /**
- * `docs/benchmarks.svg`: above, each figure's ratio to its limit; below, the distributions of the durations, ours
- * over the limit's. Both axes are logarithmic, since they span five powers of ten.
+ * `docs/benchmarks.svg`: above, each figure's ratio to its limit; below, the distributions of the durations,
+ * ours over the limit's. Both axes are logarithmic, since they span five powers of ten.
  */
 export function renderPicture(results: readonly BenchResult[]): string {
   const figures = figuresOf(results);

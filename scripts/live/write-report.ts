@@ -12,7 +12,10 @@ import { makeReport, renderReport, type StepAccount } from "./report.ts";
 export interface ReportFolder {
   /** Variables for the run. */
   env: Record<string, string>;
-  /** Makes report.md and report.json from what the run left and its junit text; resolves with the report's path. */
+  /**
+   * Makes report.md and report.json from what the run left and its junit text; resolves with the report's
+   * path.
+   */
   write(junit: string): string;
 }
 

@@ -2,8 +2,9 @@ import { parseScreen } from "../../src/services/terminal/screen.ts";
 import type { Recording } from "./story.ts";
 
 /**
- * What a recording shows apart from what differs each time it is made: numbers, ids, proofs, how far the agent's answer
- * got, how wide columns are. One text for each command that ended; the moments between depend on when one looked.
+ * What a recording shows apart from what differs each time it is made: numbers, ids, proofs, how far the
+ * agent's answer got, how wide columns are. One text for each command that ended; the moments between depend
+ * on when one looked.
  */
 export function gistOf(recording: Recording): string[] {
   return recording.moments

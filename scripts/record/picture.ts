@@ -15,8 +15,8 @@ interface Stay {
 }
 
 /**
- * A recording as an SVG that plays it in a loop. Where nothing may move, or CSS animation is not known, it shows
- * the moment in which the most is on both screens. Pure: the same recording gives the same text.
+ * A recording as an SVG that plays it in a loop. Where nothing may move, or CSS animation is not known, it
+ * shows the moment in which the most is on both screens. Pure: the same recording gives the same text.
  */
 export function renderPicture(recording: Recording): string {
   const { moments, columns } = recording;

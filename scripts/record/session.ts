@@ -9,9 +9,10 @@ import { type Moment, type Recording, story } from "./story.ts";
 const prompt = "$";
 
 /**
- * Types the story into a shell of a private tmux server and records both screens: the shell's and the agent's.
- * `programs` is the folder with svc-mgr. Everything lies in a temporary folder that is removed; nothing is left
- * running. A moment in which the agent works is left out when it was over before it could be seen.
+ * Types the story into a shell of a private tmux server and records both screens: the shell's and the
+ * agent's. `programs` is the folder with svc-mgr. Everything lies in a temporary folder that is removed;
+ * nothing is left running. A moment in which the agent works is left out when it was over before it could be
+ * seen.
  */
 export async function recordSession(programs: string): Promise<Recording> {
   const folder = mkdtempSync(join(tmpdir(), "svc-record-"));

@@ -86,7 +86,9 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Processes whose environment names the story's folder: ours and nobody else's. Linux only; elsewhere none. */
+/**
+ * Processes whose environment names the story's folder: ours and nobody else's. Linux only; elsewhere none.
+ */
 function processesOf(root: string): number[] {
   const names = (() => {
     try {

@@ -16,9 +16,9 @@ export interface BackgroundEnd {
 }
 
 /**
- * Waits until the agent has no work in the background and rests: when such work ends, a tool begins a turn by itself.
- * `onWork` hears once what runs. Returns at once where nothing does, and with the list of it when `timeoutMs` have passed,
- * `signal` aborts, or the terminal cannot be read.
+ * Waits until the agent has no work in the background and rests: when such work ends, a tool begins a turn by
+ * itself. `onWork` hears once what runs. Returns at once where nothing does, and with the list of it when
+ * `timeoutMs` have passed, `signal` aborts, or the terminal cannot be read.
  */
 export async function awaitBackground(
   {

@@ -52,7 +52,10 @@ type MailVerb = keyof typeof endpointOf;
 type MailEndpoint<V extends MailVerb> = GatewayEndpoints[(typeof endpointOf)[V]];
 type MailRequest<V extends MailVerb> = BodyOf<MailEndpoint<V>>;
 
-/** How a mail operation was carried out (contract 4.5). `verified`: the mailbox was read again and shows the change. */
+/**
+ * How a mail operation was carried out (contract 4.5). `verified`: the mailbox was read again and shows the
+ * change.
+ */
 interface Execution<V extends MailVerb> {
   operation: V;
   authoritative: true;
@@ -86,8 +89,8 @@ export async function performMail<V extends MailVerb>(
 }
 
 /**
- * Whether a file is to be attached that the gateway does not take: this process has the rights of the user who typed the
- * command, and opens it itself.
+ * Whether a file is to be attached that the gateway does not take: this process has the rights of the user
+ * who typed the command, and opens it itself.
  */
 function opensItself({ context, agent }: MailTarget, request: object | undefined): boolean {
   const { attachments = [] } = (request ?? {}) as { attachments?: readonly AttachmentInput[] | null };
@@ -97,8 +100,8 @@ function opensItself({ context, agent }: MailTarget, request: object | undefined
 }
 
 /**
- * The same; where neither a gateway nor the mailbox can be reached, the agent itself is asked in its live terminal
- * (contract 4.5).
+ * The same; where neither a gateway nor the mailbox can be reached, the agent itself is asked in its live
+ * terminal (contract 4.5).
  */
 export async function performOrAsk<V extends AskedOperation>(
   target: MailTarget,
@@ -122,7 +125,10 @@ export async function performOrAsk<V extends AskedOperation>(
   }
 }
 
-/** Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted on. */
+/**
+ * Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted
+ * on.
+ */
 export async function resolveLive(target: MailTarget & { agent: FoundAgent }): Promise<MailResolveLive> {
   const { context, agent } = target;
   return inMailbox(target, async (binding) => {
@@ -220,8 +226,8 @@ const readyMs = 8000;
 const firstLookMs = 3000;
 
 /**
- * Asks the agent in its terminal to do what nobody could do in its mailbox. Null when no terminal of it is live, so
- * that nothing was typed. What its screen shows afterwards is no proof and is not looked at.
+ * Asks the agent in its terminal to do what nobody could do in its mailbox. Null when no terminal of it is
+ * live, so that nothing was typed. What its screen shows afterwards is no proof and is not looked at.
  */
 async function askInTerminal(
   target: Target,

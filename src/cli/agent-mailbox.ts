@@ -22,8 +22,8 @@ import { warn } from "./narrate.ts";
 import { openTarget, type Target } from "./target.ts";
 
 /**
- * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root is
- * made when it is not there (contract 4.5). Returns what named it, too.
+ * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root
+ * is made when it is not there (contract 4.5). Returns what named it, too.
  */
 export async function giveMailbox(
   context: CliContext,
@@ -62,7 +62,10 @@ export async function giveMailboxAtLaunch(
   }
 }
 
-/** The answer of a launch with the state of the mailbox; exit 2 when the agent runs without the mailbox it was launched with. Pure. */
+/**
+ * The answer of a launch with the state of the mailbox; exit 2 when the agent runs without the mailbox it was
+ * launched with. Pure.
+ */
 export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): Answer {
   if (mailbox === null) return answer;
   const json = answer.json as object;
@@ -82,8 +85,8 @@ export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): An
 }
 
 /**
- * The command that installs the mail-round skill for a session's tool; null when it is installed or the tool has no
- * skills. Every tool reads the skills of the project folder, whatever its home.
+ * The command that installs the mail-round skill for a session's tool; null when it is installed or the tool
+ * has no skills. Every tool reads the skills of the project folder, whatever its home.
  */
 export function skillHint(
   files: Pick<Files, "exists">,
@@ -155,8 +158,8 @@ export interface NamedBinding {
 }
 
 /**
- * An address counts in one mailbox root: in the sender's it may be nobody's, or that of another agent of this name.
- * `root`: the sender's; undefined for one of a mail server.
+ * An address counts in one mailbox root: in the sender's it may be nobody's, or that of another agent of this
+ * name. `root`: the sender's; undefined for one of a mail server.
  */
 export function refuseOtherRoot(
   { files }: Pick<CliContext, "files">,

@@ -23,8 +23,8 @@ export function renderRequest(record: RequestRecord): string {
 }
 
 /**
- * The state of a request in words that do not mislead: `completed` says of a prompt that it was delivered, and its turn may
- * still run. JSON keeps the contract's states. Pure.
+ * The state of a request in words that do not mislead: `completed` says of a prompt that it was delivered,
+ * and its turn may still run. JSON keeps the contract's states. Pure.
  */
 export function stateForPeople(record: RequestRecord): string {
   const { state, request_kind: kind, evidence } = record;
@@ -53,9 +53,10 @@ type WaitUntil = "finished" | "turn_ended";
 const pollIntervalMs = 100;
 
 /**
- * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced goes
- * no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over, and with exit 130
- * when `interrupted` aborts: the request goes on, and `howToFollow` says what a person can do with it.
+ * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced
+ * goes no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over, and
+ * with exit 130 when `interrupted` aborts: the request goes on, and `howToFollow` says what a person can do
+ * with it.
  */
 export async function waitForRequest(
   clock: Clock,
@@ -100,7 +101,10 @@ export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
   return until === "finished" || record.evidence.some((one) => one.step === "turn_ended");
 }
 
-/** Pure. What a request has come to that is not far enough: to people, "completed" would mean that its turn has ended. */
+/**
+ * Pure. What a request has come to that is not far enough: to people, "completed" would mean that its turn
+ * has ended.
+ */
 export function stillWaitsFor(record: RequestRecord): string {
   if (record.state === "completed") return "was taken, and its turn has not ended";
   return record.waiting ? `waits (${record.waiting.detail})` : `is ${record.state}`;
@@ -110,8 +114,8 @@ export function stillWaitsFor(record: RequestRecord): string {
 const timeoutSeconds = 15;
 
 /**
- * Asks the gateway to interrupt. `record`: the finished one of this request; `outcome`: that of the request which did
- * its work, another one where several interrupts waited and were coalesced.
+ * Asks the gateway to interrupt. `record`: the finished one of this request; `outcome`: that of the request
+ * which did its work, another one where several interrupts waited and were coalesced.
  */
 export async function interruptThrough(
   clock: Clock,

@@ -15,7 +15,10 @@ export interface TranscriptAsked {
   q?: string;
 }
 
-/** One page of turns, newest first, each with the beginning of its answer. Ends the command where it is refused. */
+/**
+ * One page of turns, newest first, each with the beginning of its answer. Ends the command where it is
+ * refused.
+ */
 export async function readTranscript(client: GatewayCalls, asked: TranscriptAsked) {
   const query = { ...asked, max_bytes: pageBytes };
   return bodyOf(await client.call("transcript", { query, timeoutMs: callTimeoutMs }));
@@ -42,10 +45,10 @@ const maxRecordingMs = 7000;
 const pollIntervalMs = 100;
 
 /**
- * The turn of a request whose end was seen, with its whole answer. A tool writes its record a moment after the end, so it
- * is looked for again for some seconds, and for `maxWritingMs` while the record has the turn without its end: a busy
- * machine delays the write of a long answer. The status of such a turn is `running` also when the time is over. `turn` is
- * null where nothing has it; `why` is then a clause for people.
+ * The turn of a request whose end was seen, with its whole answer. A tool writes its record a moment after
+ * the end, so it is looked for again for some seconds, and for `maxWritingMs` while the record has the turn
+ * without its end: a busy machine delays the write of a long answer. The status of such a turn is `running`
+ * also when the time is over. `turn` is null where nothing has it; `why` is then a clause for people.
  */
 export async function findAnswer(
   clock: Clock,
@@ -71,7 +74,10 @@ export async function findAnswer(
   }
 }
 
-/** What a turn comes to for a person who waited for it: the answer as the model wrote it, or why there is none. Pure. */
+/**
+ * What a turn comes to for a person who waited for it: the answer as the model wrote it, or why there is
+ * none. Pure.
+ */
 export function renderAnswer(turn: TranscriptTurn): string {
   if (turn.answer !== null && turn.answer !== "") return turn.answer;
   const why = turn.error === null ? "" : `: ${visibleLine(turn.error)}`;

@@ -60,7 +60,10 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
   };
 }
 
-/** The turn of the id, or the newest that was begun. Throws `not_found`, and says so of one that waits in the queue. */
+/**
+ * The turn of the id, or the newest that was begun. Throws `not_found`, and says so of one that waits in the
+ * queue.
+ */
 export async function chooseTurn(
   on: AgentTurnsOnDisk,
   turnId: string | undefined,
@@ -117,9 +120,10 @@ const maxSettlingMs = 2000;
 const maxTurns = 50;
 
 /**
- * Answers with the turn's record once it has its final state; a turn that still waits in the queue is waited for too.
- * Without an id it is the turn of the prompt that was submitted last. Ends the command with exit 1 when
- * `timeoutSeconds` have passed or the turn will not begin, with exit 3 when the turn has not begun and no gateway answers.
+ * Answers with the turn's record once it has its final state; a turn that still waits in the queue is waited
+ * for too. Without an id it is the turn of the prompt that was submitted last. Ends the command with exit 1
+ * when `timeoutSeconds` have passed or the turn will not begin, with exit 3 when the turn has not begun and
+ * no gateway answers.
  */
 export async function waitForTurn(
   on: AgentTurnsOnDisk,
@@ -145,7 +149,10 @@ export async function waitForTurn(
   }
 }
 
-/** `work` follows a turn that is accepted: where the disk fails us, that must not read as if the turn were lost. */
+/**
+ * `work` follows a turn that is accepted: where the disk fails us, that must not read as if the turn were
+ * lost.
+ */
 export async function followAccepted<T>(
   turn: { turn_id: string; status: string },
   work: () => Promise<T>,
@@ -175,9 +182,9 @@ async function findNewest(on: AgentTurnsOnDisk): Promise<Awaited> {
 }
 
 /**
- * The turn of the prompt submitted last, from the gateway's requests and the turns on disk, both newest first. A turn
- * without a request was asked for directly; those of the notifier are passed over, since nobody submitted them. Null
- * when there is none. Pure.
+ * The turn of the prompt submitted last, from the gateway's requests and the turns on disk, both newest
+ * first. A turn without a request was asked for directly; those of the notifier are passed over, since nobody
+ * submitted them. Null when there is none. Pure.
  */
 export function chooseNewest(
   requests: readonly RequestRecord[],

@@ -9,8 +9,8 @@ import type { CliIo } from "./command.ts";
 const answerMs = 30_000;
 
 /**
- * The body of a GET at the coordination server of this user that runs; null when none runs. Throws `unavailable` when it does
- * not answer, and with its own reason for a refusal or a body of another version.
+ * The body of a GET at the coordination server of this user that runs; null when none runs. Throws
+ * `unavailable` when it does not answer, and with its own reason for a refusal or a body of another version.
  */
 export async function askCoordinator<S extends TSchema>(
   context: CliContext,

@@ -12,7 +12,9 @@ export function factsIn(snapshots: readonly AgentSnapshot[]): AttentionFacts[] {
 /** Lines above a list of agents. */
 const maxAbove = 3;
 
-/** How many things wait for a person, and the first of them, a line for each; none when nothing waits. Pure. */
+/**
+ * How many things wait for a person, and the first of them, a line for each; none when nothing waits. Pure.
+ */
 export function renderWaiting(items: readonly AttentionItem[]): string[] {
   if (items.length === 0) return [];
   const count = items.length === 1 ? "1 thing waits" : `${items.length} things wait`;

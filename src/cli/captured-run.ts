@@ -11,8 +11,9 @@ interface CapturedRun {
 }
 
 /**
- * Runs a command line of `svc-mgr` inside this process, with the roots that this one was given. Nobody is at a terminal for
- * it and its standard input is empty, unless `atTerminal`: then it may hand the terminal to another program.
+ * Runs a command line of `svc-mgr` inside this process, with the roots that this one was given. Nobody is at
+ * a terminal for it and its standard input is empty, unless `atTerminal`: then it may hand the terminal to
+ * another program.
  */
 export async function runCaptured(
   { io, inherited }: Invocation,

@@ -38,7 +38,9 @@ export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, Syste
   /** The project overlay of the working directory, used or refused. */
   overlay: ProjectOverlay | null;
   tmux: Tmux;
-  /** The server of the pane that this runs in, whatever SVC_TMUX_SOCKET says; outside tmux the same as `tmux`. */
+  /**
+   * The server of the pane that this runs in, whatever SVC_TMUX_SOCKET says; outside tmux the same as `tmux`.
+   */
   paneTmux: Tmux;
   /** The socket that a bare `tmux` of the person's shell reaches. */
   bareTmuxSocket: string;
@@ -56,8 +58,8 @@ export type BaseContext = Pick<
 >;
 
 /**
- * `flags`: values of `rootFlags`; relative folders count from the working directory. Throws `precondition_failed` for
- * a root that another user could change, unless `diagnosing`.
+ * `flags`: values of `rootFlags`; relative folders count from the working directory. Throws
+ * `precondition_failed` for a root that another user could change, unless `diagnosing`.
  */
 export function openBaseContext(
   io: Pick<CliIo, "env" | "cwd" | "home">,
@@ -104,8 +106,8 @@ const isIn = (root: string, overlay: ProjectOverlay | null) =>
   overlay !== null && overlay.refusal === null && root === join(overlay.path, "runtime");
 
 /**
- * Makes the overlay ready in which this command is about to make a session. Warns when the overlay of the working
- * directory is refused and the session is kept in the user's state folder instead.
+ * Makes the overlay ready in which this command is about to make a session. Warns when the overlay of the
+ * working directory is refused and the session is kept in the user's state folder instead.
  */
 export async function prepareSessionPlace(context: CliContext, io: CliIo): Promise<void> {
   const { files, overlays, overlay, roots } = context;
@@ -157,8 +159,8 @@ export function openCliContext(
 }
 
 /**
- * The tool profiles of the file that SVC_TOOL_PROFILES names; none when it names none. They name programs: the file
- * must be for this user alone to change.
+ * The tool profiles of the file that SVC_TOOL_PROFILES names; none when it names none. They name programs:
+ * the file must be for this user alone to change.
  */
 export function readProfiles(system: Pick<System, "files">, env: CliIo["env"]): ProfileSet {
   return readOwnFile(system, env, "SVC_TOOL_PROFILES", parseProfiles) ?? [];

@@ -24,7 +24,10 @@ export type Flag = {
   alias?: string;
   /** What stands for the value in the help. */
   valueHint?: string;
-  /** Values that shells complete. Not a closed set, which is an enum; folders and files go by their value hint. */
+  /**
+   * Values that shells complete. Not a closed set, which is an enum; folders and files go by their value
+   * hint.
+   */
   offers?: OfferedValues;
   /** Works, but the help does not mention it. */
   hidden?: true;
@@ -86,8 +89,8 @@ export interface CliIo {
   stderrIsTty: boolean;
   stdinIsTty: boolean;
   /**
-   * Resolves once written; rejects when the reader has gone. At a terminal all of it is `visible`, JSON too, which stays
-   * the same value.
+   * Resolves once written; rejects when the reader has gone. At a terminal all of it is `visible`, JSON too,
+   * which stays the same value.
    */
   writeOut(text: string | Uint8Array): Promise<void>;
   writeError(text: string): Promise<void>;
@@ -98,8 +101,9 @@ export interface CliIo {
   /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */
   readLine(): Promise<string | null>;
   /**
-   * Aborts on SIGINT and SIGTERM, so that a command can undo what it began. Always the same signal. Once it was asked for,
-   * the first Ctrl-C ends nothing by itself: all that takes time must listen. The second one ends the process.
+   * Aborts on SIGINT and SIGTERM, so that a command can undo what it began. Always the same signal. Once it
+   * was asked for, the first Ctrl-C ends nothing by itself: all that takes time must listen. The second one
+   * ends the process.
    */
   interrupted(): AbortSignal;
   /** The same, and when nobody reads stdout any more: for a command that does nothing but show. */

@@ -6,7 +6,10 @@ import { readOfflineRequests } from "../services/status/project.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import type { Candidate, CliIo, OfferedValues } from "./command.ts";
 
-/** The values that this machine knows. Reads the registry and the mailbox root as they are, and asks no process. */
+/**
+ * The values that this machine knows. Reads the registry and the mailbox root as they are, and asks no
+ * process.
+ */
 export function liveValues(
   io: CliIo,
   what: OfferedValues,
@@ -35,7 +38,9 @@ export function liveValues(
   }
 }
 
-/** Of the newest requests of the agent that the line names, from the file of its queue; the newest one first. */
+/**
+ * Of the newest requests of the agent that the line names, from the file of its queue; the newest one first.
+ */
 function requests(context: CliContext, given: Readonly<Record<string, string>>): Candidate[] {
   const [agentName, agentId] = [given["agent-name"], given["agent-id"]];
   if (agentName === undefined && agentId === undefined) return [];

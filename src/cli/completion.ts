@@ -13,9 +13,10 @@ type OfferValues = (what: OfferedValues, given: Readonly<Record<string, string>>
 const none: Completion = { candidates: [], paths: null };
 
 /**
- * The candidates for `current`, which is being typed, after the finished `words` (without the program): commands, flags that
- * were not given yet, or values of the flag before. Only what begins as `current` does. A line that is wrong already is
- * completed as far as it can be understood. Asks `offer` only for a value that is wanted.
+ * The candidates for `current`, which is being typed, after the finished `words` (without the program):
+ * commands, flags that were not given yet, or values of the flag before. Only what begins as `current` does.
+ * A line that is wrong already is completed as far as it can be understood. Asks `offer` only for a value
+ * that is wanted.
  */
 export async function completeLine(
   root: Command,
@@ -119,7 +120,9 @@ function toFlags(flags: Flags, given: ReadonlyMap<string, string>): Candidate[] 
   });
 }
 
-/** Each value once, behind what is typed before it. One that no shell could be given on one line is left out. */
+/**
+ * Each value once, behind what is typed before it. One that no shell could be given on one line is left out.
+ */
 function fitting(candidates: readonly Candidate[], current: string, before = ""): Candidate[] {
   const seen = new Set<string>();
   return candidates.flatMap(({ value, description }) => {
@@ -129,7 +132,9 @@ function fitting(candidates: readonly Candidate[], current: string, before = "")
   });
 }
 
-/** A command line as a person has typed it so far, taken apart as a shell would, without expanding anything. */
+/**
+ * A command line as a person has typed it so far, taken apart as a shell would, without expanding anything.
+ */
 interface TypedLine {
   /** Finished words, the program first. */
   words: string[];
@@ -166,8 +171,9 @@ export function splitTypedLine(line: string): TypedLine {
 }
 
 /**
- * `complete -- WORDS CURRENT` and `complete --line LINE`, by which the completion scripts ask. Writes the answer that
- * `completionScript` describes. Whatever goes wrong offers nothing: a shell at its prompt is no place for an error.
+ * `complete -- WORDS CURRENT` and `complete --line LINE`, by which the completion scripts ask. Writes the
+ * answer that `completionScript` describes. Whatever goes wrong offers nothing: a shell at its prompt is no
+ * place for an error.
  */
 export async function answerShell(root: Command, argv: readonly string[], io: CliIo): Promise<number> {
   const { words, current } = readQuestion(argv);

@@ -3,8 +3,8 @@ import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 
 /**
- * Lets a person at the terminal decide about what cannot be undone; anything but `y` or `yes` is a no and ends the
- * command as refused. Off a terminal nobody can be asked: there only `--yes` is a yes.
+ * Lets a person at the terminal decide about what cannot be undone; anything but `y` or `yes` is a no and
+ * ends the command as refused. Off a terminal nobody can be asked: there only `--yes` is a yes.
  */
 export async function confirmed(io: CliIo, question: string, yes: boolean): Promise<void> {
   if (yes) return;

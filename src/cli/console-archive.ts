@@ -7,7 +7,10 @@ import { readCarried } from "../system/read-input.ts";
 /** As scripts/console-assets.ts makes it, from the root of the repository. */
 const archive = "dist/console.assets";
 
-/** The console's assets: in the executable they are beside the code; when the source runs they are built on the first request. */
+/**
+ * The console's assets: in the executable they are beside the code; when the source runs they are built on
+ * the first request.
+ */
 export function consoleAssets(processes: Pick<Processes, "run">): ConsoleAssets {
   return createConsoleAssets(async () => {
     const folder = dirname(fileURLToPath(import.meta.url));

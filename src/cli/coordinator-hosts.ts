@@ -75,8 +75,8 @@ export interface Join {
 }
 
 /**
- * The agent host's part: a coordination server without a listener that answers what comes over the bus. Throws `conflict`
- * when another process of this user has joined under this name.
+ * The agent host's part: a coordination server without a listener that answers what comes over the bus.
+ * Throws `conflict` when another process of this user has joined under this name.
  */
 export async function openJoin(deps: {
   context: CliContext;
@@ -131,8 +131,8 @@ export async function openJoin(deps: {
 }
 
 /**
- * The same over standard input and output, for the `ssh` of an operator, which gives the host its name. Resolves when the
- * operator has gone.
+ * The same over standard input and output, for the `ssh` of an operator, which gives the host its name.
+ * Resolves when the operator has gone.
  */
 export async function joinOverStdio(deps: {
   context: CliContext;

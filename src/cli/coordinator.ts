@@ -62,7 +62,10 @@ export interface CoordinatorOptions {
   noToken?: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins?: readonly string[];
-  /** Rules of deliveries to the outside, default: in the user's folder. Without such a file at the start nothing is sent. */
+  /**
+   * Rules of deliveries to the outside, default: in the user's folder. Without such a file at the start
+   * nothing is sent.
+   */
   rulesFile?: string;
   /** Agents of other hosts; none when left out. */
   hosts?: CoordinatorHosts;

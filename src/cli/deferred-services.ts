@@ -81,7 +81,10 @@ const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
 export interface DeferredServices {
-  /** The app with all routes, once it has answered a first request, which takes several milliseconds longer than the next. */
+  /**
+   * The app with all routes, once it has answered a first request, which takes several milliseconds longer
+   * than the next.
+   */
   openApp(): Promise<Fetch>;
   /** Not started. */
   notifier: Notifier;
@@ -95,8 +98,9 @@ export interface DeferredServices {
 }
 
 /**
- * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it answers
- * already. To load it with the framework takes a third of a start, so nothing that health waits for imports this module.
+ * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it
+ * answers already. To load it with the framework takes a third of a start, so nothing that health waits for
+ * imports this module.
  */
 export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;

@@ -36,9 +36,9 @@ const whyNot: Record<Extract<InputRead, { ok: false }>["why"], string> = {
 };
 
 /**
- * The text of the file that a flag names, a relative path counted from `cwd`; a pipe such as `<(command)` too. Throws
- * UsageError for one that is not there, that is a folder or a device, that this user may not read, that is larger than
- * 8 MiB or no UTF-8 (unless `lossy`).
+ * The text of the file that a flag names, a relative path counted from `cwd`; a pipe such as `<(command)`
+ * too. Throws UsageError for one that is not there, that is a folder or a device, that this user may not
+ * read, that is larger than 8 MiB or no UTF-8 (unless `lossy`).
  */
 export async function readFileFlag(
   flag: string,

@@ -24,7 +24,10 @@ export interface RemoteAgents {
   ask(request: Request): Promise<Response | undefined>;
 }
 
-/** What the agents used and cost. `remote`: null asks no other host. Throws `invalid_request`, `precondition_failed`. */
+/**
+ * What the agents used and cost. `remote`: null asks no other host. Throws `invalid_request`,
+ * `precondition_failed`.
+ */
 export async function sumFleetLedger(
   { files, registry }: Pick<CliContext, "files" | "registry">,
   io: Pick<CliIo, "env" | "home">,

@@ -12,8 +12,9 @@ import { mailboxOpeners } from "./mailbox-openers.ts";
 const reopenMs = 500;
 
 /**
- * Reports changes of all agents that run, until `stopped` aborts and `shown` has resolved. `onSource`: the coordination
- * server that the hints come through, or null. Rejects when `onChange` does: the reader has gone.
+ * Reports changes of all agents that run, until `stopped` aborts and `shown` has resolved. `onSource`: the
+ * coordination server that the hints come through, or null. Rejects when `onChange` does: the reader has
+ * gone.
  */
 export async function followFleet(options: {
   context: CliContext;

@@ -30,8 +30,9 @@ function alignRow(row: readonly string[], widths: readonly number[]): string {
 const codes = { red: 31, green: 32, yellow: 33, bold: 1 } as const;
 
 /**
- * Whether a stream takes colours: a terminal does, unless NO_COLOR is set to anything or the terminal is a dumb one.
- * FORCE_COLOR (but 0 and false) says yes where no terminal is. NO_COLOR wins. Pure. Source: no-color.org, force-color.org.
+ * Whether a stream takes colours: a terminal does, unless NO_COLOR is set to anything or the terminal is a
+ * dumb one. FORCE_COLOR (but 0 and false) says yes where no terminal is. NO_COLOR wins. Pure. Source:
+ * no-color.org, force-color.org.
  */
 export function takesColour(env: CliIo["env"], isTerminal: boolean): boolean {
   if (env["NO_COLOR"]) return false;

@@ -49,7 +49,10 @@ export function toOtlpEndpoint(text: string | undefined): string | undefined {
   }
 }
 
-/** A warning where a gateway of this session cannot export the traces that the session or this environment asks for. */
+/**
+ * A warning where a gateway of this session cannot export the traces that the session or this environment
+ * asks for.
+ */
 export async function warnOfTraces(io: CliIo, files: Files, sessionRoot: string): Promise<void> {
   const { decideOtlp } = await import("../services/traces/otlp-settings.ts");
   try {
@@ -162,8 +165,8 @@ interface ListenerChoice {
 }
 
 /**
- * What our caller asks for: flags, then SVC_AGENT_GATEWAY_HOST and _PORT. Throws UsageError for a port that is
- * none. Pure.
+ * What our caller asks for: flags, then SVC_AGENT_GATEWAY_HOST and _PORT. Throws UsageError for a port that
+ * is none. Pure.
  */
 export function readListenerWish(
   flags: { host: string | undefined; port: string | undefined },
@@ -184,8 +187,8 @@ export function toPort(name: string, text: string | undefined): number | undefin
 }
 
 /**
- * Origins as browsers write them, each once, in the order given. Throws UsageError for what is none: a wildcard and
- * `null` would let in pages that nobody chose. Pure.
+ * Origins as browsers write them, each once, in the order given. Throws UsageError for what is none: a
+ * wildcard and `null` would let in pages that nobody chose. Pure.
  */
 export function toOrigins(texts: readonly string[]): string[] {
   return [...new Set(texts.map(toOrigin))];
@@ -206,9 +209,9 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Where to listen and who may call: what the caller asks for, then what the session's desired-config.json keeps, then
- * a free port of 127.0.0.1. Throws when an open address would be left without a token, and for an origin that is none
- * (ruling 12). Pure. Source: spec/gateway.md "Process, attach, detach".
+ * Where to listen and who may call: what the caller asks for, then what the session's desired-config.json
+ * keeps, then a free port of 127.0.0.1. Throws when an open address would be left without a token, and for an
+ * origin that is none (ruling 12). Pure. Source: spec/gateway.md "Process, attach, detach".
  */
 export function chooseListener(
   wish: ListenerWish,

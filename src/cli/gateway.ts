@@ -64,7 +64,9 @@ export interface GatewayOptions {
   registry?: Pick<Registry, "setGateway" | "read">;
   /** The operator's word that the agent's present instance may be worked with (ruling 5). */
   reconcile?: boolean;
-  /** The session folder was removed, or another gateway took this one's place: nobody can reach it any more. */
+  /**
+   * The session folder was removed, or another gateway took this one's place: nobody can reach it any more.
+   */
   onGone?: () => void;
   /** Gets each line of the log, for a window that shows it. */
   echo?: (line: string) => void;
@@ -80,13 +82,15 @@ export interface Gateway {
   logUnhandled(error: unknown): void;
 }
 
-/** How long the first look at the terminal may hold up the start; without it the agent counts as unavailable. */
+/**
+ * How long the first look at the terminal may hold up the start; without it the agent counts as unavailable.
+ */
 const firstLookMs = 3000;
 const stopGraceMs = 2000;
 
 /**
- * The composition root of one gateway. Throws ServiceError: `not_found` or `precondition_failed` for a session
- * that cannot be served, `conflict` when another process serves it.
+ * The composition root of one gateway. Throws ServiceError: `not_found` or `precondition_failed` for a
+ * session that cannot be served, `conflict` when another process serves it.
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { system, sessionRoot } = options;
@@ -317,7 +321,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     return deferred;
   }
 
-  /** Answers at once whether the gateway runs. To load and compose all routes takes a third of a start: all else waits. */
+  /**
+   * Answers at once whether the gateway runs. To load and compose all routes takes a third of a start: all
+   * else waits.
+   */
   const app = deferredApp({
     gate: appOptions.gate,
     // With diagnostics, each request is one: the app that makes them answers.

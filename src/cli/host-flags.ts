@@ -78,7 +78,9 @@ export function toHostName(flag: string, given: string | undefined): string {
   );
 }
 
-/** Null without --nats. Throws UsageError, and `precondition_failed` for a file that is not this user's alone. */
+/**
+ * Null without --nats. Throws UsageError, and `precondition_failed` for a file that is not this user's alone.
+ */
 export function readBusAddress(
   args: Values<typeof busFlags>,
   { io, files }: { io: Pick<CliIo, "cwd">; files: Pick<Files, "readPrivate" | "read"> },

@@ -88,8 +88,8 @@ export interface LaunchedVersion {
 }
 
 /**
- * What a person must know of what was launched: unproved screens, a tool that asks nothing, and one whose questions hold
- * its queue. Pure.
+ * What a person must know of what was launched: unproved screens, a tool that asks nothing, and one whose
+ * questions hold its queue. Pure.
  */
 export function launchWarnings(launched: LaunchedVersion): string[] {
   const { tool, version, proved, unattended, headless, args } = launched;

@@ -79,7 +79,9 @@ export async function readContent(
   };
 }
 
-/** An empty text is sent only when it was given as such: what is empty by accident says nothing to anybody. */
+/**
+ * An empty text is sent only when it was given as such: what is empty by accident says nothing to anybody.
+ */
 async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "readInput">): Promise<string> {
   const { "body-content": content, "body-file": file } = args;
   if (content !== undefined && file !== undefined) {

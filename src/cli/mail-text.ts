@@ -4,7 +4,10 @@ import { renderPairs } from "./format.ts";
 
 /** Mail for people. What others wrote is `visible`. All of it is pure. */
 
-/** Two lines a message: flags, time, sender and subject, cut to `columns`; then the reference that commands take. */
+/**
+ * Two lines a message: flags, time, sender and subject, cut to `columns`; then the reference that commands
+ * take.
+ */
 export function renderMailList(
   list: { messages: readonly MailMessage[]; box: string; unread_count: number; next_cursor?: string | null },
   columns: number,

@@ -8,7 +8,10 @@ import { createFilesystemOpener, createJmapOpener } from "../services/mail/opene
 import { refuseExposed } from "../services/sessions/trust.ts";
 import type { CliContext } from "./cli-context.ts";
 
-/** How the mailbox of each transport is opened; any other transport is answered 422. Reports: see `MailRootDeps`. */
+/**
+ * How the mailbox of each transport is opened; any other transport is answered 422. Reports: see
+ * `MailRootDeps`.
+ */
 export function mailboxOpeners(
   system: MailRootDeps,
   onMended: (what: string) => void,
@@ -30,7 +33,10 @@ export function openTrustedRoot(deps: MailRootDeps, root: string) {
   return openMailRoot(deps, root);
 }
 
-/** Folders of mailboxes that are known without an agent: of adopted projects, and the one that is named or of this project. */
+/**
+ * Folders of mailboxes that are known without an agent: of adopted projects, and the one that is named or of
+ * this project.
+ */
 export function knownMailboxRoots({ overlays, roots }: Pick<CliContext, "overlays" | "roots">): string[] {
   const adopted = overlays.list().filter(({ path }) => overlays.exposure(path) === null);
   return [
@@ -58,7 +64,10 @@ export function usedMailboxRoots(
   return [...all].filter((root) => files.exists(rootPaths(root).index));
 }
 
-/** The mail of people on this machine. `onError` gets what cannot be read. `records`: where they are known already. */
+/**
+ * The mail of people on this machine. `onError` gets what cannot be read. `records`: where they are known
+ * already.
+ */
 export const openPeopleMail = (
   context: CliContext,
   onError: (what: string) => void,

@@ -19,8 +19,8 @@ import { trustingSystem } from "./cli-context.ts";
 import type { CliIo, Invocation } from "./command.ts";
 
 /**
- * The mailbox root of a command line, as `chooseMailboxRoot`; with `creates` as `prepareMailboxRoot`. `flag` is relative
- * to the working directory. Throws `invalid_request` when a file blocks the path.
+ * The mailbox root of a command line, as `chooseMailboxRoot`; with `creates` as `prepareMailboxRoot`. `flag`
+ * is relative to the working directory. Throws `invalid_request` when a file blocks the path.
  */
 export function chooseMailboxFolder(
   { files, overlays }: { files: Files; overlays: Overlays },
@@ -75,7 +75,10 @@ export function chooseRoot({ inherited, io }: RootFlags, options: { creates: boo
   };
 }
 
-/** Opens the root while `work` runs; file errors get a hint how to mend them. `init` creates a missing root first. */
+/**
+ * Opens the root while `work` runs; file errors get a hint how to mend them. `init` creates a missing root
+ * first.
+ */
 export async function withMailRoot<T>(
   { deps, root }: ChosenRoot,
   work: (open: MailRoot) => T | Promise<T>,

@@ -32,8 +32,8 @@ export function renderRecorder(status: RecorderStatus): string {
 }
 
 /**
- * Why the agent was idle or busy then: what it showed, which fact kept it from being ready, what waited. `commandLine`: shows
- * the screen of then; null when none can. Pure.
+ * Why the agent was idle or busy then: what it showed, which fact kept it from being ready, what waited.
+ * `commandLine`: shows the screen of then; null when none can. Pure.
  */
 export function renderMoment(moment: RecordedMoment, commandLine: string | null): string {
   const { terminal, decision, queue, events } = moment;

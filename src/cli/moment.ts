@@ -7,8 +7,8 @@ const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 const clockChangesMs = [0, 3_600_000, -3_600_000, 1_800_000, -1_800_000];
 
 /**
- * A moment as a person writes it: `now`, `10m ago`, `03:12` (the last time that a clock here showed it), or a date with
- * a time. Epoch milliseconds. `zone`: of the clock, null for this host's. Throws UsageError.
+ * A moment as a person writes it: `now`, `10m ago`, `03:12` (the last time that a clock here showed it), or a
+ * date with a time. Epoch milliseconds. `zone`: of the clock, null for this host's. Throws UsageError.
  */
 export function parseMoment(flag: string, text: string, nowMs: number, zone: string | null = null): number {
   const words = text.trim();
@@ -29,8 +29,8 @@ export function parseMoment(flag: string, text: string, nowMs: number, zone: str
 }
 
 /**
- * When a clock showed a time last, by `nowMs`; null when there is no such zone. Where clocks go back an hour is shown twice,
- * where they go forward one is left out. Pure.
+ * When a clock showed a time last, by `nowMs`; null when there is no such zone. Where clocks go back an hour
+ * is shown twice, where they go forward one is left out. Pure.
  */
 function lastShown(
   { hour, minute, second }: { hour: number; minute: number; second: number },
@@ -50,7 +50,9 @@ function lastShown(
   return shown.length === 0 ? null : Math.max(...shown);
 }
 
-/** Whether a time names a day that there is: the runtime reads the 30th of February as the 2nd of March. Pure. */
+/**
+ * Whether a time names a day that there is: the runtime reads the 30th of February as the 2nd of March. Pure.
+ */
 export function namesADay(text: string): boolean {
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
   const startMs = day === undefined ? null : parseTimestamp(`${day}T00:00:00Z`);

@@ -3,7 +3,9 @@ import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 import { takesColour } from "./format.ts";
 
-/** Shows a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here. */
+/**
+ * Shows a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here.
+ */
 export async function narrate(io: CliIo, text: string): Promise<void> {
   if (io.stderrIsTty) await say(io, (speaker) => speaker.start(visible(text)));
 }

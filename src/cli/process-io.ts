@@ -5,15 +5,16 @@ import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 
 /**
- * The streams, environment and signals of this process. `process.stdout` and its kin are asked only for what Bun's own
- * streams do not report: the first of them takes 10 ms to make, a quarter of a gateway's start.
+ * The streams, environment and signals of this process. `process.stdout` and its kin are asked only for what
+ * Bun's own streams do not report: the first of them takes 10 ms to make, a quarter of a gateway's start.
  */
 export function createProcessIo(): CliIo {
   const out = writerTo(Bun.stdout, "standard output");
   const error = writerTo(Bun.stderr, "standard error");
   const atTerminal = createTerminalText();
   let interruption: AbortSignal | null = null;
-  // One for the process: a command that begins after the signal, and one that runs within another, learn of it too.
+  // One for the process: a command that begins after the signal, and one that runs within another, learn of
+  // it too.
   const interrupted = () => {
     interruption ??= onInterruption();
     return interruption;
@@ -51,7 +52,9 @@ export function createProcessIo(): CliIo {
   };
 }
 
-/** What of `writeOut` a terminal gets, piece by piece: bytes are UTF-8, a character may end in a later piece. */
+/**
+ * What of `writeOut` a terminal gets, piece by piece: bytes are UTF-8, a character may end in a later piece.
+ */
 export function createTerminalText(): (text: string | Uint8Array) => string {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return (text) => visible(typeof text === "string" ? text : decoder.decode(text, { stream: true }));

@@ -27,8 +27,8 @@ function paintProgress(io: CliIo): { show: (progress: Progress) => void; clear: 
 }
 
 /**
- * Runs work that takes its time: it says how far it is, and Ctrl-C ends it where everything it did so far holds.
- * `afterInterrupt`: what a person may rely on then.
+ * Runs work that takes its time: it says how far it is, and Ctrl-C ends it where everything it did so far
+ * holds. `afterInterrupt`: what a person may rely on then.
  */
 export async function withProgress<T>(
   io: CliIo,

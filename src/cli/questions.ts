@@ -16,7 +16,9 @@ interface Question {
   options: { index: number; text: string; checked?: boolean; description?: string }[];
 }
 
-/** What agents that run ask a person; of the agent of this name alone where one is given, which must be there. */
+/**
+ * What agents that run ask a person; of the agent of this name alone where one is given, which must be there.
+ */
 export async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
   const { openCliContext } = await import("./cli-context.ts");
   const { findNamed } = await import("./team-scope.ts");
@@ -71,7 +73,10 @@ export function renderQuestions(questions: readonly Question[]): string {
     .join("\n");
 }
 
-/** Who answers from here: the agent whose session this process runs in, a person, or, with its traces alone, nobody known. */
+/**
+ * Who answers from here: the agent whose session this process runs in, a person, or, with its traces alone,
+ * nobody known.
+ */
 async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
   const { openCliContext } = await import("./cli-context.ts");
   const { findSelf } = await import("../services/sessions/find.ts");
@@ -89,7 +94,10 @@ interface Caller {
   inherited: Invocation["inherited"];
 }
 
-/** Throws `precondition_failed` for an agent that answers itself or grants a permission, and for a tool of an unknown agent. */
+/**
+ * Throws `precondition_failed` for an agent that answers itself or grants a permission, and for a tool of an
+ * unknown agent.
+ */
 export async function requireAnswerer(
   caller: Caller,
   asked: { agentId: string | null; isPermission: () => boolean | Promise<boolean> },
@@ -110,7 +118,9 @@ export async function requireAnswerer(
 
 const questionPollIntervalMs = 1000;
 
-/** Reports each question that the agent asks while something is waited for that has no end without an answer. */
+/**
+ * Reports each question that the agent asks while something is waited for that has no end without an answer.
+ */
 export async function reportQuestions(
   clock: Clock,
   client: GatewayClient,

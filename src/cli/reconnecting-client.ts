@@ -8,9 +8,9 @@ import { openLiveTarget, openRecordTarget, type Target } from "./target.ts";
 const retryIntervalMs = 200;
 
 /**
- * The agent with a client that uses its present gateway, which may restart at another port. A read is repeated until it has
- * an answer, for at most `outageMs`; nothing else is. Throws CommandFailure when there is no gateway at first; `call` throws
- * it once the agent was stopped. `over`: nothing is repeated any more.
+ * The agent with a client that uses its present gateway, which may restart at another port. A read is
+ * repeated until it has an answer, for at most `outageMs`; nothing else is. Throws CommandFailure when there
+ * is no gateway at first; `call` throws it once the agent was stopped. `over`: nothing is repeated any more.
  */
 export async function openReconnecting(
   invocation: Invocation,

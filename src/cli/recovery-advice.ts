@@ -57,8 +57,9 @@ export function chooseRecoveryAdvice(
 }
 
 /**
- * Advice after no healthy gateway was found. Asks tmux and the process table, not the gateway, which may be frozen.
- * When they do not answer, the agent counts as running: starting a gateway then reports the reason. Never rejects.
+ * Advice after no healthy gateway was found. Asks tmux and the process table, not the gateway, which may be
+ * frozen. When they do not answer, the agent counts as running: starting a gateway then reports the reason.
+ * Never rejects.
  */
 export async function findRecoveryAdvice(target: {
   context: Pick<CliContext, "files" | "processes" | "tmuxFor">;
@@ -86,7 +87,10 @@ export async function findRecoveryAdvice(target: {
   return chooseRecoveryAdvice({ lifecycle, relaunch, silentGateway, name, session }, commandPrefix);
 }
 
-/** The next step after a refused direct prompt, or null. `commandPrefix`: the command line up to the agent. Pure. */
+/**
+ * The next step after a refused direct prompt, or null. `commandPrefix`: the command line up to the agent.
+ * Pure.
+ */
 export function stepAfterRefusal(code: PromptRefusalCode, commandPrefix: string): string | null {
   switch (code) {
     case "not_ready":
@@ -115,8 +119,9 @@ export function stepAfterRefusal(code: PromptRefusalCode, commandPrefix: string)
 }
 
 /**
- * Wraps a client so that a refused request also names the next command. The refusal itself has no code for the reason,
- * so this asks for the gateway's status; only the command line knows how the agent is named on it.
+ * Wraps a client so that a refused request also names the next command. The refusal itself has no code for
+ * the reason, so this asks for the gateway's status; only the command line knows how the agent is named on
+ * it.
  */
 export function adviseRefusals(client: GatewayClient, commandPrefix: string): GatewayClient {
   return {

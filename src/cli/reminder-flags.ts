@@ -64,9 +64,9 @@ export const reminderFlags = {
 type Given = Values<typeof reminderFlags> & { title?: string | undefined };
 
 /**
- * The whole definition that the flags ask for. `current`: the reminder to change, whose fields hold where no flag
- * says otherwise, its next due time included; null for a new one. `others`: what else there is. Throws UsageError.
- * Pure.
+ * The whole definition that the flags ask for. `current`: the reminder to change, whose fields hold where no
+ * flag says otherwise, its next due time included; null for a new one. `others`: what else there is. Throws
+ * UsageError. Pure.
  */
 export function planReminder(facts: {
   given: Given;

@@ -10,9 +10,9 @@ const control =
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X](?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\|$)|\x1b[()][0-9A-Za-z]|\x1b[ -/]*[0-~]|[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\x1b/gs;
 
 /**
- * Of what a program sent to its terminal, that which draws: text, colours, the cursor, what is erased and scrolled. What
- * asks the terminal something, sets its clipboard or title, or turns on mouse and paste modes is left out, since this is
- * another person's terminal. Pure. Source: security.md, rule 7.
+ * Of what a program sent to its terminal, that which draws: text, colours, the cursor, what is erased and
+ * scrolled. What asks the terminal something, sets its clipboard or title, or turns on mouse and paste modes
+ * is left out, since this is another person's terminal. Pure. Source: security.md, rule 7.
  */
 export function onlyDrawing(text: string): string {
   return text.replace(control, (found) => {

@@ -12,7 +12,8 @@ export function withShortHints(io: CliIo, { stdout }: { stdout: boolean }): CliI
 }
 
 /**
- * Command lines of `svc-mgr` in a text for people, as `svc` has them. What has flags that `svc` lacks stays as it is. Pure.
+ * Command lines of `svc-mgr` in a text for people, as `svc` has them. What has flags that `svc` lacks stays
+ * as it is. Pure.
  */
 export function toShortHints(text: string): string {
   return hints.reduce((shown, [long, short]) => shown.replace(long, short), text);

@@ -78,7 +78,9 @@ interface Recipients {
   people: string[];
 }
 
-/** The agent of the name. Where only svc.yaml has it, the refusal names the word that means a person or group. */
+/**
+ * The agent of the name. Where only svc.yaml has it, the refusal names the word that means a person or group.
+ */
 async function findRecipient(
   invocation: Invocation,
   context: CliContext,

@@ -357,8 +357,8 @@ export const shortCommands = group({
 });
 
 /**
- * The program `svc`; `argv` without the program's name. Resolves with the exit code. A command that only `svc-mgr` has is
- * run as that.
+ * The program `svc`; `argv` without the program's name. Resolves with the exit code. A command that only
+ * `svc-mgr` has is run as that.
  */
 export async function runShort(argv: readonly string[]): Promise<number> {
   const [first = "", ...rest] = argv;

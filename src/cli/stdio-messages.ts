@@ -14,8 +14,8 @@ export interface StdioMessage {
 /** The messages of one client, one a line, on the standard streams of a server. */
 export interface StdioMessages {
   /**
-   * The next message for the server. Null once the client has gone: its input has ended, and every request was answered
-   * or 5 s have passed. Never called twice at once.
+   * The next message for the server. Null once the client has gone: its input has ended, and every request
+   * was answered or 5 s have passed. Never called twice at once.
    */
   next(): Promise<StdioMessage | null>;
   /** Resolves once the message is written, or when nobody reads any more. */
@@ -43,9 +43,9 @@ export const stdioLimits = {
 export const stdioCodes = { parse: -32700, invalid: -32600, params: -32602, busy: -32000 };
 
 /**
- * Reads and writes JSON-RPC messages with bounded memory. A line that is no message is answered with an error and costs
- * the client nothing else. A request after `initialize` is held until that is answered.
- * `nullId`: an error that belongs to no request has `id: null`, as JSON-RPC says; MCP leaves it out.
+ * Reads and writes JSON-RPC messages with bounded memory. A line that is no message is answered with an error
+ * and costs the client nothing else. A request after `initialize` is held until that is answered. `nullId`:
+ * an error that belongs to no request has `id: null`, as JSON-RPC says; MCP leaves it out.
  */
 export function createStdioMessages(options: {
   clock: Clock;
@@ -87,7 +87,9 @@ export function createStdioMessages(options: {
     }
   }
 
-  /** False when the client has read nothing for a while: lines are taken no faster than their errors are read. */
+  /**
+   * False when the client has read nothing for a while: lines are taken no faster than their errors are read.
+   */
   async function hasRoom(): Promise<boolean> {
     if (unwritten < stdioLimits.maxUnwritten) return true;
     const written = new Promise<true>((resolve) => {

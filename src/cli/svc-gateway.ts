@@ -2,8 +2,8 @@
 import { basename } from "node:path";
 
 /**
- * One executable is all four programs, by the name it is called; `svc-gateway mgr` is the CLI too. The first word
- * `gateway` makes it the gateway under any name: so it starts itself, also as a copy named `svc-mgr`.
+ * One executable is all four programs, by the name it is called; `svc-gateway mgr` is the CLI too. The first
+ * word `gateway` makes it the gateway under any name: so it starts itself, also as a copy named `svc-mgr`.
  */
 async function main(argv: string[]): Promise<number> {
   const [first, ...rest] = argv;

@@ -84,8 +84,8 @@ function readSelector({ inherited, path }: Invocation<never> | Invocation): Agen
 export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
 
 /**
- * The agent together with its healthy gateway, whose refusals of requests say what can be done; without one the command
- * ends as unreachable and says what leads back to one.
+ * The agent together with its healthy gateway, whose refusals of requests say what can be done; without one
+ * the command ends as unreachable and says what leads back to one.
  */
 export async function openLiveTarget(
   invocation: Invocation<never> | Invocation,
@@ -95,7 +95,10 @@ export async function openLiveTarget(
   throw new CommandFailure(exitCodes.unreachable, why, { error: "unreachable", detail: why });
 }
 
-/** The same for what can also be read without a gateway: its link is then null, and `why` says what leads back to one. */
+/**
+ * The same for what can also be read without a gateway: its link is then null, and `why` says what leads back
+ * to one.
+ */
 export async function openMaybeLive(
   invocation: Invocation<never> | Invocation,
 ): Promise<{ target: Target; link: LiveLink; why: null } | { target: Target; link: null; why: string }> {
@@ -120,9 +123,9 @@ function textOf(value: string | boolean | string[] | undefined): string | undefi
 }
 
 /**
- * A leaf that makes one call to the agent's gateway and prints the answer. `request` reads the command line before the
- * gateway is looked up, so a usage error needs no running agent; without it the call has no parameters. `render`
- * returns the text, or the text with an exit code.
+ * A leaf that makes one call to the agent's gateway and prints the answer. `request` reads the command line
+ * before the gateway is looked up, so a usage error needs no running agent; without it the call has no
+ * parameters. `render` returns the text, or the text with an exit code.
  */
 export function readCommand<Name extends keyof GatewayEndpoints, const A extends Flags>({
   endpoint,
@@ -151,7 +154,10 @@ export function readCommand<Name extends keyof GatewayEndpoints, const A extends
   });
 }
 
-/** Throws where the caller is an agent that may not answer what the agent asks now; where it asks nothing, none is refused. */
+/**
+ * Throws where the caller is an agent that may not answer what the agent asks now; where it asks nothing,
+ * none is refused.
+ */
 export async function requireMayAnswer(
   { io, inherited }: Invocation,
   { agent, link }: Target & { link: LiveLink },
@@ -188,8 +194,8 @@ export function bodyOf<E extends Endpoint>(
 }
 
 /**
- * As `bodyOf`, for a call that must not be repeated: it may have arrived although its answer is missing. `look`: the
- * command that shows whether it did.
+ * As `bodyOf`, for a call that must not be repeated: it may have arrived although its answer is missing.
+ * `look`: the command that shows whether it did.
  */
 export function acceptanceOf<E extends Endpoint>(
   response: CallResult<E>,

@@ -16,15 +16,19 @@ import { nearestTeamFile, ownTeamFile } from "./team-scope.ts";
 interface TeamMembers {
   /** The team's file. */
   path: string;
-  /** By their names in the file. `record`: of the agent that this file launched, whether it runs or not; null without one. */
+  /**
+   * By their names in the file. `record`: of the agent that this file launched, whether it runs or not; null
+   * without one.
+   */
   agents: { member: string; record: RegistryRecord | null }[];
   /** Addresses of people. */
   people: string[];
 }
 
 /**
- * Whom `@NAME` means in the team of the agent that calls this, else in the nearest team's file: agents that this file
- * launched, never others of the same name. Throws UsageError for an unknown name. Source: ruling 40.
+ * Whom `@NAME` means in the team of the agent that calls this, else in the nearest team's file: agents that
+ * this file launched, never others of the same name. Throws UsageError for an unknown name. Source: ruling
+ * 40.
  */
 export async function findMembers(invocation: Invocation, name: string): Promise<TeamMembers> {
   const { io } = invocation;
@@ -106,9 +110,9 @@ export async function readRole(
 }
 
 /**
- * The absolute path of a file that a team's file names. Throws UsageError for one outside of `folder`, behind a link, and
- * of another kind: the author of a repository could otherwise have an agent read a private file of the user.
- * Source: spec/security.md, rule 1.
+ * The absolute path of a file that a team's file names. Throws UsageError for one outside of `folder`, behind
+ * a link, and of another kind: the author of a repository could otherwise have an agent read a private file
+ * of the user. Source: spec/security.md, rule 1.
  */
 function locateBelow(files: CliContext["files"], folder: string, field: string, given: string): string {
   const way = relative(folder, resolve(folder, given));

@@ -21,8 +21,9 @@ export interface PlanContext {
 }
 
 /**
- * The plan as a person confirms it: a line for each step, and below a launch and a reminder what the file decides about
- * them. Texts of the file are on one line, escaped and cut. Pure. Source: spec/security.md, rules 3 and 7.
+ * The plan as a person confirms it: a line for each step, and below a launch and a reminder what the file
+ * decides about them. Texts of the file are on one line, escaped and cut. Pure. Source: spec/security.md,
+ * rules 3 and 7.
  */
 export function renderPlan(steps: readonly TeamStep[], context: PlanContext): string {
   if (steps.length === 0) return "the file names nobody";

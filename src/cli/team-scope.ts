@@ -18,8 +18,8 @@ export async function findNamed(
 }
 
 /**
- * The whole name of the agent that a filter means here, by a name, a short name of its team or an id. What this machine does
- * not know may be of another host and stays as it is. Throws `ambiguous` as `findRecord`.
+ * The whole name of the agent that a filter means here, by a name, a short name of its team or an id. What
+ * this machine does not know may be of another host and stays as it is. Throws `ambiguous` as `findRecord`.
  */
 export async function toWholeName(context: ScopeContext, io: CliIo, agent: string): Promise<string> {
   if (context.registry.list().records.some(({ agent_id: id }) => id === agent)) return agent;
@@ -31,7 +31,10 @@ export async function toWholeName(context: ScopeContext, io: CliIo, agent: strin
   }
 }
 
-/** The team in which a command is given: of the agent that gives it, else of the nearest `svc.yaml`. Null without one. */
+/**
+ * The team in which a command is given: of the agent that gives it, else of the nearest `svc.yaml`. Null
+ * without one.
+ */
 async function teamScopeOf(context: ScopeContext, io: CliIo): Promise<TeamScope | null> {
   const own = await ownTeamFile(context, io);
   const file = own ?? nearestTeamFile(context.files, io.cwd);
@@ -42,8 +45,8 @@ async function teamScopeOf(context: ScopeContext, io: CliIo): Promise<TeamScope 
 }
 
 /**
- * The `svc.yaml` that owns the agent in whose session this runs, by the record of the agent: the file in its working
- * directory may be a copy in a worktree. Null for a person, and for an agent of no team.
+ * The `svc.yaml` that owns the agent in whose session this runs, by the record of the agent: the file in its
+ * working directory may be a copy in a worktree. Null for a person, and for an agent of no team.
  */
 export async function ownTeamFile({ files, registry, paneTmux, clock }: ScopeContext, io: CliIo) {
   if (!io.env["SVC_MANIFEST_PATH"]) return null;

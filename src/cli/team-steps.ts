@@ -13,7 +13,10 @@ export interface PerformedSteps {
   left: TeamStep[];
 }
 
-/** Performs one step after the other. Begins none after `signal` aborts. `perform` returns why a step failed, or null. */
+/**
+ * Performs one step after the other. Begins none after `signal` aborts. `perform` returns why a step failed,
+ * or null.
+ */
 export async function performSteps(
   steps: readonly TeamStep[],
   perform: (step: TeamStep) => Promise<string | null>,

@@ -31,10 +31,10 @@ export interface TmuxServer {
 type TmuxDeps = Pick<System, "locks" | "clock" | "files" | "processes" | "steps">;
 
 /**
- * The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. No socket is used
- * that another user made or could replace. One is made, with its folder and locks, only where the user says so: in tmux's
- * own folder, at the path of the environment, or at `registered`, which the registry has for the agent. Any other path
- * comes from a file of a working tree.
+ * The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. No
+ * socket is used that another user made or could replace. One is made, with its folder and locks, only where
+ * the user says so: in tmux's own folder, at the path of the environment, or at `registered`, which the
+ * registry has for the agent. Any other path comes from a file of a working tree.
  */
 export function openTmux(
   { locks, clock, files, processes, steps }: TmuxDeps,
@@ -70,7 +70,10 @@ export function openTmux(
   };
   const mayLock = () => refusal() === null && (isChosen || files.socketAt(path) === "own");
   const mutex = createTmuxMutex({ locks, clock }, path, mayLock);
-  /** tmux makes only the folder of a plain name, and a folder below /tmp does not outlast a restart of the machine. */
+  /**
+   * tmux makes only the folder of a plain name, and a folder below /tmp does not outlast a restart of the
+   * machine.
+   */
   const beforeStart = () => {
     if (isPath) files.ensureDirectory("file:tmux-folder", dirname(path));
   };
@@ -96,7 +99,9 @@ export function longSocket(path: string, socket: string | undefined): string | n
   return `the path of the tmux socket has ${bytes} bytes, and a socket takes at most ${maxSocketBytes}: ${visibleLine(path)}. To mend it, ${remedy}`;
 }
 
-/** A name in the folder that tmux makes for this user: of the environment, or of a shell without TMUX_TMPDIR. */
+/**
+ * A name in the folder that tmux makes for this user: of the environment, or of a shell without TMUX_TMPDIR.
+ */
 function inOwnFolder(path: string, env: CliIo["env"], files: Pick<Files, "realPath">, uid: number): boolean {
   return [env, {}].some((one) => path === serverSocket(basename(path), one, files, uid));
 }
@@ -105,8 +110,8 @@ function inOwnFolder(path: string, env: CliIo["env"], files: Pick<Files, "realPa
 const isPlainName = (socket: string | undefined) => !socket || !/^\.{1,2}$|\//.test(socket);
 
 /**
- * The one path of the socket that `tmuxCommand` means by `socket`, whichever name or link leads there. tmux itself looks
- * in /tmp where there is no TMUX_TMPDIR.
+ * The one path of the socket that `tmuxCommand` means by `socket`, whichever name or link leads there. tmux
+ * itself looks in /tmp where there is no TMUX_TMPDIR.
  */
 export function serverSocket(
   socket: string | undefined,

@@ -18,8 +18,9 @@ export async function readLimit(client: GatewayCalls): Promise<Parked | null> {
 }
 
 /**
- * Why a prompt whose turn has ended did not succeed; null when it did, and when nothing says how the turn went. The
- * tool's record has the last word: a screen may show an error that the turn survived. `limit`: as the turn ended. Pure.
+ * Why a prompt whose turn has ended did not succeed; null when it did, and when nothing says how the turn
+ * went. The tool's record has the last word: a screen may show an error that the turn survived. `limit`: as
+ * the turn ended. Pure.
  */
 export function badEndOf(
   { evidence }: Pick<RequestRecord, "evidence">,

@@ -37,8 +37,8 @@ const sourceRoot = () => fileURLToPath(new URL("../..", import.meta.url));
 const made = ["src", "package.json", "bun.lock"];
 
 /**
- * Seven digits of the commit that is checked out in `folder`, with `-dirty` when what programs are made from differs
- * from it. Null where `folder` is not the top of a git checkout, or git is not there.
+ * Seven digits of the commit that is checked out in `folder`, with `-dirty` when what programs are made from
+ * differs from it. Null where `folder` is not the top of a git checkout, or git is not there.
  */
 export async function checkoutCommit(
   folder: string,
@@ -58,9 +58,10 @@ export async function checkoutCommit(
 }
 
 /**
- * Bun reads files of the folder where it is started: `bunfig.toml`, whose `preload` is code, `.env` with its kin, and the
- * `paths` of `tsconfig.json` or `jsconfig.json`, which replace what our own files import. Our commands run in folders of
- * others: from source they start Bun with these flags. The executables are compiled to read none of it.
+ * Bun reads files of the folder where it is started: `bunfig.toml`, whose `preload` is code, `.env` with its
+ * kin, and the `paths` of `tsconfig.json` or `jsconfig.json`, which replace what our own files import. Our
+ * commands run in folders of others: from source they start Bun with these flags. The executables are
+ * compiled to read none of it.
  */
 const isolatedBun = (root: string) => [
   "--config=/dev/null",
@@ -69,9 +70,10 @@ const isolatedBun = (root: string) => [
 ];
 
 /**
- * How this very program is started again as `svc-gateway`, whatever the file is called; a fixed subcommand must
- * follow. Compiled, the executable is all of it and `process.execPath` is not an interpreter (an executable that
- * starts itself without a fixed subcommand never ends doing so). Else it is Bun and the entry file.
+ * How this very program is started again as `svc-gateway`, whatever the file is called; a fixed subcommand
+ * must follow. Compiled, the executable is all of it and `process.execPath` is not an interpreter (an
+ * executable that starts itself without a fixed subcommand never ends doing so). Else it is Bun and the entry
+ * file.
  */
 export function selfCommand(): [string, ...string[]] {
   if (Bun.isStandaloneExecutable) return [process.execPath, "gateway"];
@@ -80,8 +82,8 @@ export function selfCommand(): [string, ...string[]] {
 }
 
 /**
- * The folder of the running program, for advice about PATH. An installed package has its names elsewhere than its file: then
- * it is the folder by which it was called.
+ * The folder of the running program, for advice about PATH. An installed package has its names elsewhere than
+ * its file: then it is the folder by which it was called.
  */
 export function programFolder(): string {
   if (!Bun.isStandaloneExecutable) return dirname(Bun.main);

@@ -7,7 +7,9 @@ import { signOut } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
 
-/** What a person can do with an agent: what it will do in words, the route that does it, and what proves it. */
+/**
+ * What a person can do with an agent: what it will do in words, the route that does it, and what proves it.
+ */
 
 const paramsOf = (view: AgentView) => ({ agent_ref: idOf(view.identity) });
 const at = () => clockTime(nowMs());

@@ -16,7 +16,10 @@ export const agents = signal<ReadonlyMap<string, AgentView>>(new Map());
 export const agentsKnown = signal(false);
 
 const states = createLoader({ concurrency: 2, gapMs: 700, maxIds: 60, load: loadStates });
-/** Of agents that the answer about all leaves out: those of other hosts, without a gateway, and slow to answer. */
+/**
+ * Of agents that the answer about all leaves out: those of other hosts, without a gateway, and slow to
+ * answer.
+ */
 const singleStates = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const turnBegins = createLoader({ concurrency: 2, gapMs: 2_000, load: loadTurnBegin });
 const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
@@ -36,7 +39,10 @@ export async function refreshAgents(): Promise<void> {
 
 const unseen = { state: null, failure: null, workingSinceMs: null, lastAnswer: null, unread: null };
 
-/** The look that the server began when it served the page: what it says beside the agents; null where none came. */
+/**
+ * The look that the server began when it served the page: what it says beside the agents; null where none
+ * came.
+ */
 export async function lookAtAll(): Promise<Pick<AgentStateList, "after" | "attention"> | null> {
   const answer = await call("listAgentStates", { query: firstLook() });
   // A tab that was hidden meanwhile has asked for a newer list.

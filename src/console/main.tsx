@@ -5,7 +5,10 @@ import "./console.css";
 import { startStore } from "./store.ts";
 import { applyTheme } from "./ui.ts";
 
-/** How long the first drawing waits for what it is to show: a frame without it costs as much as the one after it. */
+/**
+ * How long the first drawing waits for what it is to show: a frame without it costs as much as the one after
+ * it.
+ */
 const maxUndrawnMs = 150;
 
 const root = document.getElementById("console");

@@ -5,7 +5,10 @@ import type { ScreenView } from "./state/screen.ts";
 
 /** A screen of the past. Loaded when a reader chooses a moment: the emulator is that of the live terminal. */
 
-/** What a terminal shows that was sent the begin of a cast. It is attached to no page, and nothing reads its replies. */
+/**
+ * What a terminal shows that was sent the begin of a cast. It is attached to no page, and nothing reads its
+ * replies.
+ */
 export async function drawCast(cast: string): Promise<ScreenView | null> {
   const start = startOf(cast);
   if (start === null) return null;

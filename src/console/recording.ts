@@ -48,7 +48,10 @@ export async function loadMoment(agent: string, atMs: number): Promise<Answer<Pa
 /** More is for the command line. */
 const maxCastChars = 64 * 2 ** 20;
 
-/** An asciicast v2 file of what the terminal showed. `whole`: false where it ends early because it became too large. */
+/**
+ * An asciicast v2 file of what the terminal showed. `whole`: false where it ends early because it became too
+ * large.
+ */
 export async function loadCast(
   agent: string,
   { fromMs, untilMs }: { fromMs: number; untilMs: number },

@@ -49,7 +49,10 @@ const pending: { events: PastEvent[]; next: number; isSet: boolean } = { events:
 /** What waits at the agent of a gateway, which has no stream of it. */
 const ownItems = createLoader({ concurrency: 1, gapMs: 300, load: loadOwnItems });
 
-/** Begins to follow the server, for as long as the page lives. Resolves once the first look at all agents is over. */
+/**
+ * Begins to follow the server, for as long as the page lives. Resolves once the first look at all agents is
+ * over.
+ */
 export async function startStore(): Promise<void> {
   // The page that begins again asks to sign in, and shows nothing of before.
   effect(() => {
@@ -149,7 +152,9 @@ async function followCoordinator(): Promise<void> {
   await first;
 }
 
-/** All agents and what waits. Returns the position of the events up to which they are known; null for none. */
+/**
+ * All agents and what waits. Returns the position of the events up to which they are known; null for none.
+ */
 async function firstLook(): Promise<string | null> {
   const look = await lookAtAll();
   // The stream brings the same as soon as it is open.
@@ -171,7 +176,10 @@ function followAfter(look: Promise<string | null>): () => void {
   };
 }
 
-/** `seenUntil`: position of the events up to which all agents are known; null where they are to be asked first. */
+/**
+ * `seenUntil`: position of the events up to which all agents are known; null where they are to be asked
+ * first.
+ */
 function followFleet(seenUntil: string | null): () => void {
   let known = seenUntil !== null;
   return followStream({

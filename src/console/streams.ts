@@ -6,8 +6,8 @@ export type StreamState = "connecting" | "live" | "lost";
 const pausesMs = [500, 1_000, 2_000, 4_000];
 
 /**
- * Follows one event stream for as long as it is wanted. It connects again by itself, after growing pauses, from the
- * event after the last one that came. Returns what ends it.
+ * Follows one event stream for as long as it is wanted. It connects again by itself, after growing pauses,
+ * from the event after the last one that came. Returns what ends it.
  */
 export function followStream(options: {
   /** Address of the stream; `after`: id of the last event that came. */

@@ -147,8 +147,8 @@ export function openTerminal(
 }
 
 /**
- * Text that comes without a key: of a dictation, an emoji picker or a keyboard on glass. With its mode for screen readers
- * xterm 6.0 takes text of keys and of compositions alone.
+ * Text that comes without a key: of a dictation, an emoji picker or a keyboard on glass. With its mode for
+ * screen readers xterm 6.0 takes text of keys and of compositions alone.
  */
 function takeTextWithoutKeys(terminal: Terminal): () => void {
   const field = terminal.textarea;
@@ -172,9 +172,9 @@ function takeTextWithoutKeys(terminal: Terminal): () => void {
 }
 
 /**
- * With its mode for screen readers xterm lets the browser insert each key into its field, so that they read it out. That
- * lays the page out before the answer of the agent is read: 11 of 27 ms from a key to its echo. Here the field takes the
- * text when no key came for a moment; screen readers read a change of the field too.
+ * With its mode for screen readers xterm lets the browser insert each key into its field, so that they read
+ * it out. That lays the page out before the answer of the agent is read: 11 of 27 ms from a key to its echo.
+ * Here the field takes the text when no key came for a moment; screen readers read a change of the field too.
  */
 function fillFieldLater(terminal: Terminal): () => void {
   const field = terminal.textarea;

@@ -35,7 +35,8 @@ export function replaceRoute(next: Route): void {
   route.value = next;
 }
 
-// ---- Colours -----------------------------------------------------------------------------------------------------
+// ---- Colours
+// -----------------------------------------------------------------------------------------------------
 
 export type Theme = "system" | "light" | "dark";
 const themes: readonly Theme[] = ["system", "light", "dark"];
@@ -54,14 +55,16 @@ export function applyTheme(): void {
   else root.dataset["theme"] = theme.value;
 }
 
-// ---- What a screen reader hears ----------------------------------------------------------------------------------
+// ---- What a screen reader hears
+// ----------------------------------------------------------------------------------
 
 export const announcement = signal("");
 export const announce = (text: string): void => {
   announcement.value = text;
 };
 
-// ---- Actions -----------------------------------------------------------------------------------------------------
+// ---- Actions
+// -----------------------------------------------------------------------------------------------------
 
 /** What came of an action: what shows that it happened, or why it did not and what to do. */
 export interface Outcome {

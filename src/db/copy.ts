@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 
 /**
- * A copy of the database at `from`, as of one moment, in the new file `to`, also while others write to it. `withSecrets`:
- * false takes the notifier's shared tokens out of the copy. Throws for a file that is damaged.
+ * A copy of the database at `from`, as of one moment, in the new file `to`, also while others write to it.
+ * `withSecrets`: false takes the notifier's shared tokens out of the copy. Throws for a file that is damaged.
  */
 export function copyDatabase(from: string, to: string, { withSecrets }: { withSecrets: boolean }): void {
   const source = new Database(from, { readonly: true, strict: true });

@@ -10,7 +10,10 @@ export interface DirectStatement {
   rows(values: Values): unknown[][];
 }
 
-/** The library maps values and rows again for each call, half of an insert: this is for what runs too often for that. */
+/**
+ * The library maps values and rows again for each call, half of an insert: this is for what runs too often
+ * for that.
+ */
 export function direct(client: Pick<Database, "prepare">, query: { toSQL(): Query }): DirectStatement {
   const { sql: text, params } = query.toSQL();
   const statement = client.prepare(text);

@@ -1,10 +1,10 @@
 import { afterThisTurn } from "../system/clock.ts";
 
 /**
- * Gathers the writes of one moment into one transaction: many callers share one sync to disk, and each is answered
- * only after that sync. A moment ends with the first turn of the event loop that brings no more; one caller alone
- * waits for none. `commit` writes the whole batch or throws with nothing written.
- * When a batch throws, each item is tried alone, so that one bad row fails only its own caller.
+ * Gathers the writes of one moment into one transaction: many callers share one sync to disk, and each is
+ * answered only after that sync. A moment ends with the first turn of the event loop that brings no more; one
+ * caller alone waits for none. `commit` writes the whole batch or throws with nothing written. When a batch
+ * throws, each item is tried alone, so that one bad row fails only its own caller.
  */
 export interface GroupCommit<Item, Result> {
   add(item: Item): Promise<Result>;

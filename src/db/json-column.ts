@@ -2,8 +2,9 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
 /**
- * The value of a column that holds JSON of `schema`. Anything else counts as a damaged database: the error has SQLite's
- * own code, so that the same advice is given, and never the value. `where`: the column and its row, for the message.
+ * The value of a column that holds JSON of `schema`. Anything else counts as a damaged database: the error
+ * has SQLite's own code, so that the same advice is given, and never the value. `where`: the column and its
+ * row, for the message.
  */
 export function parseColumn<Schema extends TSchema>(
   schema: Schema,

@@ -80,12 +80,13 @@ interface Part {
 }
 
 /**
- * Throws, as for a damaged file, unless the database has every table, view, index and trigger that `migrations` make,
- * and no further view or trigger: SQLite runs those when svc reads or writes. Further tables and indexes are allowed:
- * backup tools keep their own in a database.
+ * Throws, as for a damaged file, unless the database has every table, view, index and trigger that
+ * `migrations` make, and no further view or trigger: SQLite runs those when svc reads or writes. Further
+ * tables and indexes are allowed: backup tools keep their own in a database.
  */
 export function refuseOtherShape(client: Database, migrations: readonly Migration[]): void {
-  // Almost every file is exactly as we made it; to make another one to compare with takes 2 ms of a gateway's start.
+  // Almost every file is exactly as we made it; to make another one to compare with takes 2 ms of a gateway's
+  // start.
   if (schemaDigest(client) === migrations.at(-1)?.digest) return;
   const made = partsOf(client);
   const expected = partsMadeBy(migrations);

@@ -28,8 +28,8 @@ export interface Store {
   /**
    * Runs `change` in one immediate transaction that is on disk when this returns (WAL, synchronous FULL). A
    * throw rolls back. `change` must be synchronous: an async callback would commit before it finished.
-   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole. `waits: false`
-   * throws at once where another process writes.
+   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
+   * `waits: false` throws at once where another process writes.
    */
   write<T>(
     label: string,
@@ -37,28 +37,28 @@ export interface Store {
     options?: { durable?: boolean; waits?: boolean },
   ): T;
   /**
-   * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing is known.
-   * Looks at the file, and writes only where the last write was refused or the disk is nearly full.
+   * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing
+   * is known. Looks at the file, and writes only where the last write was refused or the disk is nearly full.
    */
   fault(): unknown;
   /** Another text after each committed change of the file, by any process; the same while there was none. */
   version(): string;
   /**
-   * Carries the log over into the file, as far as no reader keeps it from that: then the next write begins at its
-   * start, and writes over the old pages. Waits for nobody and never throws.
+   * Carries the log over into the file, as far as no reader keeps it from that: then the next write begins at
+   * its start, and writes over the old pages. Waits for nobody and never throws.
    */
   carryOver(): void;
   close(): void;
 }
 
 /**
- * How many pages (4 KiB) the log takes before a write carries them over, which holds that one up for some 10 ms. At the
- * usual 1000 that met more than one write in a hundred of a burst.
+ * How many pages (4 KiB) the log takes before a write carries them over, which holds that one up for some 10
+ * ms. At the usual 1000 that met more than one write in a hundred of a burst.
  */
 const logPages = 4000;
 /**
- * More than those pages take: a log that is written over syncs in less than half the time of one that grows, so only what a
- * long reader made of it is cut.
+ * More than those pages take: a log that is written over syncs in less than half the time of one that grows,
+ * so only what a long reader made of it is cut.
  */
 const keptLogBytes = 24 * 2 ** 20;
 const waiting = "PRAGMA busy_timeout=5000";
@@ -70,20 +70,27 @@ const smallestBytes = 512;
 const scarceBytes = 4 * 2 ** 20;
 
 /**
- * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
+ * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed.
+ * Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
  */
 export function openStore(options: {
   path: string;
   migrations: readonly Migration[];
   clock: Clock;
   steps: Steps;
-  /** Looks for damage in the whole of a file up to this size before it is used: 16 MiB take some 20 ms. Default 0. */
+  /**
+   * Looks for damage in the whole of a file up to this size before it is used: 16 MiB take some 20 ms.
+   * Default 0.
+   */
   checkedBytes?: number;
   /** Called before each write once another file than the one that was opened is at `path`, or none. */
   onLost?: (client: Database) => never;
   /** Changes as many pages as the smallest write does, and leaves everything as it was. */
   probe?: (client: Database) => void;
-  /** The bytes of a new file with all `migrations`, in WAL mode: to write them takes a tenth of what the migrations take. */
+  /**
+   * The bytes of a new file with all `migrations`, in WAL mode: to write them takes a tenth of what the
+   * migrations take.
+   */
   newFile?: () => Uint8Array;
 }): Store {
   const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe, newFile } = options;
@@ -91,7 +98,8 @@ export function openStore(options: {
   const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
     client.run(waiting);
-    // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came before it too.
+    // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came
+    // before it too.
     client.run("PRAGMA synchronous=NORMAL");
     useWriteAheadLog(client);
     migrate(client, migrations, { name: basename(path), clock, steps });
@@ -110,7 +118,8 @@ export function openStore(options: {
   }
   const db = drizzle({ client });
   const name = basename(path);
-  // Two counters: what others commit shows in the first alone, and what this connection changes in the second.
+  // Two counters: what others commit shows in the first alone, and what this connection changes in the
+  // second.
   let versions: Statement<{ others: number; own: number }, []> | null = null;
   const opened = onLost && path !== ":memory:" ? fileIdentity(path) : null;
   /** What the last write met, when that was a fault of the disk or the file. */
@@ -123,7 +132,10 @@ export function openStore(options: {
     if (opened !== null && fileIdentity(path) !== opened) onLost?.(client);
   }
 
-  /** What another program did to the file shows in its time; our own write-ahead log changes it now and then, too. */
+  /**
+   * What another program did to the file shows in its time; our own write-ahead log changes it now and then,
+   * too.
+   */
   function lookForDamage(): void {
     const now = fileShape(path);
     if (now === null || Bun.deepEquals(now, seen)) return;
@@ -183,7 +195,8 @@ export function openStore(options: {
     },
     carryOver: () => carryOver(client, "PASSIVE"),
     close() {
-      // Leaves no log behind that the next start would have to read. Who else has the file open may keep it from that.
+      // Leaves no log behind that the next start would have to read. Who else has the file open may keep it
+      // from that.
       if (opened === null || fileIdentity(path) === opened) {
         carryOver(client, "TRUNCATE");
       }
@@ -193,8 +206,9 @@ export function openStore(options: {
 }
 
 /**
- * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside it where
- * no log waits there. Each write throws. Throws for a file that is absent, damaged or of another version.
+ * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside
+ * it where no log waits there. Each write throws. Throws for a file that is absent, damaged or of another
+ * version.
  */
 export function openStoreForReading(options: {
   path: string;
@@ -261,7 +275,10 @@ function olderFile(name: string): ServiceError {
   return new ServiceError("precondition_failed", problem);
 }
 
-/** In memory, of a file that an older version wrote: readers ask for columns of the newest migration. Closes `client`. */
+/**
+ * In memory, of a file that an older version wrote: readers ask for columns of the newest migration. Closes
+ * `client`.
+ */
 function migratedCopy(client: Database, migrations: readonly Migration[], name: string): Database {
   const copy = Database.deserialize(client.serialize(), { strict: true });
   client.close();
@@ -299,7 +316,10 @@ function sizeOf(client: Database): number {
   return count * size;
 }
 
-/** Of a file that is open: by a separate connection, since the other one remembers what it read. Null without any. */
+/**
+ * Of a file that is open: by a separate connection, since the other one remembers what it read. Null without
+ * any.
+ */
 function damageOf(path: string): unknown {
   try {
     if ((fileShape(path)?.size ?? 0) < smallestBytes) return damaged("it was cut off");
@@ -322,7 +342,10 @@ function refuseDamage(client: Database): void {
   if (found !== "ok") throw damaged(`quick_check: ${found}`);
 }
 
-/** SQLite does not wait for another process that changes the journal too; a transaction does, and then it is done. */
+/**
+ * SQLite does not wait for another process that changes the journal too; a transaction does, and then it is
+ * done.
+ */
 function useWriteAheadLog(client: Database): void {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -3,7 +3,10 @@ import { AcpLaunch, PermissionPolicy } from "./acp-launch.ts";
 import { AwaitingDecision } from "./terminal.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
 
-/** Agents that speak ACP: what is known of one as data, and the files by which its bridge and the gateway work together. */
+/**
+ * Agents that speak ACP: what is known of one as data, and the files by which its bridge and the gateway work
+ * together.
+ */
 
 /** The file of `--permission-policy`. */
 export const PermissionPolicyFile = Strict({ schema_version: SchemaVersion1, rules: PermissionPolicy });

@@ -203,7 +203,9 @@ export const AgentHistoryEntry = Strict({
 });
 export type AgentHistoryEntry = Static<typeof AgentHistoryEntry>;
 
-/** Answer of `GET .../history`: coarse and bounded; the durable detail of a headless turn is on `/turns/*`. */
+/**
+ * Answer of `GET .../history`: coarse and bounded; the durable detail of a headless turn is on `/turns/*`.
+ */
 export const AgentHistory = Strict({
   tracked_agent_id: Type.String(),
   entries: Type.Array(AgentHistoryEntry, { maxItems: maxPage, description: "newest first" }),

@@ -4,8 +4,9 @@ import { eventStream } from "./events.ts";
 import { ErrorBody, maxPage, Nullable, Strict, StringEnum, shortList, ValidationErrorBody } from "./wire.ts";
 
 /**
- * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are in camel
- * case; keys that we do not know are let through, since each version of the protocol adds some (ruling 11).
+ * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are
+ * in camel case; keys that we do not know are let through, since each version of the protocol adds some
+ * (ruling 11).
  */
 
 const open = { additionalProperties: true };

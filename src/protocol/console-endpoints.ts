@@ -16,7 +16,10 @@ import {
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { ErrorBody } from "./wire.ts";
 
-/** What the console in a browser asks the server that it came from; the same at a coordinator and at a gateway. */
+/**
+ * What the console in a browser asks the server that it came from; the same at a coordinator and at a
+ * gateway.
+ */
 export const consoleEndpoints = {
   consoleSession: endpoint({
     method: "GET",
@@ -44,7 +47,10 @@ export const consoleEndpoints = {
   }),
 } as const;
 
-/** What a gateway says of its one agent in the words of the coordination server: a console beside it asks the same. */
+/**
+ * What a gateway says of its one agent in the words of the coordination server: a console beside it asks the
+ * same.
+ */
 export const ownAgentEndpoints = {
   ownAgentState: endpoint({
     method: "GET",

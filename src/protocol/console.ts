@@ -13,7 +13,10 @@ import {
   Timestamp,
 } from "./wire.ts";
 
-/** The console in a browser: how it signs in, and what it gets beyond the routes that every client has (additional). */
+/**
+ * The console in a browser: how it signs in, and what it gets beyond the routes that every client has
+ * (additional).
+ */
 
 export const ConsoleSession = Strict(
   {
@@ -51,7 +54,8 @@ export const SignedOut = Strict({
   action: Type.Literal("sign_out"),
 });
 
-// ---- Screens, rendered on the server -----------------------------------------------------------------------------
+// ---- Screens, rendered on the server
+// -----------------------------------------------------------------------------
 
 const colour = (of: string) =>
   Type.Optional(
@@ -136,11 +140,12 @@ export const ScreensQuery = Strict({
   agents: agentIds(maxScreens, `ids of at most ${maxScreens} agents, separated by commas`),
 });
 
-// ---- The typing lease --------------------------------------------------------------------------------------------
+// ---- The typing lease
+// --------------------------------------------------------------------------------------------
 
 /**
- * The right of one person to type into the agent's terminal. While it is held the queue, reminders and the notifier
- * start nothing: their requests wait with the reason `typing_lease`.
+ * The right of one person to type into the agent's terminal. While it is held the queue, reminders and the
+ * notifier start nothing: their requests wait with the reason `typing_lease`.
  */
 /** Without a key for this long a lease ends. */
 export const leaseIdleSeconds = 60;
@@ -187,7 +192,8 @@ export const TypeResult = Strict({
 });
 export type TypeResult = Static<typeof TypeResult>;
 
-// ---- The live terminal -------------------------------------------------------------------------------------------
+// ---- The live terminal
+// -------------------------------------------------------------------------------------------
 
 /** The live terminal at a gateway; see `TerminalMessage`. */
 export const gatewaySocketPath = "/v1/terminal/socket";
@@ -195,12 +201,12 @@ export const gatewaySocketPath = "/v1/terminal/socket";
 export const coordinatorSocketPath = "/svc/agents/:agent_ref/gateway/terminal/socket";
 
 /**
- * A WebSocket at `coordinatorSocketPath` or `gatewaySocketPath`.
- * Binary messages are bytes for the terminal, in order. Text messages are one value of `TerminalMessage` (from the
- * server) or `ViewerMessage` (from the viewer) as JSON.
+ * A WebSocket at `coordinatorSocketPath` or `gatewaySocketPath`. Binary messages are bytes for the terminal,
+ * in order. Text messages are one value of `TerminalMessage` (from the server) or `ViewerMessage` (from the
+ * viewer) as JSON.
  *
- * After each `picture` the viewer resets its terminal, gives it the size and writes what follows: the bytes begin with
- * the whole picture. A viewer never resizes the pane.
+ * After each `picture` the viewer resets its terminal, gives it the size and writes what follows: the bytes
+ * begin with the whole picture. A viewer never resizes the pane.
  */
 export const TerminalMessage = Type.Union([
   Strict({

@@ -7,7 +7,9 @@ import { TrackingTimings } from "./terminal.ts";
 import { DisplayDetail, DisplayStyle, TurnId } from "./turn-files.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
 
-/** Bodies of the coordination server's own routes. Source: contract 2.9, 4.4; spec/coordination.md; ruling 1. */
+/**
+ * Bodies of the coordination server's own routes. Source: contract 2.9, 4.4; spec/coordination.md; ruling 1.
+ */
 
 export const CoordinatorHealth = Strict({
   status: Type.Literal("ok"),

@@ -1,7 +1,10 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { ErrorBody, maxPage, ValidationErrorBody } from "./wire.ts";
 
-/** Bodies of the refusals that an operation explains, by status. What every operation may answer is not listed. */
+/**
+ * Bodies of the refusals that an operation explains, by status. What every operation may answer is not
+ * listed.
+ */
 export type ErrorResponses = Readonly<Record<number, TSchema>>;
 
 /**
@@ -63,8 +66,8 @@ export function endpoint<
 }
 
 /**
- * A refusal of the service, or findings of the validation. The findings are first: a generated client that takes the
- * first branch that parses would take them for a refusal.
+ * A refusal of the service, or findings of the validation. The findings are first: a generated client that
+ * takes the first branch that parses would take them for a refusal.
  */
 export const RefusedOrInvalid = Type.Union([ValidationErrorBody, ErrorBody]);
 /** How many of a list; for queries. */

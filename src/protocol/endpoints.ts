@@ -65,8 +65,8 @@ export const streamEndpoints = {
 export type GatewayEndpoints = typeof gatewayEndpoints;
 
 /**
- * An operation of the coordinator that the gateway of one agent carries out: what it is sent, what it answers and
- * under which status is the gateway's (contract 4.4).
+ * An operation of the coordinator that the gateway of one agent carries out: what it is sent, what it answers
+ * and under which status is the gateway's (contract 4.4).
  */
 export interface ForwardedEndpoint extends Endpoint {
   /** Path at the gateway; its parameters have the same names. */
@@ -176,7 +176,10 @@ export const forwardedEndpoints = {
   agentMailArchive: forward("/mail/archive", gatewayEndpoints.mailArchive),
 } as const satisfies Readonly<Record<string, ForwardedEndpoint>>;
 
-/** The same of an answer that does not end by itself: silence of 60 s ends it, a gateway is never silent for long. */
+/**
+ * The same of an answer that does not end by itself: silence of 60 s ends it, a gateway is never silent for
+ * long.
+ */
 export const forwardedStreams = {
   agentGatewayEvents: forward("/gateway/events", streamEndpoints.events, 60_000),
 } as const satisfies Readonly<Record<string, ForwardedEndpoint>>;

@@ -53,7 +53,9 @@ const keys = "Enter|Escape|Tab|BSpace|Up|Down|Left|Right|C-c|C-d|C-u|C-z";
 /** Text in which each `<[name]>` is a key. */
 export const keySequencePattern = `^(?:<\\[(?:${keys})\\]>|(?!<\\[[^\\s<>\\[\\]]+\\]>)[\\s\\S])*$`;
 
-/** An object says that it has properties: a generated client would take one without any for an empty object. */
+/**
+ * An object says that it has properties: a generated client would take one without any for an empty object.
+ */
 const given = (type: string) => ({ type, ...(type === "object" ? { additionalProperties: true } : {}) });
 const absent = { type: "null" };
 

@@ -44,8 +44,8 @@ export const eventKinds = {
 export type EventKind = keyof typeof eventKinds;
 
 /**
- * One line of events.jsonl: flat, `kind` first-class, `seq` and `at_utc` on each (contract 6; spec/gateway.md 6).
- * Readers ignore keys they do not know; a line never holds a whole prompt or a mail body.
+ * One line of events.jsonl: flat, `kind` first-class, `seq` and `at_utc` on each (contract 6; spec/gateway.md
+ * 6). Readers ignore keys they do not know; a line never holds a whole prompt or a mail body.
  */
 export const GatewayEvent = Type.Object(
   {

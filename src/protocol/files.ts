@@ -181,9 +181,9 @@ const primaryTmux = {
 };
 
 /**
- * The session manifest, version 4: the durable authority for attach, resume, relaunch and mailbox. Unknown keys
- * are kept, so that a later version of us loses nothing on rewrite. It never holds a live host or port, nor a
- * secret. Source: spec/coordination.md "Manifest, roots, env"; ruling 16.
+ * The session manifest, version 4: the durable authority for attach, resume, relaunch and mailbox. Unknown
+ * keys are kept, so that a later version of us loses nothing on rewrite. It never holds a live host or port,
+ * nor a secret. Source: spec/coordination.md "Manifest, roots, env"; ruling 16.
  */
 export const Manifest = Type.Object(
   {

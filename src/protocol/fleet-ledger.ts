@@ -4,7 +4,9 @@ import { WakeReason } from "./ledger.ts";
 import { counts } from "./usage.ts";
 import { maxListed, Nullable, SchemaVersion1, Strict, shortList } from "./wire.ts";
 
-/** The ledgers of all agents, summed and priced (additional; issue 29). Money is in millionths of a US dollar. */
+/**
+ * The ledgers of all agents, summed and priced (additional; issue 29). Money is in millionths of a US dollar.
+ */
 
 export const ledgerKeys = ["agent", "team", "host", "day", "model", "wake_reason"] as const;
 export type LedgerKey = (typeof ledgerKeys)[number];

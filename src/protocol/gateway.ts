@@ -64,7 +64,9 @@ export const RemindersLost = Strict({
 });
 export type RemindersLost = Static<typeof RemindersLost>;
 
-/** Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17). */
+/**
+ * Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17).
+ */
 export const WakesHeld = Strict({
   reason: StringEnum(["max_wakes_per_hour", "max_hops", "require_attestation"], {
     description: "the setting that holds them back",
@@ -317,7 +319,9 @@ export const PromptControlRequest = Strict({
 });
 export type PromptControlRequest = Static<typeof PromptControlRequest>;
 
-/** The shape of a submission, queued or direct, of which only the prompt is read (contract 4.1; ruling 29). */
+/**
+ * The shape of a submission, queued or direct, of which only the prompt is read (contract 4.1; ruling 29).
+ */
 export const NotePromptRequest = Strict({
   ...PromptPayload.properties,
   schema_version: Type.Optional(SchemaVersion1),

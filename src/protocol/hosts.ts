@@ -7,7 +7,10 @@ import { NotifyBlock } from "./mail.ts";
 import { MailAttestation } from "./mail-file.ts";
 import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
-/** Messages between an agent host and an operator. They come from another machine: each is checked before it is read. */
+/**
+ * Messages between an agent host and an operator. They come from another machine: each is checked before it
+ * is read.
+ */
 
 const HostName = Type.String({ pattern: hostNamePattern });
 const Hex = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${bytes * 2}}$` });
@@ -108,7 +111,10 @@ export const lineProtocol = 1;
 /** Bytes of a message as base64: the largest body, the head beside it. */
 const maxLineBody = Math.ceil((8 * 1024 * 1024) / 3) * 4;
 
-/** Head and body of one message of `HostCall`, `HostControl` or `HostAnswer`, which is checked where it is read. */
+/**
+ * Head and body of one message of `HostCall`, `HostControl` or `HostAnswer`, which is checked where it is
+ * read.
+ */
 const MessageLine = Strict({
   kind: Type.Literal("message"),
   head: Type.Unknown(),
@@ -158,8 +164,8 @@ const ofHost = new Set([
 ]);
 
 /**
- * The operations that a host carries out for an operator, by operation id: all on one agent, and what is merged over
- * agents. A host is never shut down or given a program to launch over a link.
+ * The operations that a host carries out for an operator, by operation id: all on one agent, and what is
+ * merged over agents. A host is never shut down or given a program to launch over a link.
  */
 export const hostOperations: ReadonlyMap<string, Endpoint> = new Map(
   Object.entries(allCoordinatorEndpoints as Readonly<Record<string, Endpoint>>).filter(

@@ -2,7 +2,9 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { maxNesting } from "./wire.ts";
 
-/** Two spaces, sorted keys, final newline: the form of every JSON file and of `--json` (spec/gateway.md 2.7). */
+/**
+ * Two spaces, sorted keys, final newline: the form of every JSON file and of `--json` (spec/gateway.md 2.7).
+ */
 export function renderJson(value: unknown): string {
   return `${JSON.stringify(value, sortKeys, 2)}\n`;
 }
@@ -26,14 +28,15 @@ export function parseJson<Schema extends TSchema>(
 }
 
 /**
- * How many values a text of others may hold. A value costs about a hundred times its bytes in memory once it is parsed: a
- * million keys of 8 MiB took 0.9 GB.
+ * How many values a text of others may hold. A value costs about a hundred times its bytes in memory once it
+ * is parsed: a million keys of 8 MiB took 0.9 GB.
  */
 const maxValues = 100_000;
 
 /**
- * Why a text of others is not parsed, as the end of a sentence: nested too deep, since validation recurses, or too many
- * values. Null when it may be. Reads brackets and commas outside strings, and stops at the first excess. Pure.
+ * Why a text of others is not parsed, as the end of a sentence: nested too deep, since validation recurses,
+ * or too many values. Null when it may be. Reads brackets and commas outside strings, and stops at the first
+ * excess. Pure.
  */
 export function findJsonExcess(text: string): string | null {
   let depth = 0;

@@ -15,7 +15,9 @@ import {
 } from "./mail.ts";
 import { ErrorBody } from "./wire.ts";
 
-/** The refusals of every mail route, by what keeps them: the listener, the binding or request, the carrier. */
+/**
+ * The refusals of every mail route, by what keeps them: the listener, the binding or request, the carrier.
+ */
 const refusals = { 422: RefusedOrInvalid, 502: ErrorBody, 503: ErrorBody } as const;
 /** As above, of routes that name a message. */
 const refusalsOfRef = { ...refusals, 404: ErrorBody } as const;
@@ -23,7 +25,9 @@ const refusalsOfRef = { ...refusals, 404: ErrorBody } as const;
 /** A message to another host is refused while too many wait. */
 const refusedWhileFull = { 409: ErrorBody } as const;
 
-/** The mail of the agent beside this gateway; on a loopback listener only (contract 4.1, mail rows and rules). */
+/**
+ * The mail of the agent beside this gateway; on a loopback listener only (contract 4.1, mail rows and rules).
+ */
 export const mailEndpoints = {
   mailStatus: endpoint({
     method: "GET",

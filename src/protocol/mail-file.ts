@@ -33,8 +33,8 @@ export type StoredAttachment = Static<typeof StoredAttachment>;
 export const attestationHeader = "x-svc-attestation";
 
 /**
- * What the sender signed, and with which key: `signature` is Ed25519 over the UTF-8 bytes of `statement`, whose layout
- * `services/mail/attestation.ts` has.
+ * What the sender signed, and with which key: `signature` is Ed25519 over the UTF-8 bytes of `statement`,
+ * whose layout `services/mail/attestation.ts` has.
  */
 export const MailAttestation = Strict({
   statement: Type.String({ maxLength: 262_144 }),

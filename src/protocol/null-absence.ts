@@ -2,8 +2,9 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Nullable } from "./wire.ts";
 
 /**
- * In a request body `null` for an optional field counts as absent (ruling 35). The schemas of bodies describe the
- * body without such nulls: a request passes `dropNulls` before its validation, and documents show `admitNulls`.
+ * In a request body `null` for an optional field counts as absent (ruling 35). The schemas of bodies describe
+ * the body without such nulls: a request passes `dropNulls` before its validation, and documents show
+ * `admitNulls`.
  */
 
 type JsonObject = Record<string, unknown>;

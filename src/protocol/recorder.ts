@@ -23,7 +23,10 @@ import {
   ValidationErrorBody,
 } from "./wire.ts";
 
-/** The flight recorder of one agent: what its terminal showed and why its queue waited, at any moment. Source: issue 29. */
+/**
+ * The flight recorder of one agent: what its terminal showed and why its queue waited, at any moment. Source:
+ * issue 29.
+ */
 
 export const defaultRecorderLimits = { maxBytes: 256 * 1024 * 1024, maxAgeSeconds: 7 * 86_400 } as const;
 

@@ -16,8 +16,8 @@ import {
 } from "./wire.ts";
 
 /**
- * Reminders of one gateway: kept in its memory and gone when it stops, but for durable ones. Source: contract 2.3, 3.3,
- * 4.3; `durable`, `independent`, `cron` and firings are additional (ruling 17).
+ * Reminders of one gateway: kept in its memory and gone when it stops, but for durable ones. Source: contract
+ * 2.3, 3.3, 4.3; `durable`, `independent`, `cron` and firings are additional (ruling 17).
  */
 
 /** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */

@@ -8,8 +8,8 @@ const styles = ["foreground", "background", "bold", "dim", "italic", "underline"
 const sameStyle = (one: ScreenRun, other: ScreenRun) => styles.every((name) => one[name] === other[name]);
 
 /**
- * The runs of one row of a screen from its parts, from left to right: neighbours of one style are one run, and blanks
- * without a style at the end of the row are left out. Pure.
+ * The runs of one row of a screen from its parts, from left to right: neighbours of one style are one run,
+ * and blanks without a style at the end of the row are left out. Pure.
  */
 export function joinRuns(parts: Iterable<ScreenRun>): ScreenRun[] {
   const runs: ScreenRun[] = [];

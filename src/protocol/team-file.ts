@@ -3,7 +3,10 @@ import { patterns } from "./enforced.ts";
 import { NotifierMode, WakePolicy } from "./notifier.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
-/** The file `svc.yaml`: the agents of a project and the people who have mail there. Paths count from its folder. */
+/**
+ * The file `svc.yaml`: the agents of a project and the people who have mail there. Paths count from its
+ * folder.
+ */
 
 const TeamNotifier = Strict(
   {
@@ -135,7 +138,10 @@ export const TeamLaunch = Strict({
 });
 export type TeamLaunch = Static<typeof TeamLaunch>;
 
-/** What `up` launched, kept in the user's state folder. `agents`: by their name in the file, which `prefix` precedes. */
+/**
+ * What `up` launched, kept in the user's state folder. `agents`: by their name in the file, which `prefix`
+ * precedes.
+ */
 export const TeamRecord = Strict({
   schema_version: SchemaVersion1,
   team_file: Type.String(),

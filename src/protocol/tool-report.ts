@@ -16,8 +16,8 @@ export const toolReportKinds = [
 const text = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 /**
- * One line of an agent's report spool: what its tool said through a hook, a notification or a plugin. Written by the hook
- * command, read by the gateway. The tool is not trusted: a report is a witness, never a command.
+ * One line of an agent's report spool: what its tool said through a hook, a notification or a plugin. Written
+ * by the hook command, read by the gateway. The tool is not trusted: a report is a witness, never a command.
  */
 export const ToolReportSchema = Type.Object(
   {

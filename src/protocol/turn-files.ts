@@ -3,8 +3,9 @@ import { AcpLaunch } from "./acp-launch.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /**
- * The files of a turn directory, the only record of a headless turn. A bridge reads this module at its start and nothing else of the
- * wire: building the schemas of a gateway takes 2 ms. Source: spec/coordination.md; ruling 23.
+ * The files of a turn directory, the only record of a headless turn. A bridge reads this module at its start
+ * and nothing else of the wire: building the schemas of a gateway takes 2 ms. Source: spec/coordination.md;
+ * ruling 23.
  */
 
 export const TurnId = Type.String({

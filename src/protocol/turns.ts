@@ -13,7 +13,9 @@ import {
   Timestamp,
 } from "./wire.ts";
 
-/** Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4. */
+/**
+ * Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4.
+ */
 
 export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"]);
 export type TurnStatus = Static<typeof TurnStatus>;

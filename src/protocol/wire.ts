@@ -71,13 +71,15 @@ export const NonBlank = (
 const agentId = `[\\w.-]{1,128}(?:@${hostName})?`;
 
 /**
- * Ids of agents in a query, separated by commas; `ID@HOST` is one of another host. Other characters are refused here: three
- * times as long when they are encoded, they made an address that no server reads.
+ * Ids of agents in a query, separated by commas; `ID@HOST` is one of another host. Other characters are
+ * refused here: three times as long when they are encoded, they made an address that no server reads.
  */
 export const agentIds = (most: number, description: string) =>
   Type.String({ pattern: `^${agentId}(?:,${agentId}){0,${most - 1}}$`, description });
 
-/** Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes. */
+/**
+ * Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes.
+ */
 export const maxSequence = 65_536;
 
 /** How deep a request body may be nested. */
@@ -117,8 +119,9 @@ export const ErrorBody = Strict({
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /**
- * With `GET /health` and `GET /v1/snapshot`: 32 to 128 hexadecimal digits, to which a server whose session keeps a key answers with the second
- * header: HMAC-SHA256 of the challenge and its port. So our clients know a server before they show it a token.
+ * With `GET /health` and `GET /v1/snapshot`: 32 to 128 hexadecimal digits, to which a server whose session
+ * keeps a key answers with the second header: HMAC-SHA256 of the challenge and its port. So our clients know
+ * a server before they show it a token.
  */
 export const challengeHeader = "x-svc-challenge";
 export const challengeAnswerHeader = "x-svc-challenge-answer";

@@ -10,9 +10,9 @@ import {
 } from "./linux-sockets.ts";
 
 /**
- * Who holds the other end of a connection to one of our listeners. `own`: the user that we run as; `root`; `other`:
- * another user of this machine, or nobody any more, or the kernel gave no answer; `remote`: another machine;
- * `unsupported`: this operating system does not say.
+ * Who holds the other end of a connection to one of our listeners. `own`: the user that we run as; `root`;
+ * `other`: another user of this machine, or nobody any more, or the kernel gave no answer; `remote`: another
+ * machine; `unsupported`: this operating system does not say.
  */
 export type Caller = "own" | "root" | "other" | "remote" | "unsupported";
 
@@ -29,9 +29,9 @@ interface Remembered {
 }
 
 /**
- * Looks up the callers of a listener that is bound to `listener`. What was found of a port holds as long as the same
- * connection of ours is open: a closed one frees the port for another user. Nothing is remembered for a listener on all
- * addresses, where one port of a caller may have several connections.
+ * Looks up the callers of a listener that is bound to `listener`. What was found of a port holds as long as
+ * the same connection of ours is open: a closed one frees the port for another user. Nothing is remembered
+ * for a listener on all addresses, where one port of a caller may have several connections.
  */
 export function createCallerLookup(listener: { address: string; port: number }): CallerLookup {
   const bound = parseAddress(listener.address);

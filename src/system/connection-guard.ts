@@ -16,8 +16,9 @@ const finishedMs = 2000;
 const maxFinished = 256;
 
 /**
- * Which connections are ended so that others are served: all that never brought a byte, then the longest idle of those
- * that neither work nor are owed anything. `busy`: ports of callers whose request is under way. Pure.
+ * Which connections are ended so that others are served: all that never brought a byte, then the longest idle
+ * of those that neither work nor are owed anything. `busy`: ports of callers whose request is under way.
+ * Pure.
  */
 export function chooseIdle(
   connections: readonly ConnectionActivity[],
@@ -32,8 +33,9 @@ export function chooseIdle(
 }
 
 /**
- * Ends idle connections to `port` while this process is about to run out of descriptors: the runtime has no limit of
- * connections, and who comes when none is left waits until others leave. Linux only. Returns how it is stopped.
+ * Ends idle connections to `port` while this process is about to run out of descriptors: the runtime has no
+ * limit of connections, and who comes when none is left waits until others leave. Linux only. Returns how it
+ * is stopped.
  */
 export function guardConnections(port: number, busy: { has(port: number): boolean }): () => void {
   const limit = readLimit() ?? 0;

@@ -11,7 +11,10 @@ declare const contained: unique symbol;
  */
 export type ContainedPath = string & { readonly [contained]: true };
 
-/** What may be at the path, if anything is. `entry`: any kind, a link itself included, which is then not followed. */
+/**
+ * What may be at the path, if anything is. `entry`: any kind, a link itself included, which is then not
+ * followed.
+ */
 export type ExpectedKind = "entry" | "file" | "folder";
 
 /** A value is no path below its root. `why` is one clause without the value. */
@@ -26,9 +29,10 @@ export class PathRefused extends ServiceError {
 }
 
 /**
- * The path of `names`, one segment each, below `root`. As a text, `names` is divided at each `/`. Nothing needs to
- * exist. Throws `PathRefused` for a name that is no single segment, a link or a file on the way, and another kind of
- * file than `expected`. `root` is absolute and trusted: it may itself be reached through links.
+ * The path of `names`, one segment each, below `root`. As a text, `names` is divided at each `/`. Nothing
+ * needs to exist. Throws `PathRefused` for a name that is no single segment, a link or a file on the way, and
+ * another kind of file than `expected`. `root` is absolute and trusted: it may itself be reached through
+ * links.
  */
 export function containedPath(
   root: string,

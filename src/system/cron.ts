@@ -1,10 +1,11 @@
 import { Cron } from "croner";
 
 /**
- * The first moment after `afterMs` that an expression of five fields names in its time zone, epoch milliseconds; null when
- * there is none. Times that the clocks skip are the moment at which they go forward, as one. One that they repeat is the
- * first of the two. An expression whose hours begin with `*` counts what passes instead: it leaves out what is skipped and
- * goes on through both. Throws for an expression that cannot be read. Pure.
+ * The first moment after `afterMs` that an expression of five fields names in its time zone, epoch
+ * milliseconds; null when there is none. Times that the clocks skip are the moment at which they go forward,
+ * as one. One that they repeat is the first of the two. An expression whose hours begin with `*` counts what
+ * passes instead: it leaves out what is skipped and goes on through both. Throws for an expression that
+ * cannot be read. Pure.
  */
 export function nextRun(cron: string, timeZone: string, afterMs: number): number | null {
   const expression = cron.trim();
@@ -16,7 +17,9 @@ export function nextRun(cron: string, timeZone: string, afterMs: number): number
   return hours.startsWith("*") ? nextPassing(nextShown, after) : nextNamed(nextShown, after);
 }
 
-/** Of each time that clocks show the first moment at which they do, or the end of the gap in which none does. */
+/**
+ * Of each time that clocks show the first moment at which they do, or the end of the gap in which none does.
+ */
 function nextNamed(
   nextShown: (shownMs: number) => number | null,
   after: Temporal.ZonedDateTime,
@@ -51,8 +54,8 @@ const offsetMs = (at: Temporal.ZonedDateTime) => at.offsetNanoseconds / 1e6;
 const shownAt = (at: Temporal.ZonedDateTime) => at.epochMilliseconds + offsetMs(at);
 
 /**
- * What is wrong with an expression and its time zone, null when nothing is. The years up to the leap year after the next
- * are looked at from 2026 on, so that the answer does not depend on the clock. Pure.
+ * What is wrong with an expression and its time zone, null when nothing is. The years up to the leap year
+ * after the next are looked at from 2026 on, so that the answer does not depend on the clock. Pure.
  */
 export function cronProblem(
   cron: string,

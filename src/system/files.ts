@@ -59,19 +59,21 @@ import type { Steps } from "./steps.ts";
  */
 export interface Files {
   /**
-   * The whole file as text, or null when it does not exist. What is no regular file, or larger than 32 MiB, throws
-   * `precondition_failed`; other failures throw as they are.
+   * The whole file as text, or null when it does not exist. What is no regular file, or larger than 32 MiB,
+   * throws `precondition_failed`; other failures throw as they are.
    */
   read(path: string): string | null;
   /**
-   * The same of a file that is ours: a link, what is no file or larger than 32 MiB, and a file of another user or that
-   * others may write count as absent. Owner and mode are those of the open file.
+   * The same of a file that is ours: a link, what is no file or larger than 32 MiB, and a file of another
+   * user or that others may write count as absent. Owner and mode are those of the open file.
    */
   readOwn(path: string): string | null;
   /** As `readOwn`, of a file that others can neither read nor change: a secret. */
   readPrivate(path: string): string | null;
   exists(path: string): boolean;
-  /** Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends. */
+  /**
+   * Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends.
+   */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
@@ -98,18 +100,18 @@ export interface Files {
   ensureDirectory(label: string, path: string): void;
   /**
    * Replaces the file durably: temporary file in the same folder, fsync, rename, fsync of the folder. After a
-   * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs. The rename is
-   * a separate step, `<label>.rename`.
+   * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs. The
+   * rename is a separate step, `<label>.rename`.
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
   /**
-   * A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. `durable: false`
-   * does not sync the content.
+   * A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists
+   * already. `durable: false` does not sync the content.
    */
   create(label: string, path: string, text: string, options?: { durable?: boolean }): void;
   /**
-   * Writes a copy of another file. Refuses a link, a pipe or a larger file and then writes nothing. `durable: false`
-   * does not sync the content.
+   * Writes a copy of another file. Refuses a link, a pipe or a larger file and then writes nothing.
+   * `durable: false` does not sync the content.
    */
   copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
@@ -120,23 +122,32 @@ export interface Files {
   syncInBackground(label: string, path: string): Promise<void>;
   /** A symbolic link at `path` that says `target`. Throws when something is there already. */
   symlink(label: string, target: string, path: string): void;
-  /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
+  /**
+   * Removes the temporary files in a folder (not below it) that processes which are no more began to write.
+   */
   removeLeftovers(label: string, folder: string): void;
-  /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. Throws for a link. */
+  /**
+   * Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. Throws for a link.
+   */
   append(label: string, path: string, text: string): void;
   /**
-   * Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns, unsynced. Throws
-   * for a link.
+   * Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns,
+   * unsynced. Throws for a link.
    */
   openAppend(label: string, path: string): Appender;
-  /** As `openAppend`, of a new file that is written off the event loop. Rejects when something has its name. */
+  /**
+   * As `openAppend`, of a new file that is written off the event loop. Rejects when something has its name.
+   */
   createInBackground(label: string, path: string): Promise<BackgroundAppender>;
   /** As `removeFile`, off the event loop. */
   removeInBackground(label: string, path: string): Promise<void>;
   /** Cuts the file off after `size` bytes. Throws for a link. */
   truncate(label: string, path: string, size: number): void;
   rename(label: string, from: ContainedPath, to: ContainedPath): void;
-  /** Removes a file, or a folder with all that it holds; absent is fine. Never follows a link at `path` itself. */
+  /**
+   * Removes a file, or a folder with all that it holds; absent is fine. Never follows a link at `path`
+   * itself.
+   */
   remove(label: string, path: ContainedPath): void;
   /** Removes a file or a link, never what it leads to, and no folder; absent is fine. */
   removeFile(label: string, path: string): void;
@@ -283,7 +294,9 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
 
 const removalAttempts = 100;
 
-/** rmSync of Bun 1.4 leaves the rest where it is, and says nothing, once a part was gone before it came to it. */
+/**
+ * rmSync of Bun 1.4 leaves the rest where it is, and says nothing, once a part was gone before it came to it.
+ */
 function removeWhole(path: string): void {
   for (let attempt = 0; attempt < removalAttempts; attempt++) {
     rmSync(path, { recursive: true, force: true });

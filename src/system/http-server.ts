@@ -28,9 +28,9 @@ export interface ListenOptions {
 
 /**
  * Serves an edge-style handler. `port` 0 takes a free one; a port in use is `conflict`, never another port
- * instead. Bodies of any length reach `fetch`, which refuses what is too long; what it does not read is thrown away as it
- * arrives. A connection that begins no request, or half of one, is closed after 12 s of silence (which is
- * Bun's, whatever `idleTimeout` says), a body that stalls after `stalledBodySeconds`.
+ * instead. Bodies of any length reach `fetch`, which refuses what is too long; what it does not read is
+ * thrown away as it arrives. A connection that begins no request, or half of one, is closed after 12 s of
+ * silence (which is Bun's, whatever `idleTimeout` says), a body that stalls after `stalledBodySeconds`.
  */
 export function listen(options: ListenOptions): HttpServer {
   const busy = createBusyCallers();
@@ -115,7 +115,8 @@ function serve(options: ListenOptions, busy: BusyCallers) {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       websocket: socketEvents,
       fetch(request, server) {
-        // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
+        // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks
+        // again.
         const bringsBody = hasBody(request);
         server.timeout(request, bringsBody ? stalledBodySeconds : 0);
         const peer = server.requestIP(request);
@@ -170,16 +171,16 @@ function createBusyCallers(): BusyCallers {
 }
 
 /**
- * Whether the answer to a request without a body may be an event stream, by its path: a look into the headers of each
- * answer costs more than most answers.
+ * Whether the answer to a request without a body may be an event stream, by its path: a look into the headers
+ * of each answer costs more than most answers.
  */
 function mayStream(url: string): boolean {
   return url.includes("/events");
 }
 
 /**
- * The same answer; `onEnd` is called once, when its body has ended, failed or lost its reader. The request's abort
- * signal says only the last of these.
+ * The same answer; `onEnd` is called once, when its body has ended, failed or lost its reader. The request's
+ * abort signal says only the last of these.
  */
 export function withEnd(response: Response, onEnd: () => void): Response {
   const reader = response.body?.getReader();

@@ -8,9 +8,13 @@ export interface IdleMemory {
   stop(): void;
 }
 
-/** From this size garbage is collected between requests: by default the runtime lets the heap double first. */
+/**
+ * From this size garbage is collected between requests: by default the runtime lets the heap double first.
+ */
 const pressureBytes = 128 * 1024 * 1024;
-/** A process that is in use at its size, or whose garbage is less than this, gains nothing from a collection. */
+/**
+ * A process that is in use at its size, or whose garbage is less than this, gains nothing from a collection.
+ */
 const growthBytes = 8 * 1024 * 1024;
 const betweenLooksMs = 50;
 
@@ -30,16 +34,16 @@ const ownMemory: ProcessMemory = {
     }
   },
   collect() {
-    // The packed programs have no `Bun.gc` by that name: a library calls it while the first callers wait. Looked up when
-    // it is needed: another runtime loads this file and has none.
+    // The packed programs have no `Bun.gc` by that name: a library calls it while the first callers wait.
+    // Looked up when it is needed: another runtime loads this file and has none.
     const { gc } = Bun;
     gc(true);
   },
 };
 
 /**
- * Collects when the process holds more than 128 MiB, and 8 MiB more than it held at the least since the last collection:
- * one takes 40 ms where much is in use, and would gain nothing after each request.
+ * Collects when the process holds more than 128 MiB, and 8 MiB more than it held at the least since the last
+ * collection: one takes 40 ms where much is in use, and would gain nothing after each request.
  */
 function createPressure(memory: ProcessMemory): () => void {
   let leastBytes = 0;
@@ -54,8 +58,8 @@ function createPressure(memory: ProcessMemory): () => void {
 }
 
 /**
- * To be called after each request: collects garbage under pressure, with a look every 50 ms at most. A series of large
- * requests then costs little more than one of them. The answer does not wait for it.
+ * To be called after each request: collects garbage under pressure, with a look every 50 ms at most. A series
+ * of large requests then costs little more than one of them. The answer does not wait for it.
  */
 export function createPressureRelief(clock: Clock, memory: ProcessMemory = ownMemory): () => void {
   const relieve = createPressure(memory);
@@ -88,9 +92,10 @@ const afterStartMs = 3000;
 const quietMs = 60_000;
 
 /**
- * To be created once the first part of the start is done: collects in another thread, in 0.1 ms of this one, so that
- * later objects fill the places of former ones. Calls `release` when the start is over, and again whenever there was
- * something and then nothing for a minute. One timer at most, and none while nothing happens.
+ * To be created once the first part of the start is done: collects in another thread, in 0.1 ms of this one,
+ * so that later objects fill the places of former ones. Calls `release` when the start is over, and again
+ * whenever there was something and then nothing for a minute. One timer at most, and none while nothing
+ * happens.
  */
 export function createIdleMemory(deps: { clock: Clock; release?: () => void }): IdleMemory {
   const { clock, release = Bun.shrink } = deps;

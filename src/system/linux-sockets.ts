@@ -1,8 +1,8 @@
 import type { dlopen } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
 
-// What the Linux kernel says of TCP sockets. Everything here answers null on other systems and where the kernel
-// gives no answer; nothing throws.
+// What the Linux kernel says of TCP sockets. Everything here answers null on other systems and where the
+// kernel gives no answer; nothing throws.
 
 /** A TCP address: 4 or 16 bytes. */
 export interface SocketAddress {
@@ -64,8 +64,8 @@ function foreignFunctions(): { dlopen: typeof dlopen } | null {
 }
 
 /**
- * Memory that the kernel may write to. The runtime moves the content of a small array that was made without its own
- * buffer (seen with bun 1.4.5), and what the kernel then writes lands in somebody else's.
+ * Memory that the kernel may write to. The runtime moves the content of a small array that was made without
+ * its own buffer (seen with bun 1.4.5), and what the kernel then writes lands in somebody else's.
  */
 function outside(bytes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(new ArrayBuffer(bytes));
@@ -80,8 +80,8 @@ const answerView = new DataView(answer.buffer);
 
 /**
  * The socket of this machine whose own address is `local` and whose peer is `remote`; with a `remote` that no
- * connection has, the socket that listens there. "absent" when there is none. One exact query (sock_diag), where the
- * kernel has it; else the tables below /proc/net. Null when neither answers.
+ * connection has, the socket that listens there. "absent" when there is none. One exact query (sock_diag),
+ * where the kernel has it; else the tables below /proc/net. Null when neither answers.
  */
 export function findSocket(local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" | null {
   return askKernel(local, remote) ?? findInTables(local, remote);
@@ -204,7 +204,10 @@ export interface FoundConnection {
   connection: OpenConnection;
 }
 
-/** Those at its own port `port`: more than one of a peer for a listener on several addresses. Null when unknown. */
+/**
+ * Those at its own port `port`: more than one of a peer for a listener on several addresses. Null when
+ * unknown.
+ */
 export function listConnections(port: number): FoundConnection[] | null {
   const c = libc();
   if (c === null) return null;
@@ -242,7 +245,10 @@ const information = outside(160);
 const informationLength = new Uint32Array(outside(4).buffer);
 const informationView = new DataView(information.buffer);
 
-/** The connections of this process to its own port `port`, among the descriptors of a range. Opens no descriptor. */
+/**
+ * The connections of this process to its own port `port`, among the descriptors of a range. Opens no
+ * descriptor.
+ */
 export function connectionsAt(port: number, from: number, until: number): ConnectionActivity[] {
   const c = libc();
   if (c === null) return [];

@@ -54,7 +54,10 @@ export function createLocks(deps: { clock: Clock }): Locks {
   };
 }
 
-/** The file holds nothing: a damaged one is emptied. Nobody has the lock then, since a holder is met before the file is read. */
+/**
+ * The file holds nothing: a damaged one is emptied. Nobody has the lock then, since a holder is met before
+ * the file is read.
+ */
 function tryBegin(database: Database, path: string): boolean {
   try {
     return begin(database);

@@ -22,8 +22,8 @@ import { ServiceError } from "./errors.ts";
 import { createReadRelief } from "./idle-memory.ts";
 import { failedToRead } from "./storage-fault.ts";
 
-// Files that are ours. Opens the file itself, never the target of a link in its place; later questions and changes go
-// to the open descriptor.
+// Files that are ours. Opens the file itself, never the target of a link in its place; later questions and
+// changes go to the open descriptor.
 
 export interface Appender {
   /** All of `bytes`, in order. */
@@ -50,8 +50,9 @@ export function appendTo(path: string, text: string): void {
 }
 
 /**
- * The same for a file that is ours and nothing else: a link, a pipe, or a file that others may write throws, and one that
- * has `maxBytes` already stays as it is. `text` goes out in one write, so that lines of several writers never mix.
+ * The same for a file that is ours and nothing else: a link, a pipe, or a file that others may write throws,
+ * and one that has `maxBytes` already stays as it is. `text` goes out in one write, so that lines of several
+ * writers never mix.
  */
 export function appendToOwn(path: string, text: string, maxBytes: number): void {
   const handle = openSync(path, flags.append, 0o600);
@@ -164,7 +165,9 @@ export function readPrivate(path: string): string | null {
   });
 }
 
-/** The same behind a link too. Throws `precondition_failed` for a pipe, a device, a folder and a larger file. */
+/**
+ * The same behind a link too. Throws `precondition_failed` for a pipe, a device, a folder and a larger file.
+ */
 export function readWhole(path: string): string | null {
   const refused = (why: string) =>
     new ServiceError("precondition_failed", `${JSON.stringify(basename(path))} ${why}`);
@@ -203,8 +206,8 @@ export function readPart(path: string, start: number, end: number): Uint8Array {
 }
 
 /**
- * What `read` makes of the open file at `path` and of its facts; `nothing` where there is none, or a link, a pipe, a folder, or a file
- * that is not ours alone to change.
+ * What `read` makes of the open file at `path` and of its facts; `nothing` where there is none, or a link, a
+ * pipe, a folder, or a file that is not ours alone to change.
  */
 function withOwn<T>(path: string, nothing: T, read: (handle: number, facts: Stats) => T): T {
   let handle: number;
@@ -229,9 +232,9 @@ export function isAbsent(error: unknown): boolean {
 }
 
 /**
- * An empty file at `path` with mode 0600 from the first moment, for what opens files by itself, such as SQLite,
- * which gives the files beside it the same mode. An existing file is left unopened: closing any handle on it
- * would drop a POSIX lock that this process holds.
+ * An empty file at `path` with mode 0600 from the first moment, for what opens files by itself, such as
+ * SQLite, which gives the files beside it the same mode. An existing file is left unopened: closing any
+ * handle on it would drop a POSIX lock that this process holds.
  */
 export function createPrivately(path: string): void {
   refuseLinkedDatabase(path);
@@ -243,9 +246,9 @@ export function createPrivately(path: string): void {
 }
 
 /**
- * As `createPrivately`, with all of `content` on disk once the file has its name. Where the database or a log of it is
- * already, it is left as it is: a log belongs to the file that it was written for. So is one that another process makes
- * meanwhile; a file system without hard links gets an empty file.
+ * As `createPrivately`, with all of `content` on disk once the file has its name. Where the database or a log
+ * of it is already, it is left as it is: a log belongs to the file that it was written for. So is one that
+ * another process makes meanwhile; a file system without hard links gets an empty file.
  */
 export function createPrivatelyWith(path: string, content: () => Uint8Array): void {
   refuseLinkedDatabase(path);
@@ -267,8 +270,8 @@ export function createPrivatelyWith(path: string, content: () => Uint8Array): vo
 }
 
 /**
- * Throws `precondition_failed` where a database file, or a file that SQLite opens beside it, is a link, a pipe or a
- * folder: SQLite follows links, and would write into what they lead to.
+ * Throws `precondition_failed` where a database file, or a file that SQLite opens beside it, is a link, a
+ * pipe or a folder: SQLite follows links, and would write into what they lead to.
  */
 export function refuseLinkedDatabase(path: string): void {
   for (const suffix of ["", "-wal", "-shm", "-journal"]) {

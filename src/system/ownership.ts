@@ -36,11 +36,11 @@ const sticky = 0o1000;
 const maxLinks = 40;
 
 /**
- * The first file, folder or link on the way to `path` that a user other than `uid` and root could change, or null.
- * The way goes from the volume's root, or from the home folder when `path` lies below it, through each symbolic link.
- * It ends where nothing exists. A sticky folder that others may write is accepted on the way, because what it holds
- * must belong to `uid` or root; it is refused as the last part of the way and within an overlay. `below`: a folder
- * that was judged already, without links in it. Source: security.md, rule 2.
+ * The first file, folder or link on the way to `path` that a user other than `uid` and root could change, or
+ * null. The way goes from the volume's root, or from the home folder when `path` lies below it, through each
+ * symbolic link. It ends where nothing exists. A sticky folder that others may write is accepted on the way,
+ * because what it holds must belong to `uid` or root; it is refused as the last part of the way and within an
+ * overlay. `below`: a folder that was judged already, without links in it. Source: security.md, rule 2.
  */
 export function findExposure(
   path: string,

@@ -15,8 +15,8 @@ export interface ProcessFacts {
 type RunCommand = (command: readonly string[]) => Promise<{ stdout: string }>;
 
 /**
- * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when that cannot
- * be known. `run` is for systems that report processes only through `ps`.
+ * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when
+ * that cannot be known. `run` is for systems that report processes only through `ps`.
  */
 export async function readProcessTree(pid: number, run: RunCommand): Promise<ProcessFacts[]> {
   return process.platform === "linux" ? linuxTree(pid) : psTree(pid, run);
@@ -34,8 +34,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether a process sees other files or other processes than we do, as in a container or a sandbox; false where that cannot
- * be known. `folder`: of the process file system.
+ * Whether a process sees other files or other processes than we do, as in a container or a sandbox; false
+ * where that cannot be known. `folder`: of the process file system.
  */
 export function hasOwnNamespace(pid: number, folder = "/proc"): boolean {
   const namespaceOf = (one: number | "self", name: string) => {
@@ -51,15 +51,17 @@ export function hasOwnNamespace(pid: number, folder = "/proc"): boolean {
   });
 }
 
-/** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */
+/**
+ * Changes when the id is reused by another process; null when there is none. Throws when it cannot be known.
+ */
 export function readStartToken(pid: number): string | null {
   if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
   return canSignal(pid) ? toStartToken(runPs(["-o", "lstart=", "-p", String(pid)])) : null;
 }
 
 /**
- * The start of a process as `ps -o lstart=` writes it, one word; null for a process that has gone. To the second: an id
- * that is used again within one second is not noticed. Throws for anything else. Pure.
+ * The start of a process as `ps -o lstart=` writes it, one word; null for a process that has gone. To the
+ * second: an id that is used again within one second is not noticed. Throws for anything else. Pure.
  */
 export function toStartToken(listed: string): string | null {
   const text = listed.trim();
@@ -145,7 +147,10 @@ function listProc(path: string): string[] {
   }
 }
 
-/** A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may live. */
+/**
+ * A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may
+ * live.
+ */
 function absent<T>(error: unknown, nothing: T): T {
   if (
     ["ENOENT", "ESRCH", "ENOTDIR", "EACCES", "EPERM"].includes(String((error as { code?: unknown }).code))

@@ -25,7 +25,10 @@ export interface PipedProcess {
 /** A child in a new session, which neither a terminal's keys nor its end reach. */
 export interface StreamedProcess {
   pid: number;
-  /** Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes none. */
+  /**
+   * Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes
+   * none.
+   */
   give(input: string | null): void;
   /** Queues bytes for its standard input, which stays open until `give`. A child that has gone takes none. */
   write(text: string): void;
@@ -40,13 +43,16 @@ export interface RunOptions {
   env?: Record<string, string>;
   cwd?: string;
   /**
-   * Default 10 s; afterwards the child and all that it started are killed, and `exitCode` is null. One that ended before and
-   * left somebody who could say more is waited for as long.
+   * Default 10 s; afterwards the child and all that it started are killed, and `exitCode` is null. One that
+   * ended before and left somebody who could say more is waited for as long.
    */
   timeoutMs?: number;
 }
 
-/** The only access to processes. Without `env` a child gets ours, but for the tokens and `runtimeOptions`. All signals go to explicit process ids that we started or that a user named. */
+/**
+ * The only access to processes. Without `env` a child gets ours, but for the tokens and `runtimeOptions`. All
+ * signals go to explicit process ids that we started or that a user named.
+ */
 export interface Processes {
   selfPid(): number;
   /** Path of an executable on PATH, or null. */
@@ -55,8 +61,8 @@ export interface Processes {
   run(command: readonly string[], options?: RunOptions): Promise<Output>;
   pipe(command: readonly string[], options?: { env?: Record<string, string>; cwd?: string }): PipedProcess;
   /**
-   * Gives the child our own terminal until it ends; resolves with its exit code, null when a signal ended it. Keys that
-   * would interrupt us are the child's meanwhile. `unset`: variables of ours that it does not get.
+   * Gives the child our own terminal until it ends; resolves with its exit code, null when a signal ended it.
+   * Keys that would interrupt us are the child's meanwhile. `unset`: variables of ours that it does not get.
    */
   foreground(command: readonly string[], options?: { unset?: readonly string[] }): Promise<number | null>;
   /** Throws when the executable cannot be started. */
@@ -75,27 +81,30 @@ export interface Processes {
     options: { env: Record<string, string>; cwd: string; logPath: string },
   ): { pid: number; exited: Promise<number | null> };
   /**
-   * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when that
-   * cannot be known.
+   * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when
+   * that cannot be known.
    */
   tree(pid: number): Promise<ProcessFacts[]>;
   /** True while a process with this id exists and is not a zombie. */
   alive(pid: number): boolean;
-  /** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */
+  /**
+   * Changes when the id is reused by another process; null when there is none. Throws when it cannot be
+   * known.
+   */
   startToken(pid: number): string | null;
   /** False when there was no such process. */
   signal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGHUP"): boolean;
 }
 
 /**
- * Variables that change which code an executable of ours runs: Bun reads them in compiled programs too, before any line of
- * ours. What we start gets none of them from our environment.
+ * Variables that change which code an executable of ours runs: Bun reads them in compiled programs too,
+ * before any line of ours. What we start gets none of them from our environment.
  */
 export const runtimeOptions = ["BUN_OPTIONS", "BUN_BE_BUN"] as const;
 
 /**
- * Our environment without what callers of our servers must show, and without `runtimeOptions`: a tmux server that a command
- * of ours starts would hand it to every pane.
+ * Our environment without what callers of our servers must show, and without `runtimeOptions`: a tmux server
+ * that a command of ours starts would hand it to every pane.
  */
 function inherited(): Record<string, string | undefined> {
   const { SVC_GATEWAY_TOKEN: _gateway, SVC_COORD_TOKEN: _coordinator, ...rest } = process.env;
@@ -142,7 +151,8 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     const timer = setTimeout(() => void killTree(child.pid), timeoutMs);
     await child.exited;
     clearTimeout(timer);
-    // What a child had handed on keeps its pipes open: a tmux client gives its own to the server, a tool to its updater.
+    // What a child had handed on keeps its pipes open: a tmux client gives its own to the server, a tool to
+    // its updater.
     const leftMs = child.exitCode === null ? 0 : startedMs + timeoutMs - performance.now();
     await endOrLater(whole, Math.max(lastWordsMs, leftMs));
     return { exitCode: child.exitCode, stdout: stdout.take(), stderr: stderr.take() };

@@ -17,8 +17,8 @@ const chunkBytes = 64 * 1024;
 
 /**
  * The text of a file or of a pipe such as `/dev/fd/63`, links followed. Stops reading once there is more than
- * `maxBytes`. Devices are refused without being opened: some have no end and some change when they are opened. Other
- * failures of the disk throw.
+ * `maxBytes`. Devices are refused without being opened: some have no end and some change when they are
+ * opened. Other failures of the disk throw.
  */
 export async function readInputFile(path: string, options: InputOptions): Promise<InputRead> {
   try {
@@ -53,8 +53,8 @@ export async function readStandardInput(
 }
 
 /**
- * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character device. A pipe,
- * a file and a closed descriptor are no terminal.
+ * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character
+ * device. A pipe, a file and a closed descriptor are no terminal.
  */
 export function isTerminal(descriptor: number): boolean {
   try {
@@ -108,8 +108,9 @@ async function readText(
 }
 
 /**
- * Standard input as text, for a program that must neither fail nor hold up the one that started it: at most `maxBytes` of
- * it, and what came within `withinMs`. All of it is taken from the pipe, so that the writer never finds it closed.
+ * Standard input as text, for a program that must neither fail nor hold up the one that started it: at most
+ * `maxBytes` of it, and what came within `withinMs`. All of it is taken from the pipe, so that the writer
+ * never finds it closed.
  */
 export async function readHookInput(limits: { maxBytes: number; withinMs: number }): Promise<string> {
   const decoder = new TextDecoder();

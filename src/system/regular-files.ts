@@ -18,7 +18,10 @@ import { startSha256 } from "./digest.ts";
 /** Which files may be read on behalf of a caller, and how large they may be. */
 export interface ReadLimits {
   maxBytes: number;
-  /** Folders, absolute, below one of which the file lies by its real path. Default: any, but for those of the kernel. */
+  /**
+   * Folders, absolute, below one of which the file lies by its real path. Default: any, but for those of the
+   * kernel.
+   */
   below?: readonly string[] | undefined;
   /** Also in folders of the kernel, such as /dev/shm: for our own paths. */
   anywhere?: boolean;
@@ -30,8 +33,9 @@ export type WhyNotRead = "absent" | "unreadable" | "not_regular" | "too_large" |
 const kernelFolders = ["/proc", "/sys", "/dev"];
 
 /**
- * Opens a regular file, and judges what is open: a name that leads elsewhere a moment later changes nothing. The last
- * part of `path` may not be a symbolic link. The caller closes `handle`. Source: spec/security.md, rule 6.
+ * Opens a regular file, and judges what is open: a name that leads elsewhere a moment later changes nothing.
+ * The last part of `path` may not be a symbolic link. The caller closes `handle`. Source: spec/security.md,
+ * rule 6.
  */
 export function openToRead(
   path: string,
@@ -121,8 +125,9 @@ export type OpenedRegular =
 const chunkBytes = 256 * 1024;
 
 /**
- * Opens a regular file to be sent elsewhere a piece at a time. The last part of `path` may not be a symbolic link.
- * `stream` gives `size` bytes, fewer if the file is cut meanwhile, and is for one reader. Closing twice is safe.
+ * Opens a regular file to be sent elsewhere a piece at a time. The last part of `path` may not be a symbolic
+ * link. `stream` gives `size` bytes, fewer if the file is cut meanwhile, and is for one reader. Closing twice
+ * is safe.
  */
 export function openRegular(path: string, limits: ReadLimits): OpenedRegular {
   const opened = openToRead(path, limits);
@@ -162,8 +167,8 @@ export interface CopyOptions extends ReadLimits {
 }
 
 /**
- * Copies a regular file, a piece at a time, into a new one (0600). The last part of `from` may not be a symbolic
- * link. A refusal makes nothing.
+ * Copies a regular file, a piece at a time, into a new one (0600). The last part of `from` may not be a
+ * symbolic link. A refusal makes nothing.
  */
 export function copyRegular(from: string, to: string, options: CopyOptions): CopyResult {
   const source = openToRead(from, options);

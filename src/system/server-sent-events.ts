@@ -8,9 +8,9 @@ export interface ServerSentEvent {
 const maxCharacters = 1024 * 1024;
 
 /**
- * Returns a parser of `text/event-stream`. It takes pieces of the stream and gives the events that they complete, in
- * order; an event without data, or longer than 1 Mi characters, is dropped. Memory is bounded whatever is sent. Never
- * throws. Source: the HTML standard, 9.2.
+ * Returns a parser of `text/event-stream`. It takes pieces of the stream and gives the events that they
+ * complete, in order; an event without data, or longer than 1 Mi characters, is dropped. Memory is bounded
+ * whatever is sent. Never throws. Source: the HTML standard, 9.2.
  */
 export function createEventParser(): (bytes: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder();

@@ -3,8 +3,9 @@ import { messageOf } from "./errors.ts";
 import { visible } from "./visible.ts";
 
 /**
- * Calls `stop` once on the first SIGINT, SIGTERM or SIGHUP, or when `over` resolves, and resolves when it is done; a
- * second signal ends the process at once. Resolves with the conventional exit code: 0, because a requested stop is no failure.
+ * Calls `stop` once on the first SIGINT, SIGTERM or SIGHUP, or when `over` resolves, and resolves when it is
+ * done; a second signal ends the process at once. Resolves with the conventional exit code: 0, because a
+ * requested stop is no failure.
  */
 export function untilStopped(stop: () => Promise<void>, over?: Promise<void>): Promise<number> {
   return new Promise((resolve) => {
@@ -30,8 +31,8 @@ export function untilStopped(stop: () => Promise<void>, over?: Promise<void>): P
 }
 
 /**
- * For a process that must outlive its terminal: SIGHUP is ignored, and the first SIGINT or SIGTERM calls `wish`
- * instead of ending the process; further ones do nothing.
+ * For a process that must outlive its terminal: SIGHUP is ignored, and the first SIGINT or SIGTERM calls
+ * `wish` instead of ending the process; further ones do nothing.
  */
 export function outliveTerminal(wish: (signal: "SIGINT" | "SIGTERM") => void): void {
   let wished = false;
@@ -45,8 +46,9 @@ export function outliveTerminal(wish: (signal: "SIGINT" | "SIGTERM") => void): v
 }
 
 /**
- * Ends the process with exit code 1 when an error reaches nobody: a rejected promise that no code awaits, or an exception
- * outside of every call of ours. `report` writes it to the log first; standard error gets it in any case.
+ * Ends the process with exit code 1 when an error reaches nobody: a rejected promise that no code awaits, or
+ * an exception outside of every call of ours. `report` writes it to the log first; standard error gets it in
+ * any case.
  */
 export function endOnUnhandled(report: (error: unknown) => void): void {
   const end = (error: unknown) => {
@@ -63,8 +65,8 @@ export function endOnUnhandled(report: (error: unknown) => void): void {
 }
 
 /**
- * Calls `gone` once nobody reads the pipe at `fd` any more, which otherwise only the next write would show. Silent for
- * anything but a pipe of Linux. Returns the function that ends it.
+ * Calls `gone` once nobody reads the pipe at `fd` any more, which otherwise only the next write would show.
+ * Silent for anything but a pipe of Linux. Returns the function that ends it.
  */
 export function onReaderGone(fd: number, gone: () => void): () => void {
   let own: number;

@@ -29,7 +29,10 @@ export function openSigningKey(pem: string): SigningKey | null {
   }
 }
 
-/** Whether `signature` is that of the text's UTF-8 bytes by the owner of `publicKey`. False for what is no key. */
+/**
+ * Whether `signature` is that of the text's UTF-8 bytes by the owner of `publicKey`. False for what is no
+ * key.
+ */
 export function isSignedBy(publicKey: string, text: string, signature: string): boolean {
   try {
     const { createPublicKey, verify } = crypto();

@@ -42,11 +42,16 @@ export const storageAdvice: Record<StorageFault, string> = {
   broken: "the disk failed to read or write it",
 };
 
-/** SQLite has one code for all that a statement asks for in vain. Ours are right for a file that nobody altered. */
+/**
+ * SQLite has one code for all that a statement asks for in vain. Ours are right for a file that nobody
+ * altered.
+ */
 const alteredFile =
   /^no such (?:table|column|index|view)\b|\bhas no column named\b|^ON CONFLICT clause does not match/;
 
-/** System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`). */
+/**
+ * System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`).
+ */
 const readingCalls = /^(?:read|scandir|readlink|realpath|l?stat|fstat|access)$/;
 
 /** The fault of files that an error reports, with its code; null for anything else. Pure. */
@@ -64,7 +69,9 @@ export function storageFaultOf(error: unknown): { fault: StorageFault; code: str
   return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };
 }
 
-/** `error`, which came of opening a file to read it: the system reports that it was opened, and not what for. */
+/**
+ * `error`, which came of opening a file to read it: the system reports that it was opened, and not what for.
+ */
 export function failedToRead(error: unknown): unknown {
   return error instanceof Error ? Object.assign(error, { opened: "to read" }) : error;
 }
@@ -80,14 +87,19 @@ function fileOf(error: unknown): string | undefined {
   return typeof file === "string" ? file : undefined;
 }
 
-/** One sentence for callers: no path and nothing of what was to be written. Null for any other error. Pure. */
+/**
+ * One sentence for callers: no path and nothing of what was to be written. Null for any other error. Pure.
+ */
 export function tellStorageFault(error: unknown, what?: string): string | null {
   const found = storageFaultOf(error);
   const name = what ?? fileOf(error) ?? "a file of svc";
   return found && `${name} cannot be used: ${storageAdvice[found.fault]} (${found.code})`;
 }
 
-/** `error` on one line of a log that is this user's own: a fault of files with its path, any other as it is. Pure. */
+/**
+ * `error` on one line of a log that is this user's own: a fault of files with its path, any other as it is.
+ * Pure.
+ */
 export function faultLine(error: unknown): string {
   const { path } = (error ?? {}) as { path?: unknown };
   return tellStorageFault(error, typeof path === "string" ? path : undefined) ?? messageOf(error);

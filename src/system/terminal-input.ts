@@ -1,7 +1,10 @@
 /** One thing that came in from the terminal. */
 export type TerminalInput =
   | { kind: "text"; text: string }
-  /** `Enter`, `Escape`, `Tab`, `Backspace`, `Up`, `C-c`, `M-x` ..., or `unknown` for a sequence without a name. */
+  /**
+   * `Enter`, `Escape`, `Tab`, `Backspace`, `Up`, `C-c`, `M-x` ..., or `unknown` for a sequence without a
+   * name.
+   */
   | { kind: "key"; name: string }
   | { kind: "paste_started" }
   /** The whole of a bracketed paste; CR, CR LF and LF are one `\n` each. */

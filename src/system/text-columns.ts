@@ -6,8 +6,8 @@ export function widthOf(text: string): number {
 }
 
 /**
- * Breaks a text into rows of at most `columns` columns, at any character, and at each newline. Always at least
- * one row. A tab becomes four blanks and any other control character a visible stand-in.
+ * Breaks a text into rows of at most `columns` columns, at any character, and at each newline. Always at
+ * least one row. A tab becomes four blanks and any other control character a visible stand-in.
  */
 export function wrapText(text: string, columns: number): string[] {
   const rows: string[] = [];

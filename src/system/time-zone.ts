@@ -22,8 +22,8 @@ export function wallTimeAt(epochMs: number, zone: string | null): WallTime | nul
 }
 
 /**
- * When a wall in `zone` shows `wall`, milliseconds since the epoch; null when there is no such zone. An hour that a
- * clock change leaves out is the one after it.
+ * When a wall in `zone` shows `wall`, milliseconds since the epoch; null when there is no such zone. An hour
+ * that a clock change leaves out is the one after it.
  */
 export function epochOfWallTime(wall: WallTime, zone: string | null): number | null {
   const asUtc = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute);

@@ -1,7 +1,8 @@
 /**
- * Text that others wrote, for terminals and prompts (security.md 7). Characters that move the cursor, change how what
- * follows is drawn, reverse its direction, break a line or show nothing at all: controls (C0, DEL, C1), bidi controls,
- * U+2028 and U+2029, zero-width and tag characters. Joiners and variation selectors stay: emoji and scripts need them.
+ * Text that others wrote, for terminals and prompts (security.md 7). Characters that move the cursor, change
+ * how what follows is drawn, reverse its direction, break a line or show nothing at all: controls (C0, DEL,
+ * C1), bidi controls, U+2028 and U+2029, zero-width and tag characters. Joiners and variation selectors stay:
+ * emoji and scripts need them.
  */
 const hostile =
   /[[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\n\t\u034f\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]/gv;
@@ -16,7 +17,9 @@ export function visibleLine(text: string): string {
   return visible(text.replace(/\s+/g, " ").trim());
 }
 
-/** The same in double quotes, which it has none of itself; at most `maxLength` characters, then an ellipsis. */
+/**
+ * The same in double quotes, which it has none of itself; at most `maxLength` characters, then an ellipsis.
+ */
 export function quotedLine(text: string, maxLength: number): string {
   const line = visibleLine(text).replaceAll('"', "'");
   return `"${line.length > maxLength ? `${line.slice(0, maxLength - 1)}…`.toWellFormed() : line}"`;

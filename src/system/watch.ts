@@ -1,13 +1,14 @@
 import { type FSWatcher, watch } from "node:fs";
 
 /**
- * Reports that something in a folder may have changed. A hint, never the truth: events may be missed, doubled or
- * late, so a listener looks for itself and also looks now and then unasked.
+ * Reports that something in a folder may have changed. A hint, never the truth: events may be missed, doubled
+ * or late, so a listener looks for itself and also looks now and then unasked.
  */
 export interface FolderWatch {
   /**
    * Calls `listener` with the name inside `folder` (null when unknown) after a change in it, not below it. A
-   * folder that is absent or cannot be watched is silent. Returns the function that ends it; ending twice is safe.
+   * folder that is absent or cannot be watched is silent. Returns the function that ends it; ending twice is
+   * safe.
    */
   watchFolder(folder: string, listener: (name: string | null) => void): () => void;
 }

@@ -12,8 +12,8 @@ const rounds = effort(4, 1);
 const warmUpMs = effort(1500, 300);
 
 /**
- * A prompt on disk before its 202: our gateway beside a busy agent, beside a bare Bun.serve that stores one row a
- * transaction, and beside the same rows without HTTP. One payload, one file system.
+ * A prompt on disk before its 202: our gateway beside a busy agent, beside a bare Bun.serve that stores one
+ * row a transaction, and beside the same rows without HTTP. One payload, one file system.
  */
 const bench: Bench = {
   name: "accept",

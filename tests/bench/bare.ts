@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A compiled program of a few lines, as ours is compiled: what an executable of this runtime costs at least. */
+/**
+ * A compiled program of a few lines, as ours is compiled: what an executable of this runtime costs at least.
+ */
 export function compileBare(folder: string, name: string, source: string): string {
   mkdirSync(folder, { recursive: true });
   const entry = join(folder, `${name}.ts`);

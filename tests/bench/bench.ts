@@ -18,8 +18,8 @@ export const quantileShares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99
 export interface Bench {
   name: string;
   /**
-   * Everything it starts has ended when it resolves; rejects when something cannot be measured here. `note` takes what a
-   * reader of the rows has to know: versions, sizes, and what has no row for which reason.
+   * Everything it starts has ended when it resolves; rejects when something cannot be measured here. `note`
+   * takes what a reader of the rows has to know: versions, sizes, and what has no row for which reason.
    */
   run(note: (line: string) => void): Promise<Row[]>;
 }
@@ -31,8 +31,9 @@ export interface Contestant {
 }
 
 /**
- * Lets the contestants take turns, so that a noisy moment of the machine meets all of them: in every round each
- * runs once, the order turning by one. Rounds of the warm-up are not counted. Durations in ms, by name, in order.
+ * Lets the contestants take turns, so that a noisy moment of the machine meets all of them: in every round
+ * each runs once, the order turning by one. Rounds of the warm-up are not counted. Durations in ms, by name,
+ * in order.
  */
 export async function takeTurns(
   contestants: readonly Contestant[],
@@ -65,8 +66,8 @@ function atShare(sorted: readonly number[], share: number): number {
 }
 
 /**
- * Rows `<subject>_p50_ms`, which carries the distribution, and `<subject>_p99_ms`, beside a limit's where its samples
- * are given. `subject` may instead make the name of "p50" and "p99".
+ * Rows `<subject>_p50_ms`, which carries the distribution, and `<subject>_p99_ms`, beside a limit's where its
+ * samples are given. `subject` may instead make the name of "p50" and "p99".
  */
 export function durationRows(
   subject: string | ((percentile: string) => string),

@@ -14,9 +14,9 @@ const rounds = effort(40, 5);
 const dist = join(import.meta.dir, "..", "..", "dist");
 
 /**
- * Commands as a person types them, from their start to their end, beside a compiled program that prints a line: one that
- * reads nothing, one that asks one gateway, and lists: of few live agents, of more, and of those among many that do not
- * live. No coordination server runs.
+ * Commands as a person types them, from their start to their end, beside a compiled program that prints a
+ * line: one that reads nothing, one that asks one gateway, and lists: of few live agents, of more, and of
+ * those among many that do not live. No coordination server runs.
  */
 const bench: Bench = {
   name: "commands",

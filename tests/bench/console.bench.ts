@@ -62,7 +62,10 @@ const launchBrowser = () =>
 const rawPage =
   '<!doctype html><html lang="en"><meta charset="utf-8"><title>raw</title><link rel="icon" href="data:,"><h2>Here</h2></html>';
 
-/** A page without script, style or data from a bare server, in a browser that was just started: Chromium's own part. */
+/**
+ * A page without script, style or data from a bare server, in a browser that was just started: Chromium's own
+ * part.
+ */
 async function measureRawLoads(): Promise<number[]> {
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -190,8 +193,9 @@ async function measureQuestions(
 }
 
 /**
- * A key pressed in the live terminal until the page shows what the agent painted for it. A person presses at any moment of
- * a frame: each key waits another part of one, or all would come right after the frame that showed the key before.
+ * A key pressed in the live terminal until the page shows what the agent painted for it. A person presses at
+ * any moment of a frame: each key waits another part of one, or all would come right after the frame that
+ * showed the key before.
  */
 async function measureKeys(browser: Browser, server: Coordinator): Promise<Row[]> {
   const list = (await server.ask("/svc/agents")) as { agents: { agent_id: string }[] };

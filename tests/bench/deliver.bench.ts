@@ -9,8 +9,8 @@ const prompt = "Say what you find.\nFAST";
 
 /**
  * From the first byte of a request to the first byte that an idle agent paints of its prompt, as another tmux
- * client sees it. Beside a paste written straight to a control-mode client and a forked `tmux send-keys`, to an
- * agent of the same kind that has no gateway.
+ * client sees it. Beside a paste written straight to a control-mode client and a forked `tmux send-keys`, to
+ * an agent of the same kind that has no gateway.
  */
 const bench: Bench = {
   name: "deliver",

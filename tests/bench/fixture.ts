@@ -34,7 +34,9 @@ export interface BenchFixture extends AsyncDisposable {
   world: CliContext;
   /** `args`: of the scripted agent. */
   launch(name: string, args?: readonly string[]): Promise<BenchAgent>;
-  /** Agents with gateways that serve and are ready, in the order of their names; some are launched at a time. */
+  /**
+   * Agents with gateways that serve and are ready, in the order of their names; some are launched at a time.
+   */
   launchMany(names: readonly string[], args?: readonly string[]): Promise<ServedGateway[]>;
   /** An agent of which only the registry and its manifest know. */
   register(name: string): Promise<void>;
@@ -233,8 +235,9 @@ export async function ask(url: string): Promise<unknown> {
 }
 
 /**
- * A request that no proxy variable diverts. It keeps no connection, as no command of ours does: beside a kept one Bun's
- * server looks once a second whether it timed out, which costs more than the rest of an idle gateway.
+ * A request that no proxy variable diverts. It keeps no connection, as no command of ours does: beside a kept
+ * one Bun's server looks once a second whether it timed out, which costs more than the rest of an idle
+ * gateway.
  */
 function direct(url: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...init.headers, connection: "close" };
@@ -252,8 +255,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Processor time of a process, all its threads, also those that ended; nanoseconds. The ticks of /proc are 10 ms,
- * a twentieth of a percent of 20 s, so the process's own clock is asked.
+ * Processor time of a process, all its threads, also those that ended; nanoseconds. The ticks of /proc are 10
+ * ms, a twentieth of a percent of 20 s, so the process's own clock is asked.
  */
 export function cpuNanoseconds(pid: number): number {
   const time = new BigInt64Array(2);
@@ -263,7 +266,10 @@ export function cpuNanoseconds(pid: number): number {
   return Number(seconds * 1_000_000_000n + nanoseconds);
 }
 
-/** Of one core, of all these processes together, over `watchMs` after `settleMs` in which nobody asks them anything. */
+/**
+ * Of one core, of all these processes together, over `watchMs` after `settleMs` in which nobody asks them
+ * anything.
+ */
 export async function idleCpuPercent(
   pids: readonly number[],
   { settleMs, watchMs }: { settleMs: number; watchMs: number },

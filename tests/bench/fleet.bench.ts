@@ -14,9 +14,9 @@ const watchMs = effort(20_000, 1500);
 const repositoryRoot = join(import.meta.dir, "..", "..");
 
 /**
- * The coordination server over many registered agents (`--quick`: fewer), some with a gateway and a scripted agent.
- * A forwarded request stands beside the same one asked of the gateway itself, a list beside an answer that needs
- * nothing.
+ * The coordination server over many registered agents (`--quick`: fewer), some with a gateway and a scripted
+ * agent. A forwarded request stands beside the same one asked of the gateway itself, a list beside an answer
+ * that needs nothing.
  */
 const bench: Bench = {
   name: "fleet",

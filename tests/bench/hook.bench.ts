@@ -18,8 +18,8 @@ const payload = JSON.stringify({
 });
 
 /**
- * The hook command from its start to its end, with a prompt on standard input and the report in the spool: Claude Code
- * waits for it before it sends the prompt. Beside it a compiled program that does nothing.
+ * The hook command from its start to its end, with a prompt on standard input and the report in the spool:
+ * Claude Code waits for it before it sends the prompt. Beside it a compiled program that does nothing.
  */
 const bench: Bench = {
   name: "hook",

@@ -18,8 +18,9 @@ const settleMs = effort(5000, 500);
 const watchMs = effort(10_000, 1500);
 
 /**
- * An operator over many hosts and a real NATS server (`--quick`: fewer), each host a process with a home and agents of
- * its own on this machine. A forwarded request stands beside the same one asked of the server on the agent's host.
+ * An operator over many hosts and a real NATS server (`--quick`: fewer), each host a process with a home and
+ * agents of its own on this machine. A forwarded request stands beside the same one asked of the server on
+ * the agent's host.
  */
 const bench: Bench = {
   name: "hosts",

@@ -6,8 +6,9 @@ import { watchIdle } from "./idle-watch.ts";
 const sizes = effort([1, 10, 100], [1, 4]);
 
 /**
- * What each agent costs while nothing happens, for 1, 10 and 100 of them (`--quick`: 1 and 4): gateways with their
- * tmux clients, each beside an idle scripted agent of its own, summed, beside one compiled bare Bun.serve.
+ * What each agent costs while nothing happens, for 1, 10 and 100 of them (`--quick`: 1 and 4): gateways with
+ * their tmux clients, each beside an idle scripted agent of its own, summed, beside one compiled bare
+ * Bun.serve.
  */
 const bench: Bench = {
   name: "hundred",

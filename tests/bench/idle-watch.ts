@@ -11,7 +11,9 @@ import {
   type ServedGateway,
 } from "./fixture.ts";
 
-/** A minute after its last change a gateway gives memory back, which costs it as much as a minute of idling. */
+/**
+ * A minute after its last change a gateway gives memory back, which costs it as much as a minute of idling.
+ */
 const settleMs = effort(75_000, 500);
 /** Two of the looks that each takes every 30 s. */
 const watchMs = effort(60_000, 2000);
@@ -23,8 +25,8 @@ export interface IdleFigures {
 }
 
 /**
- * Watches gateways with their tmux clients, summed, beside a compiled bare Bun.serve, while nothing happens. Throws
- * when a gateway has other processes than its tmux client.
+ * Watches gateways with their tmux clients, summed, beside a compiled bare Bun.serve, while nothing happens.
+ * Throws when a gateway has other processes than its tmux client.
  */
 export async function watchIdle(
   fixture: BenchFixture,

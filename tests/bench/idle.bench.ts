@@ -2,7 +2,9 @@ import { type Bench, withLimit } from "./bench.ts";
 import { createBenchFixture } from "./fixture.ts";
 import { watchIdle } from "./idle-watch.ts";
 
-/** A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same minute. */
+/**
+ * A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same minute.
+ */
 const bench: Bench = {
   name: "idle",
   async run() {

@@ -10,8 +10,8 @@ const messageCount = effort(300, 20);
 const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
 
 /**
- * A mailbox on a mail server: each operation beside the fewest requests of bare HTTP that do the same at the same
- * server, in turns.
+ * A mailbox on a mail server: each operation beside the fewest requests of bare HTTP that do the same at the
+ * same server, in turns.
  */
 const bench: Bench = {
   name: "jmap",

@@ -9,8 +9,9 @@ const svc = join(import.meta.dir, "..", "..", "dist", "svc");
 const rounds = effort(12, 2);
 
 /**
- * `svc new NAME demo` from its start to its end: the program is proved to be in its pane, and the gateway beside it is
- * healthy. Beside it the same program in a tmux session that nobody serves, until its composer is there.
+ * `svc new NAME demo` from its start to its end: the program is proved to be in its pane, and the gateway
+ * beside it is healthy. Beside it the same program in a tmux session that nobody serves, until its composer
+ * is there.
  */
 const bench: Bench = {
   name: "launch",

@@ -27,8 +27,9 @@ const writes = 100;
 const batch = 1_000;
 
 /**
- * The ledger of one agent with very many turns: turns written one at a time beside the same columns by bare bun:sqlite
- * with the same settings, and its sums beside the same query on bare SQLite, also with prices as `svc cost` shows them.
+ * The ledger of one agent with very many turns: turns written one at a time beside the same columns by bare
+ * bun:sqlite with the same settings, and its sums beside the same query on bare SQLite, also with prices as
+ * `svc cost` shows them.
  */
 const bench: Bench = {
   name: "ledger",

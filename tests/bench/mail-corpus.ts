@@ -15,9 +15,9 @@ const batch = 1000;
 const firstMs = Date.UTC(2026, 0, 1);
 
 /**
- * A mailbox root in which `worker@svc.localhost` has `count` messages, a second apart, of a sender whose own mailbox
- * is no more. Files and rows are what deliveries make, written without waiting for the disk; the mailbox itself has
- * not looked yet. `other@svc.localhost` is there to be written to.
+ * A mailbox root in which `worker@svc.localhost` has `count` messages, a second apart, of a sender whose own
+ * mailbox is no more. Files and rows are what deliveries make, written without waiting for the disk; the
+ * mailbox itself has not looked yet. `other@svc.localhost` is there to be written to.
  */
 export function makeCorpus(path: string, count: number): void {
   const deps = mailRootDeps();

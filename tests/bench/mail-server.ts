@@ -5,8 +5,8 @@ import { listen } from "../../src/system/http-server.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 
-// A gateway's app on a listener, with the mailbox `worker` of the root that is the argument: `mail-server.ts ROOT`.
-// Tells its port, and its memory whenever it is asked for.
+// A gateway's app on a listener, with the mailbox `worker` of the root that is the argument:
+// `mail-server.ts ROOT`. Tells its port, and its memory whenever it is asked for.
 
 const [path = ""] = process.argv.slice(2);
 const root = openMailRoot(mailRootDeps(), path);

@@ -35,10 +35,10 @@ const blockSize = 10;
 const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
 
 /**
- * One mailbox with very many messages (`--quick`: fewer) behind a gateway's HTTP: each operation beside what the
- * machine does at least for it. A list over HTTP beside a bare Bun.serve that answers with the query's rows, and the
- * mailbox's own list beside that query on bare SQLite; a search beside its query; a send beside the same bytes written,
- * synced, renamed and the folder synced; a change of flags beside one synced row.
+ * One mailbox with very many messages (`--quick`: fewer) behind a gateway's HTTP: each operation beside what
+ * the machine does at least for it. A list over HTTP beside a bare Bun.serve that answers with the query's
+ * rows, and the mailbox's own list beside that query on bare SQLite; a search beside its query; a send beside
+ * the same bytes written, synced, renamed and the folder synced; a change of flags beside one synced row.
  */
 const bench: Bench = {
   name: "mail",
@@ -197,8 +197,8 @@ function openRaw(folder: string, root: string): Raw {
 }
 
 /**
- * Turns of several runs each, so that a run follows its like: what an operation leaves to the file system to write
- * is paid for by the next synced write, and that shall be its own. The first round is not counted.
+ * Turns of several runs each, so that a run follows its like: what an operation leaves to the file system to
+ * write is paid for by the next synced write, and that shall be its own. The first round is not counted.
  */
 async function takeBlocks(
   contestants: readonly Contestant[],

@@ -17,8 +17,8 @@ const turns = effort(20, 4);
 const idleTimes = { settleMs: effort(75_000, 10_000), watchMs: effort(60_000, 15_000) };
 
 /**
- * Svc beside what else drives Claude Code for other programs, each with the same CLI, the same scripted model and a
- * sandbox of its own. A product that cannot be installed here has no rows and a note.
+ * Svc beside what else drives Claude Code for other programs, each with the same CLI, the same scripted model
+ * and a sandbox of its own. A product that cannot be installed here has no rows and a note.
  */
 const bench: Bench = {
   name: "peers",

@@ -2,8 +2,8 @@ const everyMs = 1;
 const withinMs = 10_000;
 
 /**
- * Resolves when a GET of the path on the loopback port is answered with 200; asks every millisecond. Throws after
- * 10 s. A socket by hand: a fetch that is refused costs more than the answer.
+ * Resolves when a GET of the path on the loopback port is answered with 200; asks every millisecond. Throws
+ * after 10 s. A socket by hand: a fetch that is refused costs more than the answer.
  */
 export async function answers(port: number, path = "/health"): Promise<void> {
   const deadline = performance.now() + withinMs;

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 
-// Bun.serve with nothing of ours: POST /v1/mail/list answers the newest rows of an inbox. `raw-mail-server.ts FILE`.
-// Tells its port.
+// Bun.serve with nothing of ours: POST /v1/mail/list answers the newest rows of an inbox.
+// `raw-mail-server.ts FILE`. Tells its port.
 
 const [path = ""] = process.argv.slice(2);
 const state = new Database(path);

@@ -1,6 +1,7 @@
 import { openRawQueue } from "./raw-queue.ts";
 
-// Bun.serve with nothing of ours: POST /v1/requests stores one row in one transaction. `raw-server.ts PORT FILE`.
+// Bun.serve with nothing of ours: POST /v1/requests stores one row in one transaction.
+// `raw-server.ts PORT FILE`.
 
 const [port = "0", path = ":memory:"] = process.argv.slice(2);
 const queue = openRawQueue(path);

@@ -25,8 +25,8 @@ const edges = effort(16, 2);
 const segmentBytes = 1024 * 1024;
 
 /**
- * Any moment of a recording of ten million records; and deliveries and states with the recorder on, beside the same with
- * it off, in turns.
+ * Any moment of a recording of ten million records; and deliveries and states with the recorder on, beside
+ * the same with it off, in turns.
  */
 const bench: Bench = {
   name: "recorder",

@@ -12,9 +12,9 @@ import { answers } from "./probe.ts";
 const executable = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
 
 /**
- * From the start of the gateway to its first 200 on /health, on an empty queue: its queue made, tmux connected; and to
- * its first answer from a route that it loads after that. Beside it a compiled Bun.serve; and the command line's
- * `--version` beside a compiled program that does nothing.
+ * From the start of the gateway to its first 200 on /health, on an empty queue: its queue made, tmux
+ * connected; and to its first answer from a route that it loads after that. Beside it a compiled Bun.serve;
+ * and the command line's `--version` beside a compiled program that does nothing.
  */
 const bench: Bench = {
   name: "startup",

@@ -10,8 +10,8 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { wallMs } from "./bench.ts";
 import type { Edge, Witness } from "./state-edges.ts";
 
-// Dates every repaint of a pane, and polls it every 500 ms. `state-witness.ts SOCKET SESSION PANE`; on a message
-// `since` answers with one turn that began then.
+// Dates every repaint of a pane, and polls it every 500 ms. `state-witness.ts SOCKET SESSION PANE`; on a
+// message `since` answers with one turn that began then.
 
 const [socket = "", session = "", paneId = ""] = process.argv.slice(2);
 const clock = createClock();

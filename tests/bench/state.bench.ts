@@ -12,8 +12,9 @@ const rounds = effort(8, 1);
 const workMs = 1200;
 
 /**
- * From the agent's repaint to the state we tell, for a turn's begin and end, beside a poller that reads the same
- * screen with the same eyes every 500 ms and believes it at once. Another process polls and dates the repaints.
+ * From the agent's repaint to the state we tell, for a turn's begin and end, beside a poller that reads the
+ * same screen with the same eyes every 500 ms and believes it at once. Another process polls and dates the
+ * repaints.
  */
 const bench: Bench = {
   name: "state",
@@ -29,7 +30,10 @@ export default bench;
 
 type Latencies = Record<Edge["kind"], number[]>;
 
-/** `around`: is run around each round, with the tracker and the connection that it uses; the first round counts for nothing. */
+/**
+ * `around`: is run around each round, with the tracker and the connection that it uses; the first round
+ * counts for nothing.
+ */
 export async function measureEdges(
   fixture: BenchFixture,
   agent: BenchAgent,

@@ -25,7 +25,10 @@ Bun.serve({
 });
 `;
 
-/** `GET /v1/status` of a gateway beside an idle agent, and a compiled bare Bun.serve that tells the same object. */
+/**
+ * `GET /v1/status` of a gateway beside an idle agent, and a compiled bare Bun.serve that tells the same
+ * object.
+ */
 const bench: Bench = {
   name: "status",
   async run() {

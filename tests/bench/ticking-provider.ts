@@ -1,5 +1,5 @@
-// A headless provider that speaks as the scripted agent does, and says in each piece when it wrote it: milliseconds
-// since the epoch, with fraction. What it is asked does not matter.
+// A headless provider that speaks as the scripted agent does, and says in each piece when it wrote it:
+// milliseconds since the epoch, with fraction. What it is asked does not matter.
 
 const pieces = 40;
 const gapMs = 25;

@@ -9,8 +9,8 @@ const rounds = effort(12, 3);
 const prompt = "Say what you find.\nFAST";
 
 /**
- * A whole turn, from the request to its event `turn_finished`, beside the same provider command run directly to its
- * end; and the way of an event from the provider's write to a reader of the event stream.
+ * A whole turn, from the request to its event `turn_finished`, beside the same provider command run directly
+ * to its end; and the way of an event from the provider's write to a reader of the event stream.
  */
 const bench: Bench = {
   name: "turn",

@@ -23,9 +23,10 @@ const swallowedMs = 3000;
 const tools: readonly LabTool[] = ["claude", "codex"];
 
 /**
- * How long the model of a real agent CLI has nothing to do while prompts are queued: from the last byte of its answer
- * to one turn to the first byte of the request with the next prompt. With the tool's own reports and without; beside
- * them the tool's share: the next prompt is pasted into its pane with Enter the moment the model has finished.
+ * How long the model of a real agent CLI has nothing to do while prompts are queued: from the last byte of
+ * its answer to one turn to the first byte of the request with the next prompt. With the tool's own reports
+ * and without; beside them the tool's share: the next prompt is pasted into its pane with Enter the moment
+ * the model has finished.
  */
 const bench: Bench = {
   name: "turnaround",
@@ -164,8 +165,8 @@ async function queuedPauses({ tool, model, gateway }: Agent): Promise<Pauses> {
 }
 
 /**
- * The tool alone: no gateway has a part in it, and nothing is waited for. A tool at its limit swallows an Enter now
- * and then; that turn is no sample.
+ * The tool alone: no gateway has a part in it, and nothing is waited for. A tool at its limit swallows an
+ * Enter now and then; that turn is no sample.
  */
 async function typedPauses({ tool, model, gateway, box }: Agent): Promise<number[]> {
   await until("the agent is ready", async () => {
@@ -208,7 +209,10 @@ async function typedPauses({ tool, model, gateway, box }: Agent): Promise<number
 
 const promptOf = (word: string, index: number) => `${word} ${index}: say a few words.`;
 
-/** The turn of `prompt`. Throws when the model cannot read exactly this prompt back out of it: two as one, or a part. */
+/**
+ * The turn of `prompt`. Throws when the model cannot read exactly this prompt back out of it: two as one, or
+ * a part.
+ */
 async function finishedTurn(
   { tool, model }: Pick<Agent, "tool" | "model">,
   prompt: string,

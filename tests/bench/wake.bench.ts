@@ -13,8 +13,9 @@ const rounds = effort(10, 1);
 const pollMs = 2000;
 
 /**
- * From the sending of a message to the wake-up prompt's submission in an idle agent, proved on its screen. Beside a
- * poller that lists the same kind of mailbox every two seconds and queues a prompt when it finds mail.
+ * From the sending of a message to the wake-up prompt's submission in an idle agent, proved on its screen.
+ * Beside a poller that lists the same kind of mailbox every two seconds and queues a prompt when it finds
+ * mail.
  */
 const bench: Bench = {
   name: "wake",
@@ -56,7 +57,9 @@ interface Receiver extends AsyncDisposable {
   gateway: ServedGateway;
   mailbox: Mailbox;
   enableNotifier(): Promise<void>;
-  /** Sends one message when the agent is idle; resolves with the milliseconds until its prompt was submitted. */
+  /**
+   * Sends one message when the agent is idle; resolves with the milliseconds until its prompt was submitted.
+   */
   receive(): Promise<number>;
 }
 

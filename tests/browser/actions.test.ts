@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { until } from "../support/until.ts";
 import { type ConsoleFixture, createConsoleFixture } from "./support/console.ts";
 
-/** Prompts as a person wants them delivered, a closed queue, the wall sorted again, words found in a transcript. */
+/**
+ * Prompts as a person wants them delivered, a closed queue, the wall sorted again, words found in a
+ * transcript.
+ */
 
 let at: ConsoleFixture;
 let edith: string;

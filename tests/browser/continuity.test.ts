@@ -3,7 +3,10 @@ import type { TranscriptPage } from "../../src/protocol/transcript.ts";
 import { until } from "../support/until.ts";
 import { type ConsoleFixture, type ConsolePage, createConsoleFixture } from "./support/console.ts";
 
-/** What a person began goes on: after a lost connection, another page, a reload and the button that leads back. */
+/**
+ * What a person began goes on: after a lost connection, another page, a reload and the button that leads
+ * back.
+ */
 
 let at: ConsoleFixture;
 let edith: string;

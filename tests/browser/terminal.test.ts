@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { until } from "../support/until.ts";
 import { type ConsoleFixture, createConsoleFixture, type Size } from "./support/console.ts";
 
-/** One agent in a real browser: its live terminal, typed into under a lease, and the console of its gateway alone. */
+/**
+ * One agent in a real browser: its live terminal, typed into under a lease, and the console of its gateway
+ * alone.
+ */
 
 let at: ConsoleFixture;
 let edith: string;

@@ -29,7 +29,10 @@ const declared = {
 type Name = keyof typeof declared;
 
 interface Call {
-  /** Path and query below the agent, or whole when it begins with `/svc` or `/`; the declared path when absent. */
+  /**
+   * Path and query below the agent, or whole when it begins with `/svc` or `/`; the declared path when
+   * absent.
+   */
   url?: string | ((bundle: CoordinatorBundle) => Promise<string> | string);
   body?: object;
 }

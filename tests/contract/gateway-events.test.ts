@@ -102,8 +102,8 @@ describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
     expect(await beat).toContain(": heartbeat");
     expect(gateway.followers()).toBe(1);
     await reader.cancel();
-    // A server learns of it when the closed connection reaches it and it next has something to say; how long that
-    // takes is the machine's, so the test's own limit is the only bound.
+    // A server learns of it when the closed connection reaches it and it next has something to say; how long
+    // that takes is the machine's, so the test's own limit is the only bound.
     while (gateway.followers() > 0) await gateway.clock.advance(15_000);
   });
 

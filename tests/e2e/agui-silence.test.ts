@@ -27,7 +27,10 @@ function listener() {
   };
 }
 
-/** Longer than the 10 s after which Bun ends a silent connection; tests/unit/agui/paced.test.ts goes on for a minute. */
+/**
+ * Longer than the 10 s after which Bun ends a silent connection; tests/unit/agui/paced.test.ts goes on for a
+ * minute.
+ */
 const silentMs = 13_000;
 
 test("an agent that says nothing for long ends neither a run nor a connection", async () => {

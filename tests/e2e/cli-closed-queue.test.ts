@@ -32,7 +32,8 @@ describe("a caller that is refused by a closed queue", () => {
     expect(await at.type(`${one} gateway attach`)).toMatchObject({ exitCode: 0 });
     expect(await at.type(`${one} prompt --wait`, "--prompt", "FAST")).toMatchObject({ exitCode: 0 });
 
-    // With one that waits it stays closed, and so it does for a program that somebody else started in the pane.
+    // With one that waits it stays closed, and so it does for a program that somebody else started in the
+    // pane.
     await at.type(`${one} prompt`, "--prompt", "SLOW 600000");
     await at.busy();
     await at.type(`${one} prompt`, "--prompt", "later");

@@ -4,7 +4,10 @@ import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 interface Ended {
   exitCode: number | null;
   stderr: string;
-  /** Of what the shell became, or of this process where that is more: the system begins with the memory of the parent. */
+  /**
+   * Of what the shell became, or of this process where that is more: the system begins with the memory of the
+   * parent.
+   */
   peakBytes: number;
 }
 

@@ -104,7 +104,8 @@ test("a question runs the command of a rule once, and later servers do not repea
   await run(fixture, "agents", "single", "--agent-name", "asker", "gateway", "attach");
   await until("the question again", async () => (await kinds()).join() === "question");
 
-  // The same from the command line, while the server writes the file; a second server, and the next one, send nothing.
+  // The same from the command line, while the server writes the file; a second server, and the next one, send
+  // nothing.
   await using second = await startCoordinator(fixture);
   at.signal("SIGKILL");
   await at.exited;

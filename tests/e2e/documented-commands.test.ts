@@ -9,8 +9,8 @@ import { sparePorts } from "../support/spare-ports.ts";
 const root = join(import.meta.dir, "..", "..");
 
 /**
- * Runs the blocks of one document: the executables on PATH, an empty home and work folder, a tmux server of its own.
- * The coordination server's usual port may be taken on this machine, so it is another here.
+ * Runs the blocks of one document: the executables on PATH, an empty home and work folder, a tmux server of
+ * its own. The coordination server's usual port may be taken on this machine, so it is another here.
  */
 async function follow(blocks: readonly ShellBlock[]) {
   const folder = mkdtempSync(join(tmpdir(), "doc-"));
@@ -42,7 +42,8 @@ async function follow(blocks: readonly ShellBlock[]) {
   }
 }
 
-// README.md is followed on a clean clone: readme.test.ts. The guide to several hosts needs several: hosts-guide.test.ts.
+// README.md is followed on a clean clone: readme.test.ts. The guide to several hosts needs several:
+// hosts-guide.test.ts.
 const followedElsewhere = ["README.md", "docs/guides/hosts.md"];
 const documents = listDocuments()
   .filter((path) => !followedElsewhere.includes(path))

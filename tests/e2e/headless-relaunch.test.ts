@@ -84,7 +84,9 @@ describe("a relaunch beside a turn that runs and a prompt that waits", () => {
 const lifeIn = (agent: HeadlessAgentFixture) =>
   instanceMarkOf(JSON.parse(readFileSync(join(agent.sessionRoot, "manifest.json"), "utf8")) as Manifest);
 
-/** Begins a relaunch and kills `victim` with its first change on disk. Resolves with the end of the relaunch. */
+/**
+ * Begins a relaunch and kills `victim` with its first change on disk. Resolves with the end of the relaunch.
+ */
 async function relaunchUnderFire(agent: HeadlessAgentFixture, victim: "relaunch" | "gateway") {
   const former = lifeIn(agent);
   const { command, env, workdir } = agent.fixture;

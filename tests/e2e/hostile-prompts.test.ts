@@ -33,8 +33,8 @@ const seen: ReturnType<typeof hostilityOf>[] = [];
 const msEach = 3000;
 
 /**
- * A screen or a success counts here when it has held for 0.05 s instead of 1 s: nearly all of the time of 200 short
- * turns would be spent on waiting for that. A longer wait could only hide a hasty verdict.
+ * A screen or a success counts here when it has held for 0.05 s instead of 1 s: nearly all of the time of 200
+ * short turns would be spent on waiting for that. A longer wait could only hide a hasty verdict.
  */
 const timings = [
   ["--gateway-tui-stability-threshold-seconds", "0.05"],

@@ -76,7 +76,8 @@ test("30 turns in tmux with reports late, doubled, lost and foreign, over two ga
   const byTool = records.filter((one) =>
     one?.evidence?.some(({ proof }) => proof.startsWith("the tool reported")),
   );
-  // Reports that nothing follows would prove nothing. How often one comes before the screen says it, the machine's load decides.
+  // Reports that nothing follows would prove nothing. How often one comes before the screen says it, the
+  // machine's load decides.
   expect(byTool.length).toBeGreaterThan(0);
 }, 120_000);
 
@@ -106,7 +107,10 @@ function reportingSpool(sessionRoot: string): string {
   return spool;
 }
 
-/** Reports of the agent's turns what a tool under load reports; `pump` takes in what it logged and writes what is due. */
+/**
+ * Reports of the agent's turns what a tool under load reports; `pump` takes in what it logged and writes what
+ * is due.
+ */
 function followAgent(agent: BuiltAgent, spool: string) {
   let due: { report: ToolReport; atMs: number }[] = [];
   let read = 0;

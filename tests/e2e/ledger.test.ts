@@ -11,7 +11,10 @@ import { json } from "../support/http-surface.ts";
 import { samplePrices } from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
 
-/** The sum of a ledger beside what the scripted agents themselves counted, over turns with retries and interrupts. */
+/**
+ * The sum of a ledger beside what the scripted agents themselves counted, over turns with retries and
+ * interrupts.
+ */
 
 const turnsEach = 30;
 
@@ -55,7 +58,10 @@ function gatewayAt(url: () => string) {
 
 type Gateway = ReturnType<typeof gatewayAt>;
 
-/** Turns one after the other; each tenth is interrupted. `revive`: kills the gateway and starts another one half-way. */
+/**
+ * Turns one after the other; each tenth is interrupted. `revive`: kills the gateway and starts another one
+ * half-way.
+ */
 async function runTurns(
   gateway: Gateway,
   options: { prompt: (turn: number) => string; interrupted: string; revive: () => Promise<void> },

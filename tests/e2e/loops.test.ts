@@ -29,7 +29,10 @@ async function type(fixture: CliFixture, script: string): Promise<void> {
 }
 
 interface Rehearsed {
-  /** Every command of the agent's turns, oldest first: its last words that tell it from others, and its exit code. */
+  /**
+   * Every command of the agent's turns, oldest first: its last words that tell it from others, and its exit
+   * code.
+   */
   ran(): { command: string; exitCode: number }[];
   log(): DemoLogEntry[];
   mgr(...words: string[]): Promise<Record<string, unknown>>;

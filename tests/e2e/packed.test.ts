@@ -180,7 +180,8 @@ test(
       expect(existsSync(join(machine.env["HOME"] ?? "", ".local/state/svc/runtime"))).toBe(true);
       expect(readdirSync(planted.path).filter((name) => name.startsWith("planted-by"))).toEqual([]);
 
-      // Variables of the caller are the caller's own: they reach its command, and nothing that the command starts.
+      // Variables of the caller are the caller's own: they reach its command, and nothing that the command
+      // starts.
       machine.env["BUN_OPTIONS"] = `--preload ${join(planted.path, "planted.ts")}`;
       await here("svc-mgr", "agents", "launch", "--tool", "demo", "--agent-name", "later");
       delete machine.env["BUN_OPTIONS"];
@@ -294,8 +295,8 @@ test(
 );
 
 /**
- * Asks a gateway for each of its routes, most of them for the first time, with what is not there and with nothing. Returns the
- * answers of 500 and more that are no refusal with a reason.
+ * Asks a gateway for each of its routes, most of them for the first time, with what is not there and with
+ * nothing. Returns the answers of 500 and more that are no refusal with a reason.
  */
 async function askAllOf(port: number): Promise<string[]> {
   const failed: string[] = [];

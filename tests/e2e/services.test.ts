@@ -6,7 +6,8 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { readPropertyList, readUnit, type Service } from "../support/service-files.ts";
 
-// The examples for service managers, started as those would start them: their command, their environment, no shell.
+// The examples for service managers, started as those would start them: their command, their environment, no
+// shell.
 
 const repository = join(import.meta.dir, "../..");
 const processes = createProcesses({ steps: quietSteps });

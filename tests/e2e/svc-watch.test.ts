@@ -12,7 +12,10 @@ function heard(log: string): unknown[] {
   return entries.filter(({ kind }) => kind === "submitted").map(({ text }) => text);
 }
 
-/** Begins `svc watch` in the pane. `settings`: the terminal's own settings before. Resolves when all agents are listed. */
+/**
+ * Begins `svc watch` in the pane. `settings`: the terminal's own settings before. Resolves when all agents
+ * are listed.
+ */
 async function watch(fixture: CliFixture, pane: PersonPane, agents: readonly string[]) {
   await pane.enter("clear; stty -g > before");
   const command = `echo $$ > pid; exec ${fixture.command("svc").join(" ")} watch`;

@@ -34,7 +34,8 @@ test("two folders with the same svc.yaml never reach each other's agents", async
     expect((await svc(first, "up", "--yes")).exitCode).toBe(0);
     expect(await running()).toEqual(ofFirst);
 
-    // Without a prefix: each command of the second folder names the clash or finds nothing, and changes nothing.
+    // Without a prefix: each command of the second folder names the clash or finds nothing, and changes
+    // nothing.
     const clash = await svc(second, "up", "--yes");
     expect(clash.exitCode).toBe(1);
     for (const part of [second, join(first, "svc.yaml"), "--prefix NAME", "another name", "reviewer", "lead"])

@@ -164,7 +164,8 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('"nobody"')]);
   expect((await svc("tell", "@buidler", "FAST")).stderr).toContain('did you mean "builder"?');
 
-  // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is left alone.
+  // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is
+  // left alone.
   writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=second\n");
   const differs =
     /^~ builder: end and launch again; it differs in env\n {4}args: [^=]*= writer: as the file says\n$/;

@@ -50,7 +50,10 @@ const ids = (requests: Json[]) => requests.map((request) => request["request_id"
 /** Without what a person is told of why it waits: that is of now. */
 const lasting = ({ waiting: _, ...request }: Json) => request;
 
-/** Processes of this machine may have the ids that were recorded on another one: the records name one that ended. */
+/**
+ * Processes of this machine may have the ids that were recorded on another one: the records name one that
+ * ended.
+ */
 function endRecordedProcesses(folder: string): void {
   const { pid } = Bun.spawnSync(["true"]);
   const options = { cwd: folder, absolute: true, dot: true };
@@ -59,7 +62,9 @@ function endRecordedProcesses(folder: string): void {
   }
 }
 
-/** A home in which the version `name` ran until its machine went down. `adopted`: as its user is told to do. */
+/**
+ * A home in which the version `name` ran until its machine went down. `adopted`: as its user is told to do.
+ */
 async function homeOf(name: string, { adopted = true } = {}) {
   const fixture = createCliFixture({ executable });
   const home = fixture.env["HOME"] ?? "";

@@ -5,7 +5,10 @@ import { copyOf, damages, everyDamage } from "../support/damaged-files.ts";
 import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-fixture.ts";
 import { until } from "../support/until.ts";
 
-/** The files of an ACP session, damaged in every way: turns that ended stay as they are, and the next one runs to its end. */
+/**
+ * The files of an ACP session, damaged in every way: turns that ended stay as they are, and the next one runs
+ * to its end.
+ */
 
 let agent: HeadlessAgentFixture;
 const question = () =>
@@ -18,7 +21,8 @@ const paths = () => [
 ];
 
 describe.each(everyDamage)("one that is %s", (damage) => {
-  // An agent each: a lock that is put back after it was deleted is another file, and would admit a second bridge.
+  // An agent each: a lock that is put back after it was deleted is another file, and would admit a second
+  // bridge.
   beforeAll(async () => {
     agent = await launchHeadless({ tool: "demo-acp" });
     await agent.submit("answered", "work\nASK rm everything");

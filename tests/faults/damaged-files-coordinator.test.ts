@@ -10,8 +10,9 @@ import { createSickFixture } from "../support/sick-agent.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 
 /**
- * Every file of a coordination server, damaged in every way, while it serves and before it starts: it never serves
- * without the token that it was started with, and `doctor` names what others cannot use. Each file has a server of its own.
+ * Every file of a coordination server, damaged in every way, while it serves and before it starts: it never
+ * serves without the token that it was started with, and `doctor` names what others cannot use. Each file has
+ * a server of its own.
  */
 
 const token = "a-token-of-this-test";

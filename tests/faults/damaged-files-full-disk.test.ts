@@ -10,8 +10,8 @@ import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
 
 /**
- * What writes each file that `docs/how-it-works.md` lists, on a disk that is full: it is refused with the reason, or goes on
- * without the file and says so, and works again once there is room. One disk, one gateway.
+ * What writes each file that `docs/how-it-works.md` lists, on a disk that is full: it is refused with the
+ * reason, or goes on without the file and says so, and works again once there is room. One disk, one gateway.
  */
 
 const fullDisk = "the disk is full; make room and try again";

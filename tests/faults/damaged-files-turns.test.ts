@@ -7,8 +7,9 @@ import { type HeadlessAgentFixture, launchHeadless } from "../support/headless-f
 import { until } from "../support/until.ts";
 
 /**
- * Every file of a turn that has ended, damaged in every way: the turn is never told as one that runs, nothing of it keeps the
- * agent from working, and `doctor` names what was lost. Each file has a turn of its own, so that all are damaged at once.
+ * Every file of a turn that has ended, damaged in every way: the turn is never told as one that runs, nothing
+ * of it keeps the agent from working, and `doctor` names what was lost. Each file has a turn of its own, so
+ * that all are damaged at once.
  */
 
 let batch: HeadlessAgentFixture;

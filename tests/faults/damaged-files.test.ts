@@ -30,9 +30,10 @@ import { createSickFixture, launchSick, type SickAgent } from "../support/sick-a
 import { until } from "../support/until.ts";
 
 /**
- * Every file that `docs/how-it-works.md` lists, damaged in every way, under a gateway that runs and without one. Status,
- * admission, list, doctor and exit codes say what is so: admission is `open` exactly while a request is taken. Each file
- * has an agent of its own, so that all of them are damaged at once and two commands tell of all.
+ * Every file that `docs/how-it-works.md` lists, damaged in every way, under a gateway that runs and without
+ * one. Status, admission, list, doctor and exit codes say what is so: admission is `open` exactly while a
+ * request is taken. Each file has an agent of its own, so that all of them are damaged at once and two
+ * commands tell of all.
  */
 
 interface Case {
@@ -239,8 +240,8 @@ interface Pair {
 }
 
 /**
- * Each damage of a group has one start and one look for all of its files. A sample is some files with one damage: the
- * start of their gateways is what a case costs.
+ * Each damage of a group has one start and one look for all of its files. A sample is some files with one
+ * damage: the start of their gateways is what a case costs.
  */
 function chooseGroups(): { nth: number; rows: FileRow[]; damages: Damage[] }[] {
   const pairs = fileRows.flatMap((row) => everyDamage.map((damage): Pair => ({ row, damage })));

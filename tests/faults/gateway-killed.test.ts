@@ -21,9 +21,9 @@ const lanes = 4;
 const everyOccurrence = process.env["SVC_FAULT_OCCURRENCES"] === "all";
 
 /**
- * One whole life: the story with a gateway that may die, then a gateway that does not, then a clean stop. On a tmux
- * server of its own: tmux before 3.7 now and then ends of a fault when a control client comes while another session
- * begins or ends (tmux/tmux#4980).
+ * One whole life: the story with a gateway that may die, then a gateway that does not, then a clean stop. On
+ * a tmux server of its own: tmux before 3.7 now and then ends of a fault when a control client comes while
+ * another session begins or ends (tmux/tmux#4980).
  */
 async function life(name: string, kill?: Moment) {
   await using fixture = await createFaultFixture();
@@ -92,11 +92,16 @@ function moments(labels: Map<string, number>): Moment[] {
 
 const toText = ({ when, label, nth }: Moment) => `${when} ${label} ${nth}`;
 
-/** What was not reached although another life had it: how often a status or a line of log is written varies. */
+/**
+ * What was not reached although another life had it: how often a status or a line of log is written varies.
+ */
 const missed: Moment[] = [];
 let plan: Moment[] = [];
 
-/** Before and after the first, second and last occurrence of each step that three lives without a fault all had. */
+/**
+ * Before and after the first, second and last occurrence of each step that three lives without a fault all
+ * had.
+ */
 async function planMoments(): Promise<Moment[]> {
   // A life in which a prompt had to be typed again has more of some steps than the others.
   const lives = await Promise.all([1, 2, 3].map((nth) => life(`unharmed-${nth}`)));

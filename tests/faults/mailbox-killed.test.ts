@@ -44,7 +44,10 @@ const everything: Omit<MailQuery, "box"> = {
 };
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 
-/** Each act: the commit with which it stands, and before which nothing of it does, and what one sees of it then. */
+/**
+ * Each act: the commit with which it stands, and before which nothing of it does, and what one sees of it
+ * then.
+ */
 const acts = [
   { act: "send", commit: "sql:mail-delivered", seen: "ben@svc.localhost inbox: sent unread owed text +1" },
   {
@@ -176,8 +179,8 @@ const messagesIn = (path: string) =>
     .filter((name) => name.endsWith(".md"));
 
 /**
- * The power fails as well: what the killed process had written and not synced of its message is not there, or not whole. The
- * file of a long message is synced before it has its name.
+ * The power fails as well: what the killed process had written and not synced of its message is not there, or
+ * not whole. The file of a long message is synced before it has its name.
  */
 function losePower(path: string, passed: string, nth: number): void {
   if (passed.includes("after mail.folder-synced\n")) return;

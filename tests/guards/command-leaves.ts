@@ -2,7 +2,10 @@ import type { Command } from "../../src/cli/command.ts";
 import { renderHelp } from "../../src/cli/dispatch.ts";
 import { childOf, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
 
-/** Every command that does something, as words: `svc-mgr agents single state`. Found as people find it, by the help. */
+/**
+ * Every command that does something, as words: `svc-mgr agents single state`. Found as people find it, by the
+ * help.
+ */
 export async function listLeaves(program: string, root: Command): Promise<string[]> {
   const walk = async (chain: Station[], here: Station): Promise<string[]> => {
     const words = parseCommands(await renderHelp(chain));
@@ -25,9 +28,9 @@ export function parseCommands(help: string): string[] {
 }
 
 /**
- * The leaves that no test calls. A call is the leaf's words in order, written in a test as an argument list or
- * a command line, flags between them or not. A single word, being also prose, must follow the program or begin
- * the list. `single` and `self` differ only in how they name the agent.
+ * The leaves that no test calls. A call is the leaf's words in order, written in a test as an argument list
+ * or a command line, flags between them or not. A single word, being also prose, must follow the program or
+ * begin the list. `single` and `self` differ only in how they name the agent.
  */
 export function findUntestedLeaves(leaves: string[], tests: string[]): string[] {
   const spoken = tests.map((source) =>

@@ -63,7 +63,8 @@ describe("a planted violation is seen", () => {
     expect(findNotesToSelf(plantedTree({ "src/a.ts": `// ${note}\nconst x = "${note}";` }))).toHaveLength(1);
   });
 
-  // Source texts that the guard must refuse in a planted tree. No test of this project is skipped, narrowed or expected to fail.
+  // Source texts that the guard must refuse in a planted tree. No test of this project is skipped, narrowed
+  // or expected to fail.
   const silenced = [
     'test.skip("x", f);',
     'it.todo("x");',

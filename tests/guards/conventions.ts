@@ -4,7 +4,10 @@ import { matchesInCode } from "./tree.ts";
 const emptyNames = /(^|[-.])(utils?|helpers?|managers?|misc|stuff)([-.]|$)/;
 const kebabCase = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Files and folders are kebab-case and say what they hold. `.test.ts`, `.bench.ts` and `.d.ts` are endings, not names. */
+/**
+ * Files and folders are kebab-case and say what they hold. `.test.ts`, `.bench.ts` and `.d.ts` are endings,
+ * not names.
+ */
 export function findEmptyNames(paths: string[]): Violation[] {
   return paths.flatMap((path) =>
     path
@@ -51,7 +54,10 @@ export function findNotesToSelf(files: SourceFile[]): Violation[] {
   );
 }
 
-/** Tests that may not run and that the linter does not report: it has rules for `skip` and `only` with a function. */
+/**
+ * Tests that may not run and that the linter does not report: it has rules for `skip` and `only` with a
+ * function.
+ */
 export function findSilencedTests(files: SourceFile[]): Violation[] {
   const silenced =
     /\b(?:test|it|describe)(?:\s*\.\s*\w+)*?\s*\.\s*(?:skip|todo|skipIf|todoIf|onlyIf|if|failing)\b/g;

@@ -24,7 +24,8 @@ test("docs/README.md leads to each document once", () => {
   expect(rows).toEqual([...new Set(rows)]);
 });
 
-// What the API is described from is no part of the repository: whoever reads the descriptions cannot look it up.
+// What the API is described from is no part of the repository: whoever reads the descriptions cannot look it
+// up.
 test.each(["gateway", "coordinator"])(
   "the OpenAPI document of the %s names no file of a specification",
   (of) => {

@@ -4,8 +4,8 @@ import { anchorOf } from "../../scripts/documents.ts";
 import type { Violation } from "./tree.ts";
 
 /**
- * Files and folders of this repository that a document names, in backticks or as the target of a link, and that are
- * not there. A name with `<`, `*` or `...` stands for many and is not looked up.
+ * Files and folders of this repository that a document names, in backticks or as the target of a link, and
+ * that are not there. A name with `<`, `*` or `...` stands for many and is not looked up.
  */
 export function findMissingPaths(document: string, markdown: string, root: string): Violation[] {
   const folder = join(root, document, "..");

@@ -17,7 +17,10 @@ async function bundledInputs(entry: string): Promise<Inputs> {
 
 const ours = (path: string) => path.replace(/^.*?(?=src\/)/, "");
 
-/** The files of ours that are loaded before the first line of one runs: what it imports when it comes to it is not. */
+/**
+ * The files of ours that are loaded before the first line of one runs: what it imports when it comes to it is
+ * not.
+ */
 async function loadedBefore(entry: string): Promise<string[]> {
   const inputs = Object.entries(await bundledInputs(entry));
   const imports = new Map(
@@ -37,8 +40,8 @@ async function loadedBefore(entry: string): Promise<string[]> {
 }
 
 /**
- * What a handler needs of one runtime only, by the files of ours that it loads at run time: imports of types are gone
- * by then.
+ * What a handler needs of one runtime only, by the files of ours that it loads at run time: imports of types
+ * are gone by then.
  */
 async function findRuntimeTies(entry: string): Promise<{ reached: string[]; ties: Violation[] }> {
   const loaded = new Set(Object.keys(await bundledInputs(entry)).map(ours));

@@ -2,8 +2,8 @@ import type { TrackedFile } from "./repository.ts";
 import type { Violation } from "./tree.ts";
 
 /**
- * Nobody has registered a name of ours with npm: whoever takes one runs code on the machine of each reader that follows
- * such a line. Until then a package is installed and run by the path of its file (decision 97).
+ * Nobody has registered a name of ours with npm: whoever takes one runs code on the machine of each reader
+ * that follows such a line. Until then a package is installed and run by the path of its file (decision 97).
  */
 const ours = /^(svc|svc-(mgr|gateway|coord)(-[\w-]+)?)(@[^/]*)?$/;
 

@@ -15,7 +15,9 @@ interface Planted {
 const globals = "lint/style/noRestrictedGlobals";
 const imports = "lint/style/noRestrictedImports";
 
-/** Source texts that Biome must refuse. They are planted in another folder and are no tests of this project. */
+/**
+ * Source texts that Biome must refuse. They are planted in another folder and are no tests of this project.
+ */
 const planted: Planted[] = [
   {
     id: "process.env in services",
@@ -149,7 +151,10 @@ const planted: Planted[] = [
 const folder = mkdtempSync(join(tmpdir(), "linter-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The planted files below the linter's own configuration: each in a folder of its number, and what is reported of it. */
+/**
+ * The planted files below the linter's own configuration: each in a folder of its number, and what is
+ * reported of it.
+ */
 const reported = ((): string[][] => {
   const put = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

@@ -2,8 +2,9 @@ import { lineAt } from "./source-text.ts";
 import type { SourceFile, Violation } from "./tree.ts";
 
 /**
- * Modules that may put other than fixed names behind a folder with `join` or `resolve`, each with where the values
- * come from. Everything else takes `childPath` or `containedPath`, which look at the value (security.md, rule 1).
+ * Modules that may put other than fixed names behind a folder with `join` or `resolve`, each with where the
+ * values come from. Everything else takes `childPath` or `containedPath`, which look at the value
+ * (security.md, rule 1).
  */
 export const pathMakers: Readonly<Record<string, string>> = {
   "src/system/contained-path.ts": "looks at each name",

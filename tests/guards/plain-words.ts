@@ -89,7 +89,8 @@ const bannedInNames: readonly BannedWord[] = [
   ["makeWay", "evictExisting"],
 ].map(([name = "", why = ""]) => ({
   name,
-  // A word of a camel-case or kebab-case name; `doorbell` is a word of the wire, letters may be those of a text.
+  // A word of a camel-case or kebab-case name; `doorbell` is a word of the wire, letters may be those of a
+  // text.
   pattern: new RegExp(
     `(?<![A-Za-z])${name}s?(?![a-z])|(?<=[a-z])${name[0]?.toUpperCase()}${name.slice(1)}s?(?![a-z])|\\b${name[0]?.toUpperCase()}${name.slice(1)}s?(?![a-z])`,
     "g",

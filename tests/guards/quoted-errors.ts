@@ -1,8 +1,8 @@
 import type { Violation } from "./tree.ts";
 
 /**
- * What the first column of a document's table `you see` quotes and no program says. `…` stands for a value; the texts
- * around it must each occur in `source`.
+ * What the first column of a document's table `you see` quotes and no program says. `…` stands for a value;
+ * the texts around it must each occur in `source`.
  */
 export function findUnsaidErrors(document: string, markdown: string, source: string): Violation[] {
   const table = /^\| you see \|.*\n\|[-| ]+\n((?:\|.*\n?)+)/m.exec(markdown)?.[1] ?? "";

@@ -38,7 +38,10 @@ const forbidden: { pattern: RegExp; why: string }[] = [
   { pattern: new RegExp(`Co-${"Authored"}-By`, "gi"), why: "authorship belongs into git" },
 ];
 
-/** What ties the repository to one machine, one registry or one author. `extra`: more texts that may not occur. */
+/**
+ * What ties the repository to one machine, one registry or one author. `extra`: more texts that may not
+ * occur.
+ */
 export function findTies(files: TrackedFile[], extra: string[] = []): Violation[] {
   return files.flatMap(({ path, content }) => [
     ...forbidden.flatMap(({ pattern, why }) =>

@@ -1,4 +1,6 @@
-/** A string literal of a source file; template literals are given piece by piece, without their `${}` parts. */
+/**
+ * A string literal of a source file; template literals are given piece by piece, without their `${}` parts.
+ */
 export interface Literal {
   text: string;
   /** Offset of the first character after the opening quote. */
@@ -85,7 +87,9 @@ export function splitSource(source: string): SourceText {
   return { code: code.text(), comments: comments.text(), literals };
 }
 
-/** A copy of a text that is made from its start to its end, with the same lines: each part is kept, or blank. */
+/**
+ * A copy of a text that is made from its start to its end, with the same lines: each part is kept, or blank.
+ */
 function createCopy(source: string) {
   let made = "";
   return {

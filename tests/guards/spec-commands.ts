@@ -21,8 +21,9 @@ const timings = [
 ].map((timing) => `--gateway-tui-${timing}-seconds`);
 
 /**
- * Every command of spec/coordination.md 4.5, spec/mailbox-agui.md A11 and contract 4.5, written from these texts and
- * not from the programs. `--print-json` of the texts is `--json` here, `svc-server` is `svc-coord` (ruling 1).
+ * Every command of spec/coordination.md 4.5, spec/mailbox-agui.md A11 and contract 4.5, written from these
+ * texts and not from the programs. `--print-json` of the texts is `--json` here, `svc-server` is `svc-coord`
+ * (ruling 1).
  */
 export const specifiedCommands: readonly SpecifiedCommand[] = [
   { command: "svc-coord serve", flags: "--host --port --runtime-root --registry-root" },

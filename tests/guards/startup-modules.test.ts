@@ -4,7 +4,9 @@ import { plantedTree, readTree, type SourceFile, type Violation } from "./tree.t
 /** Where a gateway's process begins, and the modules that it imports one after the other until it answers. */
 const entries = ["src/cli/svc-gateway.ts", "src/cli/programs.ts", "src/cli/commands/serve.ts"];
 
-/** Of services and routes, what a gateway is made of when it answers `/health`; the rest is imported later. */
+/**
+ * Of services and routes, what a gateway is made of when it answers `/health`; the rest is imported later.
+ */
 const startingServices = new Set([
   "agent",
   "diagnostics",

@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 import { plantedTree, readTree, type SourceFile } from "./tree.ts";
 
-/** What writes to the standard streams without `visible`: the streams themselves, and what they are reached by. */
+/**
+ * What writes to the standard streams without `visible`: the streams themselves, and what they are reached
+ * by.
+ */
 const writers = /\bprocess\.(?:stdout|stderr)\.write\b|\bBun\.(?:stdout|stderr)\b|\.writeScreen\(/;
 
 /** Each with why it may: its text is made visible there, or it is our own sequences. */

@@ -26,7 +26,10 @@ function sourceFile(path: string, source: string): SourceFile {
   return { path, source, text, imports };
 }
 
-/** The TypeScript files, .ts and .tsx, below folders of the repository, sorted by path. A folder that is absent has none. */
+/**
+ * The TypeScript files, .ts and .tsx, below folders of the repository, sorted by path. A folder that is
+ * absent has none.
+ */
 export function readTree(...folders: string[]): SourceFile[] {
   return folders
     .flatMap((folder) => listFiles(folder))

@@ -238,7 +238,9 @@ export function toRequest(
 const changed = ({ body = null, mutations }: Call): JsonValue =>
   confidential(mutations.reduce(mutate, body), false);
 
-/** Fields whose text belongs to nobody but the agent and its mail, and those that name something of the mail. */
+/**
+ * Fields whose text belongs to nobody but the agent and its mail, and those that name something of the mail.
+ */
 const confidentialNames =
   /^(?:prompt|body_content|subject|text|token|content|sequence|appendix_text|notify_block_shared_tokens|to|cc|box|destination_box|message_refs?|since|cursor|query|label)$/;
 

@@ -16,8 +16,9 @@ export interface FuzzRun {
 const hangMs = 60_000;
 
 /**
- * Calls every operation of the target with what its document asks for, with nearly that, and with anything, in rounds
- * of a fresh world each. The same seed makes the same calls. `seconds`: stops then, whatever the number of rounds.
+ * Calls every operation of the target with what its document asks for, with nearly that, and with anything,
+ * in rounds of a fresh world each. The same seed makes the same calls. `seconds`: stops then, whatever the
+ * number of rounds.
  */
 export async function runFuzz(
   target: FuzzTarget,

@@ -282,8 +282,8 @@ describe("no request makes a gateway take 300 MiB", () => {
     async (attack) => {
       let peak = await peakOf(attack);
       console.log(`${Math.round(peak)} MiB  ${attack.id}`);
-      // The runtime collects in threads of its own, which get no processor beside busy neighbours (312 MiB seen, 150 to 170
-      // alone): what a request itself needs shows in each run.
+      // The runtime collects in threads of its own, which get no processor beside busy neighbours (312 MiB
+      // seen, 150 to 170 alone): what a request itself needs shows in each run.
       if (peak >= maxPeakMiB) {
         peak = await peakOf(attack);
         console.log(`${Math.round(peak)} MiB  ${attack.id}, once more`);

@@ -39,7 +39,9 @@ function contentOf(folder: string): Record<string, string> {
 
 const strangeId = "msg-20260101T000000Z-0123456789abcdef0123456789abcdef";
 
-/** A mailbox root with mail from ann to bob and to cleo, and beside it a folder that is none of its business. */
+/**
+ * A mailbox root with mail from ann to bob and to cleo, and beside it a folder that is none of its business.
+ */
 async function planted() {
   const fixture = createMailRootFixture();
   const ann = fixture.mailbox("ann");

@@ -14,7 +14,8 @@ import { readMoment } from "../../src/services/recorder/reader.ts";
 import { createRecorderFixture } from "../support/recorder-fixture.ts";
 import { until } from "../support/until.ts";
 
-// A recording holds what a terminal showed: it is written for this user alone, and only this user's is believed.
+// A recording holds what a terminal showed: it is written for this user alone, and only this user's is
+// believed.
 
 const otherUser = 65_534;
 

@@ -19,7 +19,10 @@ export interface Schema {
   minItems?: number;
 }
 
-/** Text of every prompt, mail and title that is sent: where it turns up in a refusal or a log, something leaked. */
+/**
+ * Text of every prompt, mail and title that is sent: where it turns up in a refusal or a log, something
+ * leaked.
+ */
 export const canary = "canary-0d9e71";
 
 const knownMark = "\u0001known:";
@@ -137,8 +140,8 @@ function textFor(name: string): fc.Arbitrary<string> {
 }
 
 /**
- * Values that the schema allows, as far as it tells; a service may have more rules. `name`: of the field, which tells
- * what its texts mean.
+ * Values that the schema allows, as far as it tells; a service may have more rules. `name`: of the field,
+ * which tells what its texts mean.
  */
 export function validValue(
   schema: Schema,

@@ -4,7 +4,8 @@ import { type StdioServer, startStdioServer } from "../support/stdio-server.ts";
 import { until } from "../support/until.ts";
 import { secretsOf } from "./planted-secrets.ts";
 
-// What reaches the standard input of `svc mcp` and `svc acp`: a client that is broken, or that passes on what others wrote.
+// What reaches the standard input of `svc mcp` and `svc acp`: a client that is broken, or that passes on what
+// others wrote.
 
 let fixture: CliFixture;
 beforeAll(async () => {

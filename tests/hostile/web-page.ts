@@ -1,4 +1,6 @@
-/** What became of a request that a page made: its answer as far as the page may read it, or why it may not. */
+/**
+ * What became of a request that a page made: its answer as far as the page may read it, or why it may not.
+ */
 export type PageResult =
   | { blocked: "preflight" | "answer"; status: number }
   | { blocked: null; status: number; headers: Record<string, string>; response: Response };
@@ -8,8 +10,8 @@ const simpleTypes = ["text/plain", "multipart/form-data", "application/x-www-for
 const readable = ["cache-control", "content-language", "content-length", "content-type", "expires"];
 
 /**
- * A page of `origin` in a browser that keeps to the Fetch standard's CORS protocol: what needs a preflight asks for one
- * and obeys the answer, and of an answer without leave the page learns nothing.
+ * A page of `origin` in a browser that keeps to the Fetch standard's CORS protocol: what needs a preflight
+ * asks for one and obeys the answer, and of an answer without leave the page learns nothing.
  */
 export function createWebPage(
   origin: string,

@@ -59,7 +59,9 @@ function residentMiB(pid: number, field: "VmRSS" | "VmHWM"): number {
   return Number(kib) / 1024;
 }
 
-/** What `work` came to, and by how much the memory of the process exceeded what it had before, at its peak. */
+/**
+ * What `work` came to, and by how much the memory of the process exceeded what it had before, at its peak.
+ */
 async function peakGrowth<T>(pid: number, work: () => Promise<T>): Promise<{ result: T; grownMiB: number }> {
   const before = residentMiB(pid, "VmRSS");
   writeFileSync(`/proc/${pid}/clear_refs`, "5");

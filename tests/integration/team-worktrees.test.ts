@@ -6,7 +6,10 @@ import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { createScratch } from "../support/scratch.ts";
 
-/** A repository with `attributes` for a.txt and b.bin, whose own configuration nobody checked, and a user's home. */
+/**
+ * A repository with `attributes` for a.txt and b.bin, whose own configuration nobody checked, and a user's
+ * home.
+ */
 function createRepository(attributes: string) {
   const at = createScratch();
   const [repository, home, root] = [at.path("repository"), at.path("home"), at.path("worktrees")];

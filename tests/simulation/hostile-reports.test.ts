@@ -26,7 +26,8 @@ test.each(shapes)(
     const { violations, otherwise, ...result } = runHostileReports({ seed, turns: 340, shape });
     expect({ violations, otherwise }).toEqual({ violations: [], otherwise: [] });
     expect(result).toMatchObject({ submittedOnce: true, completed: 340 - result.unknown });
-    // Reports that no turn follows would prove nothing. Without ids a lost end costs those of the turns behind it.
+    // Reports that no turn follows would prove nothing. Without ids a lost end costs those of the turns
+    // behind it.
     expect(result.readyByTool).toBeGreaterThan(shape.ids ? 150 : 20);
     expect(result.restarts).toBeGreaterThan(2);
     expect(result.unknown).toBeLessThanOrEqual(result.restarts);

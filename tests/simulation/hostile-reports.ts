@@ -45,7 +45,10 @@ export interface HostileResult {
 /** The longest time for which the screen hides a turn that runs. */
 const hiddenMs = 600;
 
-/** A scripted agent with a real tracker and queue beside it, whose tool reports of itself what it likes. Pure but for time. */
+/**
+ * A scripted agent with a real tracker and queue beside it, whose tool reports of itself what it likes. Pure
+ * but for time.
+ */
 export function runHostileReports({ seed, turns, shape, silent = false }: HostileRun): HostileResult {
   const dice = createDice(seed);
   const violations: string[] = [];
@@ -268,8 +271,8 @@ function createIds() {
 }
 
 /**
- * A scripted agent whose screen shows no sign of its work now and then, for up to `hiddenMs`: what a codex does while an
- * answer streams. The screen alone is not deceived by it, since it must rest for longer.
+ * A scripted agent whose screen shows no sign of its work now and then, for up to `hiddenMs`: what a codex
+ * does while an answer streams. The screen alone is not deceived by it, since it must rest for longer.
  */
 function createFlickeringPane(deps: {
   clock: SimClock;

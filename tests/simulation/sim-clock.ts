@@ -14,8 +14,8 @@ export interface SimClock {
   /** The wall clock is set by so much; the monotonic one goes on. */
   jumpWall(ms: number): void;
   /**
-   * Runs what falls due until then, and what that causes: promises, and work put off to the end of a turn of the event
-   * loop, which is this loop as long as it runs.
+   * Runs what falls due until then, and what that causes: promises, and work put off to the end of a turn of
+   * the event loop, which is this loop as long as it runs.
    */
   runUntil(ms: number): void;
 }

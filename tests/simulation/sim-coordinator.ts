@@ -8,14 +8,18 @@ import type { SimHost } from "./sim-host.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimWorld } from "./sim-world.ts";
 
-/** The coordination server of the machine. Who goes through it reaches the same gateways as who calls them. */
+/**
+ * The coordination server of the machine. Who goes through it reaches the same gateways as who calls them.
+ */
 export interface SimCoordinator {
   /** The gateway of an agent as it is reached through it; null while it does not answer. */
   clientOf(agentName: string): GatewayClient | null;
   start(): Promise<void>;
   stop(): Promise<void>;
   crash(why: string): void;
-  /** Whether its list names every agent, with a gateway where one is. Wrong answers are told; none is none. */
+  /**
+   * Whether its list names every agent, with a gateway where one is. Wrong answers are told; none is none.
+   */
   check(): Promise<void>;
   close(): void;
 }

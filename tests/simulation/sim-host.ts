@@ -88,7 +88,9 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
     },
   });
   const taken = new Map<string, number>();
-  /** What a person typed since the last paste: it may come between our last look and Enter, and goes along. */
+  /**
+   * What a person typed since the last paste: it may come between our last look and Enter, and goes along.
+   */
   let pasted: { text: string; behind: string } | null = null;
   const allowed = new Map<string, Leave>(ownCommands.map((text) => [text, "turn_boundary"]));
   let lives = 0;

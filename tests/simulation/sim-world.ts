@@ -26,7 +26,10 @@ export interface SimWorld {
   readonly folder: string;
   readonly mailRoot: string;
   readonly registryRoot: string;
-  /** Of each process. The locks of the tmux server lie in this world: beside those of another one they would wait for it. */
+  /**
+   * Of each process. The locks of the tmux server lie in this world: beside those of another one they would
+   * wait for it.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** The interfaces of what prepares the machine; nothing goes wrong there. */
   readonly outside: System;

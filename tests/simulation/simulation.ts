@@ -139,8 +139,8 @@ function runWorld(
   workload.endMail();
   chaos.heal();
   run(world, endMs + quietMs);
-  // Long turns that wait behind one another need their time, and so does the mail that waits behind them; who waits beside
-  // an idle agent is told of anyway.
+  // Long turns that wait behind one another need their time, and so does the mail that waits behind them; who
+  // waits beside an idle agent is told of anyway.
   const busyLately = ({ surface }: SimHost) =>
     clock.nowMs() - (surface.readySinceMs() ?? clock.nowMs()) < quietMs;
   const works = () =>

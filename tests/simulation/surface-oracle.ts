@@ -10,8 +10,8 @@ export type Leave =
   | "anything";
 
 /**
- * Watches what gateways type into one pane, by what the pane really shows. A gateway may be a moment late, so each
- * fact counts from the last time that the gateway had a look at it.
+ * Watches what gateways type into one pane, by what the pane really shows. A gateway may be a moment late, so
+ * each fact counts from the last time that the gateway had a look at it.
  */
 export interface SurfaceOracle {
   /** The screen, the program or the session may be another. */

@@ -2,8 +2,8 @@ import { relative, resolve } from "node:path";
 import { plugin } from "bun";
 
 /**
- * Preloaded, this makes each named function of src note its call as `path#name`. Functions without a name or without
- * a body in braces are not noted.
+ * Preloaded, this makes each named function of src note its call as `path#name`. Functions without a name or
+ * without a body in braces are not noted.
  */
 const root = resolve(import.meta.dir, "../..");
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });

@@ -3,8 +3,9 @@ import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { createSimHost } from "./sim-host.ts";
 import { createSimWorld } from "./sim-world.ts";
 
-// One prompt from `POST /v1/requests` to `turn_ended` in a simulated world, whose terminal, disk and clock never vary.
-// Writes the functions that ran, each once, in the order of their first call. Preload walk-instrument.ts.
+// One prompt from `POST /v1/requests` to `turn_ended` in a simulated world, whose terminal, disk and clock
+// never vary. Writes the functions that ran, each once, in the order of their first call. Preload
+// walk-instrument.ts.
 
 declare global {
   var notedCall: ((name: string) => void) | undefined;

@@ -3,8 +3,8 @@ import { compileSchemasOnce } from "./compile-once.ts";
 import { ProcessGone } from "./sim-process.ts";
 import { type SimulationReport, simulate } from "./simulation.ts";
 
-// Runs `count` seeds from `from` on, each `step` after the one before, and writes one line of JSON for each. Ends after
-// a few more when it is interrupted, and at once when something goes wrong that fits UNTIL:
+// Runs `count` seeds from `from` on, each `step` after the one before, and writes one line of JSON for each.
+// Ends after a few more when it is interrupted, and at once when something goes wrong that fits UNTIL:
 // worker.ts FROM COUNT STEP HOURS AGENTS [UNTIL]
 
 /** What one line says; the trace only of a seed that went wrong. */

@@ -28,9 +28,9 @@ export interface AcpCrashFigures {
 const prompts = ["hello", "work\nSLOW 80", "think\nTOOL look\nSLOW 30", "wait\nSLOW 20000", "ask\nASK rm x"];
 
 /**
- * Runs turns of the scripted ACP agent while its process or its bridge is killed at random moments, or the turn is
- * interrupted, and settles each as a gateway does. `wrong`: what broke the promise of one final state a turn and no
- * process left behind.
+ * Runs turns of the scripted ACP agent while its process or its bridge is killed at random moments, or the
+ * turn is interrupted, and settles each as a gateway does. `wrong`: what broke the promise of one final state
+ * a turn and no process left behind.
  */
 export async function runAcpCrash(options: {
   program: string;

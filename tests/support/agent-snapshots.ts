@@ -1,7 +1,10 @@
 import type { AgentSnapshot } from "../../src/services/fleet/agent-snapshot.ts";
 import type { AttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 
-/** What a ready agent of the demo tool looks like in a list; `attention`: what differs from one that needs nobody. */
+/**
+ * What a ready agent of the demo tool looks like in a list; `attention`: what differs from one that needs
+ * nobody.
+ */
 export function agentSnapshot(
   name: string,
   {

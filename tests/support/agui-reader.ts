@@ -4,7 +4,9 @@ import type { FakeClock } from "./fake-clock.ts";
 /** A GUI stream of an app on a fake clock, read piece by piece. */
 export interface AguiReader {
   reply: Response;
-  /** Reads, and lets time pass, until an event or a comment is as wanted. Throws when the stream ends before. */
+  /**
+   * Reads, and lets time pass, until an event or a comment is as wanted. Throws when the stream ends before.
+   */
   until(what: string, wanted: (event: WireEvent, raw: string) => boolean): Promise<WireEvent>;
   /** As `until`, and no time passes: what is wanted must be on its way. */
   arrives(what: string, wanted: (event: WireEvent, raw: string) => boolean): Promise<WireEvent>;

@@ -115,8 +115,8 @@ const closes: Record<string, string> = { TEXT_MESSAGE_END: "messageId", TOOL_CAL
 const terminal = ["RUN_FINISHED", "RUN_ERROR"];
 
 /**
- * The wire rules that a stream breaks, as sentences; none for a good one. `ended`: false for a stream that was left
- * before its end. Source: spec/mailbox-agui.md C, wire rules.
+ * The wire rules that a stream breaks, as sentences; none for a good one. `ended`: false for a stream that
+ * was left before its end. Source: spec/mailbox-agui.md C, wire rules.
  */
 export function brokenRules(raw: string, { ended = true } = {}): string[] {
   const broken: string[] = [];

@@ -8,7 +8,10 @@ import { type CliFixture, createCliFixture, type Program } from "./cli-fixture.t
 import type { ProviderRun } from "./headless-fixture.ts";
 import { until } from "./until.ts";
 
-/** A scripted agent whose gateway is a process of ours, from the program itself: it can be killed at any moment. */
+/**
+ * A scripted agent whose gateway is a process of ours, from the program itself: it can be killed at any
+ * moment.
+ */
 export interface BuiltAgent {
   name: string;
   sessionRoot: string;
@@ -18,8 +21,8 @@ export interface BuiltAgent {
   /** When the last of its gateways was started, as the clock on the wall; 0 when there was none. */
   startedAtMs(): number;
   /**
-   * Starts a gateway. True once it serves, false when `kill` came before. Throws what it complained about when it
-   * ended by itself.
+   * Starts a gateway. True once it serves, false when `kill` came before. Throws what it complained about
+   * when it ended by itself.
    */
   serve(): Promise<boolean>;
   /** SIGKILL; resolves when the process is gone. False when there was none. */
@@ -40,7 +43,9 @@ const client = (port: number) =>
     respectProxyEnvironment: false,
   });
 
-/** A fixture of the executables in `dist`, under names of their own: a build meanwhile changes nothing in it. */
+/**
+ * A fixture of the executables in `dist`, under names of their own: a build meanwhile changes nothing in it.
+ */
 export function createBuiltFixture(dist: string): CliFixture {
   const fixture = createCliFixture({ executable: join(dist, "svc-gateway") });
   for (const name of ["svc-gateway", "svc-coord"]) {

@@ -15,7 +15,10 @@ export interface ChaosAgent {
   name: string;
   /** Null while it lives or is being revived. */
   death: Death | null;
-  /** True from before a fault until it is told in `death`, and while it is being revived: nothing is known then. */
+  /**
+   * True from before a fault until it is told in `death`, and while it is being revived: nothing is known
+   * then.
+   */
   unsettled: boolean;
   /** Session folders it ever had, the present one last. */
   roots: string[];
@@ -120,7 +123,8 @@ export function createChaosAgent(fixture: ChaosMachine, name: string, socket: st
     async revive() {
       if (agent.roots.length === 0) return launch();
       const what = agent.death?.what;
-      // A tmux server that ends with its last session takes a new one with it, also once its launch was answered.
+      // A tmux server that ends with its last session takes a new one with it, also once its launch was
+      // answered.
       const hasSession = tmux("has-session", "-t", `=${session}`).exitCode === 0;
       if (what === "gateway" && hasSession) {
         await single("gateway", "attach", "--background");

@@ -10,14 +10,19 @@ import { driveLoad, randomFrom, submitToCoordinator } from "./load.ts";
 import { measureLostTime } from "./lost-time.ts";
 import { until } from "./until.ts";
 
-/** How long after its death an agent may still be told as alive: two looks of half a second, and a slow machine. */
+/**
+ * How long after its death an agent may still be told as alive: two looks of half a second, and a slow
+ * machine.
+ */
 const freshMs = 2500;
 /** Longer than it takes to be seen by everyone. */
 const longestDeathMs = 5000;
 const longestFreezeMs = 3000;
 /** No answer about an agent whose gateway runs may take longer because another one hangs. */
 const patienceMs = 3000;
-/** A look is several short processes: the limits above grow by so many times what the machine loses meanwhile. */
+/**
+ * A look is several short processes: the limits above grow by so many times what the machine loses meanwhile.
+ */
 const lostTimeWeight = 3;
 const agentCount = 6;
 const askers = 3;
@@ -42,7 +47,10 @@ interface Accepted {
   prompt: string;
 }
 
-/** Kills agents, gateways and tmux servers, and lets gateways hang, at random under load through one coordination server. */
+/**
+ * Kills agents, gateways and tmux servers, and lets gateways hang, at random under load through one
+ * coordination server.
+ */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using fixture = createChaosFixture(options.dist);
   await using lostTime = measureLostTime();
@@ -95,7 +103,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     return answer;
   }
 
-  /** Asks and checks against what is certain: what was so before the question and still is after the answer. */
+  /**
+   * Asks and checks against what is certain: what was so before the question and still is after the answer.
+   */
   async function ask(server: CoordServer, on: () => boolean): Promise<void> {
     while (on()) {
       const deaths = new Map(agents.map((agent) => [agent, agent.unsettled ? null : agent.death]));
@@ -276,7 +286,10 @@ interface Row {
   evidence_json: string;
 }
 
-/** Every accepted request stands in the queue of one session of its agent, has ended there, and ran at most once. */
+/**
+ * Every accepted request stands in the queue of one session of its agent, has ended there, and ran at most
+ * once.
+ */
 function lostOrDoubled(accepted: readonly Accepted[], agents: readonly ChaosAgent[]): string[] {
   const problems: string[] = [];
   const rowsOf = new Map(agents.map((agent) => [agent, agent.roots.map(readRows)]));

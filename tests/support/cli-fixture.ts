@@ -19,7 +19,9 @@ export interface CliRun extends Output {
   error: () => Record<string, unknown>;
 }
 
-/** Our programs as a person runs them: own processes, an empty home, a clean environment, an own tmux server. */
+/**
+ * Our programs as a person runs them: own processes, an empty home, a clean environment, an own tmux server.
+ */
 export interface CliFixture extends AsyncDisposable {
   folder: string;
   workdir: string;
@@ -34,7 +36,9 @@ export interface CliFixture extends AsyncDisposable {
   /** The command line of a program, for what starts it itself. */
   command(program: Program): string[];
   sessions(): Promise<string[]>;
-  /** One command of the fixture's tmux server; its output without the last newline. Throws when tmux refuses. */
+  /**
+   * One command of the fixture's tmux server; its output without the last newline. Throws when tmux refuses.
+   */
   tmux(...args: string[]): Promise<string>;
   /** A tmux session of 120 x 36 as a person makes one, its first window running `command`. */
   startSession(name: string, command: readonly string[]): Promise<void>;
@@ -43,8 +47,8 @@ export interface CliFixture extends AsyncDisposable {
 }
 
 /**
- * The folder of the built programs, which `bun run test` names: they start in a third of the time that the source
- * takes. Without it, as for one file under `bun test`, the source runs.
+ * The folder of the built programs, which `bun run test` names: they start in a third of the time that the
+ * source takes. Without it, as for one file under `bun test`, the source runs.
  */
 const built = process.env["SVC_TEST_PROGRAMS"];
 
@@ -52,8 +56,8 @@ const built = process.env["SVC_TEST_PROGRAMS"];
 export const builtPrograms = built ?? join(import.meta.dir, "../../dist");
 
 /**
- * `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. `prefix`: runs every program by this
- * command, as on a host of another network.
+ * `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. `prefix`: runs every
+ * program by this command, as on a host of another network.
  */
 export function createCliFixture(
   options: { executable?: string | undefined; prefix?: readonly string[] } = {},

@@ -1,6 +1,6 @@
 /**
- * Holds idle connections: `bun connection-holder.ts <port> <count>` prints `held <count>` once all are open and ends
- * when its stdin does, or with 1 when one could not be opened or was closed.
+ * Holds idle connections: `bun connection-holder.ts <port> <count>` prints `held <count>` once all are open
+ * and ends when its stdin does, or with 1 when one could not be opened or was closed.
  */
 const [port, count] = process.argv.slice(2).map(Number);
 const opened: Promise<unknown>[] = [];

@@ -27,7 +27,10 @@ import { createFakeDirectory, liveLink, noLink, sampleKnown, sampleMailbox } fro
 import { createGatewayBundle, type GatewayBundle } from "./gateway-bundle.ts";
 import { samplePrices } from "./ledger-fixture.ts";
 
-/** A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is headless. */
+/**
+ * A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is
+ * headless.
+ */
 export interface CoordinatorBundle extends AsyncDisposable {
   app: CoordinatorApp;
   gateway: GatewayBundle;

@@ -10,9 +10,9 @@ import { fileProblems, leftoverProblems, requestProblems } from "./fault-story.t
 import { until } from "./until.ts";
 
 /**
- * What is wrong after a run of crashes, once everything serves again and the queues are empty: what was asked for
- * against what the files, the agents and the mailbox hold. Ends the gateways, cleanly. `crashes`: how often the
- * worker's gateway died.
+ * What is wrong after a run of crashes, once everything serves again and the queues are empty: what was asked
+ * for against what the files, the agents and the mailbox hold. Ends the gateways, cleanly. `crashes`: how
+ * often the worker's gateway died.
  */
 export async function crashFindings(run: {
   worker: BuiltAgent;
@@ -40,7 +40,10 @@ export async function crashFindings(run: {
   return found;
 }
 
-/** A script that a launch left in the minute before the last gateway may have been wanted yet: the next clears it away. */
+/**
+ * A script that a launch left in the minute before the last gateway may have been wanted yet: the next clears
+ * it away.
+ */
 function isOld(problem: string, startedAtMs: number): boolean {
   const script = /\S+\/launch-[0-9a-f]+\.sh$/.exec(problem)?.[0];
   return script === undefined || startedAtMs - statSync(script).mtimeMs > 60_000;
@@ -63,7 +66,10 @@ async function drain(agent: BuiltAgent): Promise<string[]> {
   }
 }
 
-/** Every message that was answered is there once, one without an answer at most once, a refused one not at all. */
+/**
+ * Every message that was answered is there once, one without an answer at most once, a refused one not at
+ * all.
+ */
 async function mailFindings(worker: BuiltAgent, asked: Asked): Promise<string[]> {
   const there = async (box: string) => {
     const body = { schema_version: 1 as const, box };

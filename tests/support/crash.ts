@@ -32,9 +32,10 @@ export interface CrashReport {
 type Victim = "worker" | "batch" | "bridge" | "coordinator";
 
 /**
- * Kills the gateways of a terminal and of a headless agent, the bridges of its turns and the coordination server, one
- * or several at a random moment of each cycle, under prompts, mail and turns; what was killed is started again on
- * the same files. At the end everything that was asked for is compared with what became of it.
+ * Kills the gateways of a terminal and of a headless agent, the bridges of its turns and the coordination
+ * server, one or several at a random moment of each cycle, under prompts, mail and turns; what was killed is
+ * started again on the same files. At the end everything that was asked for is compared with what became of
+ * it.
  */
 export async function runCrash(options: CrashOptions): Promise<CrashReport> {
   await using fixture = createBuiltFixture(options.dist);

@@ -44,7 +44,9 @@ export const everyDamage = Object.keys(damages) as Damage[];
 
 /** What a person and a program are told of an agent while one of its files is damaged. */
 export interface Reported {
-  /** `health/connectivity/admission`, with the reason where there is one; `exit N` where the command failed. */
+  /**
+   * `health/connectivity/admission`, with the reason where there is one; `exit N` where the command failed.
+   */
   status: string;
   /** Of a prompt: its HTTP status, `unnamed` where it does not name the file; `none` where nobody listens. */
   request: string;
@@ -101,7 +103,9 @@ export async function inTurns<T, R>(items: readonly T[], work: (item: T) => Prom
   return results;
 }
 
-/** The status alone, by the command; by the gateway itself where the command cannot tell which agent is meant. */
+/**
+ * The status alone, by the command; by the gateway itself where the command cannot tell which agent is meant.
+ */
 export async function toldStatus(agent: SickAgent): Promise<string> {
   const run = await agent.mgr("gateway", "status", "--json");
   if (run.exitCode === 0) return toStatus(run.json());

@@ -426,7 +426,10 @@ export interface CoordinatorRow {
   full: FullDiskWrite;
   /** What `doctor` says while it serves: `ok` where nothing is given, and `damaged` of a folder. */
   doctor?: string;
-  /** Of the next start: HTTP statuses with the token and without, or a part of the refusal; 200 and 401 unless given. */
+  /**
+   * Of the next start: HTTP statuses with the token and without, or a part of the refusal; 200 and 401 unless
+   * given.
+   */
   restart?: Partial<Record<Damage, [number, number] | string>>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes sure that programs which tests run against are there, once for a machine. Throws, with what to type, when it
- * cannot install them itself, which it can as root on Debian or Ubuntu.
+ * Makes sure that programs which tests run against are there, once for a machine. Throws, with what to type,
+ * when it cannot install them itself, which it can as root on Debian or Ubuntu.
  */
 export async function installPackages(wanted: {
   /** What needs them, for the message. */

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { NetworkHost } from "./netns.ts";
 
-/** A way to a TCP server of another host on which each caller's bytes can be late, also where the kernel has no netem. */
+/**
+ * A way to a TCP server of another host on which each caller's bytes can be late, also where the kernel has
+ * no netem.
+ */
 export interface DelayedLine extends AsyncDisposable {
   /** Port beside the server. */
   port: number;

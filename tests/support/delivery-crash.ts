@@ -18,9 +18,10 @@ export interface DeliveryCrashReport {
 }
 
 /**
- * Questions appear, `items` of them, while the process that delivers them to a real webhook is killed (SIGKILL) and
- * started again, `kills` times; a part of them appears while none runs. Afterwards each must have come, and what came
- * twice must have had one id. `at`: before that, a process dies at each of these steps, with new questions each time.
+ * Questions appear, `items` of them, while the process that delivers them to a real webhook is killed
+ * (SIGKILL) and started again, `kills` times; a part of them appears while none runs. Afterwards each must
+ * have come, and what came twice must have had one id. `at`: before that, a process dies at each of these
+ * steps, with new questions each time.
  */
 export async function runDeliveryCrash(options: {
   items: number;
@@ -36,7 +37,8 @@ export async function runDeliveryCrash(options: {
   const begunMs = performance.now();
   const ids = new Map<string, Set<string>>();
   let received = 0;
-  // Some answers are failures after the item was taken, as of a server that dies at the wrong moment; once for each.
+  // Some answers are failures after the item was taken, as of a server that dies at the wrong moment; once
+  // for each.
   const failed = new Set<string | null>();
   await using hook = receiver(({ headers }) => {
     const id = headers.get("webhook-id");

@@ -6,8 +6,9 @@ import { createSystem } from "../../src/system/system.ts";
 import { attentionItem, fakeAttention } from "./attention-items.ts";
 import { createFaultSteps } from "./fault-steps.ts";
 
-// Deliveries as a process of its own: the arguments are a folder and a URL. What waits is in the file `waiting` of
-// that folder, as two numbers: the first and the last question. Ends by the steps of FAULT_KILL, or when it is killed.
+// Deliveries as a process of its own: the arguments are a folder and a URL. What waits is in the file
+// `waiting` of that folder, as two numbers: the first and the last question. Ends by the steps of FAULT_KILL,
+// or when it is killed.
 
 const [folder = "", url = ""] = process.argv.slice(2);
 const system = createSystem(createFaultSteps(process.env));

@@ -14,9 +14,9 @@ const longestServiceMs = 4000;
 const deliveredWithinMs = 90_000;
 
 /**
- * The whole of it: scripted agents in tmux ask questions, while their gateways and the coordination server, all built
- * executables, are killed (SIGKILL) at random and started again. Each question that an agent showed must come to the
- * webhook, whatever it comes twice with the same id.
+ * The whole of it: scripted agents in tmux ask questions, while their gateways and the coordination server,
+ * all built executables, are killed (SIGKILL) at random and started again. Each question that an agent showed
+ * must come to the webhook, whatever it comes twice with the same id.
  */
 export async function runDeliveryStack(options: {
   agents: number;

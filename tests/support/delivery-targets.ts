@@ -18,7 +18,9 @@ export const deliveredItem = (fields: Partial<DeliveredItem> = {}): DeliveredIte
 
 export const webhookSecret = `whsec_${Buffer.from("a key of thirty-two bytes, exactly").toString("base64")}`;
 
-/** A rule file in a folder with secret files, and the sender of its rules over the real network and processes. */
+/**
+ * A rule file in a folder with secret files, and the sender of its rules over the real network and processes.
+ */
 export function targetFixture(
   env: Record<string, string> = { PATH: process.env["PATH"] ?? "" },
 ): Disposable & {

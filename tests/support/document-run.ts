@@ -16,9 +16,9 @@ export interface DocumentRun {
 const separator = "\u001e";
 
 /**
- * Runs the blocks that are marked `run: e2e` one after the other in one `sh`, as a person would who types them, and
- * ends at the first command that fails. The script lies in `folder`, which must be there. What a block leaves
- * running in the background is ended with the shell.
+ * Runs the blocks that are marked `run: e2e` one after the other in one `sh`, as a person would who types
+ * them, and ends at the first command that fails. The script lies in `folder`, which must be there. What a
+ * block leaves running in the background is ended with the shell.
  */
 export async function runBlocks(
   blocks: readonly ShellBlock[],
@@ -61,8 +61,8 @@ export function findDifferences({ began }: DocumentRun): string[] {
 }
 
 /**
- * Whether the lines shown stand in the output, one behind the other. `…` stands for any text of a line, and alone on
- * a line for any lines; runs of blanks count as one, because columns are as wide as what is in them.
+ * Whether the lines shown stand in the output, one behind the other. `…` stands for any text of a line, and
+ * alone on a line for any lines; runs of blanks count as one, because columns are as wide as what is in them.
  */
 export function printed(shown: string, output: string): boolean {
   const quoted = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /**
- * Ends the tmux server at `socket` and its clients. tmux 3.3a may never leave by itself when a client of a gateway that
- * was killed does not read, and nobody finds it once the folder of its socket is gone.
+ * Ends the tmux server at `socket` and its clients. tmux 3.3a may never leave by itself when a client of a
+ * gateway that was killed does not read, and nobody finds it once the folder of its socket is gone.
  */
 export function endTmux(socket: string): void {
   Bun.spawnSync(["tmux", "-S", socket, "-N", "kill-server"]);

@@ -27,8 +27,9 @@ export function readExecutableFormat(file: Uint8Array): ExecutableFormat {
 }
 
 /**
- * The code signature of a Mach-O file: signed ad hoc, that is by no one, and the pages that differ from what was signed.
- * macOS on arm64 starts nothing that has no signature or one that differs. Throws when there is none.
+ * The code signature of a Mach-O file: signed ad hoc, that is by no one, and the pages that differ from what
+ * was signed. macOS on arm64 starts nothing that has no signature or one that differs. Throws when there is
+ * none.
  */
 export function readMachSignature(file: Uint8Array): { adHoc: boolean; pages: number; differing: number } {
   const view = viewOf(file);
@@ -50,7 +51,10 @@ export function readMachSignature(file: Uint8Array): { adHoc: boolean; pages: nu
   return { adHoc: (field(3) & 2) !== 0, pages, differing };
 }
 
-/** Where the code directory begins: a load command names the signature, whose first parts say what each one is. */
+/**
+ * Where the code directory begins: a load command names the signature, whose first parts say what each one
+ * is.
+ */
 function codeDirectory(view: DataView): number {
   const commands = view.getUint32(16, true);
   for (let index = 0, at = 32; index < commands; index++, at += view.getUint32(at + 4, true)) {

@@ -2,8 +2,8 @@ import type { Clock } from "../../src/system/clock.ts";
 
 export interface FakeClock extends Clock {
   /**
-   * Moves time on and runs what falls due, in order, letting promises settle after each. Timers set on the way
-   * run too when they fall due within the span.
+   * Moves time on and runs what falls due, in order, letting promises settle after each. Timers set on the
+   * way run too when they fall due within the span.
    */
   advance(ms: number): Promise<void>;
   /** Timers set and not yet due or cancelled. */

@@ -44,15 +44,17 @@ interface FakeComposerOptions {
   /** The tool reads a text that begins with `!` as a shell line, whatever stands before it. */
   shellLines?: boolean;
   /**
-   * What C-u does while the cursor is not at the end: spare the last letter (vim's normal mode) or nothing (the cursor is at the
-   * start). `always`: nothing anywhere.
+   * What C-u does while the cursor is not at the end: spare the last letter (vim's normal mode) or nothing
+   * (the cursor is at the start). `always`: nothing anywhere.
    */
   stubborn?: "spares_last" | "at_start" | "always";
   /** What the tool's banner says. */
   version?: string;
   /** What the tool reports at our paste, or at the first Enter. */
   reports?: { at: "paste" | "enter"; text: "exact" | "other"; prompt?: string };
-  /** A completion list opens after our paste and closes again; while it is open Enter takes its first entry. */
+  /**
+   * A completion list opens after our paste and closes again; while it is open Enter takes its first entry.
+   */
   list?: { entry: string; opensMs: number; closesMs?: number };
   /** What the transcript shows of the prompt that was taken; `conversation`: it began a new one. */
   shows?: string | "conversation";

@@ -7,7 +7,10 @@ export interface FakeIo extends CliIo {
   err: string;
 }
 
-/** Streams of a command line run in process: what it wrote is in `out` and `err`, at a terminal as that gets it. */
+/**
+ * Streams of a command line run in process: what it wrote is in `out` and `err`, at a terminal as that gets
+ * it.
+ */
 export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): FakeIo {
   const atTerminal = createTerminalText();
   const io: FakeIo = {

@@ -32,7 +32,9 @@ import {
 import type { Clock } from "../../src/system/clock.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 
-/** Mailboxes in memory that behave as the filesystem transport does (the conformance suite holds them to it). */
+/**
+ * Mailboxes in memory that behave as the filesystem transport does (the conformance suite holds them to it).
+ */
 export interface FakeMail {
   /** The mailbox of this address, made when it is first asked for; `principalId` counts then only. */
   open(address: string, principalId?: string): Mailbox;
@@ -58,7 +60,10 @@ interface Box {
   listeners: Set<() => void>;
 }
 
-/** Messages are stamped from `clock` (default: from 2026-01-01 on), each a millisecond or more after the one before. */
+/**
+ * Messages are stamped from `clock` (default: from 2026-01-01 on), each a millisecond or more after the one
+ * before.
+ */
 export function createFakeMail(options: { clock?: Clock } = {}): MemoryMail {
   const { clock } = options;
   const boxes = new Map<string, Box>();

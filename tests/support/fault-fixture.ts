@@ -36,7 +36,9 @@ export interface ServeOptions {
   killAfterMs?: number;
   /** File that gets every label that was passed. */
   trace?: string;
-  /** Another program that serves the session root given as its last argument and prints `ready <base url>`. */
+  /**
+   * Another program that serves the session root given as its last argument and prints `ready <base url>`.
+   */
   command?: readonly string[];
 }
 
@@ -141,8 +143,8 @@ export async function createFaultFixture(): Promise<FaultFixture> {
 }
 
 /**
- * tmux 3.3a: a control client whose reader was killed with output unread never leaves, and holds its server, which
- * waits for it. Both are known by the private socket in their arguments.
+ * tmux 3.3a: a control client whose reader was killed with output unread never leaves, and holds its server,
+ * which waits for it. Both are known by the private socket in their arguments.
  */
 function endStuckClients(socket: string): void {
   for (const name of existsSync("/proc") ? readdirSync("/proc") : []) {

@@ -12,8 +12,8 @@ export interface Moment {
 export const faultEnvironment = { trace: "FAULT_TRACE", kill: "FAULT_KILL" } as const;
 
 /**
- * Steps that write each label to the file that `FAULT_TRACE` names, one line `before|after <label>` each, and that
- * end this process by SIGKILL at the moment that `FAULT_KILL` names, as JSON.
+ * Steps that write each label to the file that `FAULT_TRACE` names, one line `before|after <label>` each, and
+ * that end this process by SIGKILL at the moment that `FAULT_KILL` names, as JSON.
  */
 export function createFaultSteps(env: Readonly<Record<string, string | undefined>>): Steps {
   const trace = env[faultEnvironment.trace];

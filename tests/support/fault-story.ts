@@ -40,8 +40,8 @@ export async function send(client: GatewayClient, request: GatewayRequest): Prom
 const submit = (prompt: string): GatewayRequest => ({ kind: "submit_prompt", payload: { prompt } });
 
 /**
- * Resolves with null when the queue is empty or the gateway is dead, else with what the queue waits for. `meanwhile`
- * runs between two looks.
+ * Resolves with null when the queue is empty or the gateway is dead, else with what the queue waits for.
+ * `meanwhile` runs between two looks.
  */
 export async function drained(
   client: GatewayClient,
@@ -63,8 +63,9 @@ export async function drained(
 }
 
 /**
- * A turn that runs for ever, an ordinary prompt behind it, two context actions that become one, another prompt, and
- * an interrupt that overtakes them all. Goes as far as the gateway lives; `sent` is added to. Returns problems.
+ * A turn that runs for ever, an ordinary prompt behind it, two context actions that become one, another
+ * prompt, and an interrupt that overtakes them all. Goes as far as the gateway lives; `sent` is added to.
+ * Returns problems.
  */
 export async function tellStory(
   client: GatewayClient,
@@ -98,8 +99,8 @@ function storedRequests(sessionRoot: string): Row[] {
 }
 
 /**
- * What is wrong with the requests of a session whose queue has been drained after at most `crashes` crashes: `sent`
- * against queue.sqlite and against what the agent says it was given. Empty when nothing is.
+ * What is wrong with the requests of a session whose queue has been drained after at most `crashes` crashes:
+ * `sent` against queue.sqlite and against what the agent says it was given. Empty when nothing is.
  */
 export function requestProblems(
   agent: Pick<FaultAgent, "sessionRoot" | "log">,

@@ -30,8 +30,8 @@ const faultTableVariable = "SVC_FAULT_TABLE";
 const repositoryRoot = `${import.meta.dir}/../..`;
 
 /**
- * `test`, and with it the rows of `docs/faults.md` that the test proves: a row cannot stand there without a test that
- * is run. `name` belongs to one test of the file. After a change `bun run docs` writes the table.
+ * `test`, and with it the rows of `docs/faults.md` that the test proves: a row cannot stand there without a
+ * test that is run. `name` belongs to one test of the file. After a change `bun run docs` writes the table.
  */
 export function faultTest(
   name: string,
@@ -43,7 +43,9 @@ export function faultTest(
   test(name, async () => void (await run()), timeoutMs);
 }
 
-/** Whether rows are collected in this process, which runs no test then. They are written down in that case. */
+/**
+ * Whether rows are collected in this process, which runs no test then. They are written down in that case.
+ */
 export function recordFaultRows(name: string, rows: FaultRow | readonly FaultRow[]): boolean {
   const collected = process.env[faultTableVariable];
   if (collected === undefined) return false;

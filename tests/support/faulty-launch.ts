@@ -6,8 +6,8 @@ import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
 import { createSystem } from "../../src/system/system.ts";
 import { createFaultSteps } from "./fault-steps.ts";
 
-// `launch NAME` or `stop NAME` of a scripted agent through the command line's own composition root; its steps are
-// watched and it may end at any of them (see fault-steps.ts).
+// `launch NAME` or `stop NAME` of a scripted agent through the command line's own composition root; its steps
+// are watched and it may end at any of them (see fault-steps.ts).
 
 const [act, agentName = ""] = process.argv.slice(2);
 const context = openCliContext(

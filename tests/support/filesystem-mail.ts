@@ -6,8 +6,8 @@ import { createMailRootFixture, type MailRootFixture } from "./mail-root.ts";
 const deaf: FolderWatch = { watchFolder: () => () => {} };
 
 /**
- * Mailboxes below a root of its own on the real file system, in the place of those in memory. `rings`: mail that comes is
- * told, at a moment of the file system's choosing; default true.
+ * Mailboxes below a root of its own on the real file system, in the place of those in memory. `rings`: mail
+ * that comes is told, at a moment of the file system's choosing; default true.
  */
 export function createFilesystemMail({
   rings = true,

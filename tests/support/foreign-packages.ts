@@ -9,8 +9,8 @@ const isPythonThere = () =>
   Bun.which("python3") !== null && Bun.spawnSync(["python3", "-c", "import ensurepip, venv"]).success;
 
 /**
- * The folder of the executables of a PyPI package, installed once for a machine into an environment of its own. Installs
- * python3 as root on Debian or Ubuntu; elsewhere throws with what to type.
+ * The folder of the executables of a PyPI package, installed once for a machine into an environment of its
+ * own. Installs python3 as root on Debian or Ubuntu; elsewhere throws with what to type.
  */
 export async function installPythonPackage(wanted: {
   /** What needs it, for the message. */
@@ -35,8 +35,8 @@ export async function installPythonPackage(wanted: {
 }
 
 /**
- * A folder whose node_modules has exactly these npm packages, installed once for a machine. They need a folder of their
- * own where they want another version of a package than we use.
+ * A folder whose node_modules has exactly these npm packages, installed once for a machine. They need a
+ * folder of their own where they want another version of a package than we use.
  */
 export async function installNodePackages(
   name: string,

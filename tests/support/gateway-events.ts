@@ -3,7 +3,10 @@ export type StreamedEvent = Record<string, unknown> & { kind: string };
 
 /** A gateway's events from the moment of the call on. */
 export interface GatewayEvents extends AsyncDisposable {
-  /** Resolves with the first event that is `wanted`, past or to come; throws after `timeoutMs` or at the stream's end. */
+  /**
+   * Resolves with the first event that is `wanted`, past or to come; throws after `timeoutMs` or at the
+   * stream's end.
+   */
   until(wanted: (event: StreamedEvent) => boolean, timeoutMs: number): Promise<StreamedEvent>;
 }
 

@@ -3,8 +3,8 @@ import { defaultTimings } from "../../src/protocol/terminal.ts";
 import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";
 
 /**
- * Serves a session on a free port until a signal ends this process; says `ready <base url>` when it does. A terminal is
- * believed sooner than usual, so that a run takes less time.
+ * Serves a session on a free port until a signal ends this process; says `ready <base url>` when it does. A
+ * terminal is believed sooner than usual, so that a run takes less time.
  */
 export async function serveUntilTold(
   options: Pick<GatewayOptions, "system" | "sessionRoot">,

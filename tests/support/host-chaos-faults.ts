@@ -226,8 +226,8 @@ export function createHostFaults(deps: {
 }
 
 /**
- * Injects some faults at a time until `isOn` says no, and undoes everything. After each `recoveryEveryMs` it waits until no
- * fault is present and injects none while `checkRecovery` runs.
+ * Injects some faults at a time until `isOn` says no, and undoes everything. After each `recoveryEveryMs` it
+ * waits until no fault is present and injects none while `checkRecovery` runs.
  */
 export async function injectFaults(options: {
   next: () => Fault;

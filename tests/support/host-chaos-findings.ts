@@ -8,7 +8,10 @@ export interface ForwardedPrompt {
   answer: "accepted" | "refused" | "unknown";
   /** What a refusal said. */
   refusal?: string | undefined;
-  /** What `outcome` said afterwards of an answer that was not known: a request id, null for none; undefined: no answer. */
+  /**
+   * What `outcome` said afterwards of an answer that was not known: a request id, null for none; undefined:
+   * no answer.
+   */
   outcome?: string | null | undefined;
   /** The state that the operator reports of it in the end; null when it knows no such request. */
   reported: string | null;
@@ -41,8 +44,8 @@ export interface ArrivedMail {
 }
 
 /**
- * What is wrong with a prompt in the end, when nothing is broken any more and every queue is empty: an accepted one
- * has one row that ended, an agent heard none twice, and no answer said what is not so. Pure.
+ * What is wrong with a prompt in the end, when nothing is broken any more and every queue is empty: an
+ * accepted one has one row that ended, an agent heard none twice, and no answer said what is not so. Pure.
  */
 export function promptProblems(prompt: ForwardedPrompt): string[] {
   const { key, agent, answer, refusal, outcome, rows, heard, reported } = prompt;
@@ -70,7 +73,10 @@ export function promptProblems(prompt: ForwardedPrompt): string[] {
   return found;
 }
 
-/** What is wrong with the mail: an accepted message arrives once, none twice, each sender's in the order sent. Pure. */
+/**
+ * What is wrong with the mail: an accepted message arrives once, none twice, each sender's in the order sent.
+ * Pure.
+ */
 export function mailProblems(sent: readonly SentMail[], arrived: readonly ArrivedMail[]): string[] {
   const found: string[] = [];
   const keyOf = ({ from, to, subject }: ArrivedMail) => `"${subject}" from ${from} to ${to}`;
@@ -105,21 +111,26 @@ export interface ListedAgent {
   answers: boolean;
 }
 
-/** The operator's list while no fault is present. `atMs`: since the last one was over; `agents`: null when no list came. */
+/**
+ * The operator's list while no fault is present. `atMs`: since the last one was over; `agents`: null when no
+ * list came.
+ */
 export interface RecoveryLook {
   atMs: number;
   agents: readonly ListedAgent[] | null;
 }
 
-/** Since when every agent is listed as what it is, alive and with its gateway; null while one is not. Pure. */
+/**
+ * Since when every agent is listed as what it is, alive and with its gateway; null while one is not. Pure.
+ */
 export function recoveredSince(addresses: readonly string[], looks: readonly RecoveryLook[]): number | null {
   const lastWrong = looks.findLastIndex((look) => wrongIn(addresses, look).length > 0);
   return looks[lastWrong + 1]?.atMs ?? null;
 }
 
 /**
- * What is wrong with the list in a pause of the faults, during which all agents run and have their gateways: within `limitMs`
- * it says so and does not change any more. `looks`: all of the pause, oldest first. Pure.
+ * What is wrong with the list in a pause of the faults, during which all agents run and have their gateways:
+ * within `limitMs` it says so and does not change any more. `looks`: all of the pause, oldest first. Pure.
  */
 export function recoveryProblems(
   addresses: readonly string[],

@@ -72,8 +72,9 @@ interface Run {
 }
 
 /**
- * Prompts and mail between real hosts (network namespaces, a NATS server, the built programs) while the broker, the
- * hosts' part of the fleet and gateways are killed and frozen, lines are cut, lose and delay packets, and clocks jump.
+ * Prompts and mail between real hosts (network namespaces, a NATS server, the built programs) while the
+ * broker, the hosts' part of the fleet and gateways are killed and frozen, lines are cut, lose and delay
+ * packets, and clocks jump.
  */
 export async function runHostChaos(options: {
   seconds: number;
@@ -111,7 +112,8 @@ export async function runHostChaos(options: {
     problem,
     prompts: [],
     mail: [],
-    // The load has dice of its own: its number of throws depends on the machine, and that of the faults must not.
+    // The load has dice of its own: its number of throws depends on the machine, and that of the faults must
+    // not.
     random: randomFrom(options.seed + 1),
     isOn: () => performance.now() < endMs,
     counts: {
@@ -217,7 +219,10 @@ async function listedAgents({ fleet }: Run): Promise<ListedAgent[]> {
   );
 }
 
-/** No host that is certainly cut off is listed as alive for longer than a few heartbeats, and none delays the list. */
+/**
+ * No host that is certainly cut off is listed as alive for longer than a few heartbeats, and none delays the
+ * list.
+ */
 async function watchList(run: Run): Promise<void> {
   const { fleet, faults, lostTime, isOn, problem, counts } = run;
   while (isOn()) {
@@ -278,7 +283,10 @@ async function submitPrompts(run: Run, number: number): Promise<void> {
   ]);
 }
 
-/** An answer that promises nothing about an earlier attempt with the same key does not change what that one said. */
+/**
+ * An answer that promises nothing about an earlier attempt with the same key does not change what that one
+ * said.
+ */
 async function submit(run: Run, prompt: Prompt, { isFirst }: { isFirst: boolean }): Promise<LoadResponse> {
   const { agent, key, text } = prompt;
   const body = { kind: "submit_prompt", payload: { prompt: text } };

@@ -33,7 +33,10 @@ export interface HostFleet extends AsyncDisposable {
 /** The name of the host that the operator's server runs on. */
 export const operatorHost = "desk";
 
-/** Real hosts that see each other over TLS through a NATS server on a host of its own, and the operator on another one. */
+/**
+ * Real hosts that see each other over TLS through a NATS server on a host of its own, and the operator on
+ * another one.
+ */
 export async function startHostFleet(options: {
   hosts: readonly string[];
   executable?: string;

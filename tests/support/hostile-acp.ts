@@ -1,6 +1,6 @@
 /**
- * An ACP agent that misbehaves as its first argument says, in ways that real ones were seen to, and worse. `tells` behaves: it
- * answers with its mode and the variables that its further arguments name.
+ * An ACP agent that misbehaves as its first argument says, in ways that real ones were seen to, and worse.
+ * `tells` behaves: it answers with its mode and the variables that its further arguments name.
  */
 export {};
 

@@ -6,8 +6,8 @@ import { randomFrom } from "./load.ts";
 const personsText = "hm";
 
 /**
- * An agent that misbehaves in every way that loses no work, often enough for a run of 200 prompts. With some seeds the
- * person sends their drafts, and with some the title never tells that the agent works.
+ * An agent that misbehaves in every way that loses no work, often enough for a run of 200 prompts. With some
+ * seeds the person sends their drafts, and with some the title never tells that the agent works.
  */
 export function hostileScript(seed: number): HostileScript {
   return {
@@ -70,8 +70,8 @@ export function hostilityOf(log: readonly DemoLogRecord[]) {
 }
 
 /**
- * What is wrong with what the agent says that it was given, when it was to be given `prompts` in this order, each once
- * and byte for byte, with its menus and its person left alone. Empty when nothing is.
+ * What is wrong with what the agent says that it was given, when it was to be given `prompts` in this order,
+ * each once and byte for byte, with its menus and its person left alone. Empty when nothing is.
  */
 export function hostileProblems(log: readonly DemoLogRecord[], prompts: readonly string[]): string[] {
   const problems: string[] = [];

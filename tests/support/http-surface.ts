@@ -39,7 +39,9 @@ const all = [
   { surface: "over a listener", open: overListener },
 ] as const;
 
-/** `bun run check` asks in process alone, half of the time; the whole test command asks over a listener too. */
+/**
+ * `bun run check` asks in process alone, half of the time; the whole test command asks over a listener too.
+ */
 export const surfaces = all.slice(0, process.env["SVC_TEST_SURFACES"] === "one" ? 1 : all.length);
 
 /** A JSON request with the method POST unless told otherwise. */

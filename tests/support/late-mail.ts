@@ -6,8 +6,8 @@ import { createMailRootFixture } from "./mail-root.ts";
 import { draft } from "./mail-story.ts";
 
 /**
- * A message of ada to ben that was answered; its file is written 5 ms later, of a clock that stands still. `fails`: the
- * steps that the disk refuses, as it is full. `onStep`: what happens after a step, once.
+ * A message of ada to ben that was answered; its file is written 5 ms later, of a clock that stands still.
+ * `fails`: the steps that the disk refuses, as it is full. `onStep`: what happens after a step, once.
  */
 export async function sentMail({ subject = "one", body = "The bell rings at noon." } = {}) {
   const clock = createFakeClock();

@@ -35,7 +35,9 @@ export interface LoadDriver {
   maxWaiting?: number;
 }
 
-/** The load of chaos, crash and soak runs: one action after the other, as the dice fall, until `isOn` says no. */
+/**
+ * The load of chaos, crash and soak runs: one action after the other, as the dice fall, until `isOn` says no.
+ */
 export async function driveLoad(driver: LoadDriver, actions: readonly LoadAction[]): Promise<void> {
   const { random, isOn, maxPauseMs, maxWaiting = Number.POSITIVE_INFINITY } = driver;
   const total = actions.reduce((sum, { weight }) => sum + weight, 0);

@@ -1,4 +1,6 @@
-/** A process for lock tests: `hold PATH` takes the lock and stays; `count PATH FILE TIMES` adds one under it. */
+/**
+ * A process for lock tests: `hold PATH` takes the lock and stays; `count PATH FILE TIMES` adds one under it.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createClock } from "../../src/system/clock.ts";
 import { createLocks } from "../../src/system/locks.ts";

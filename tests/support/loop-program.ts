@@ -4,9 +4,9 @@ import { skills } from "../../src/services/skills/catalog.ts";
 import { guideSkills } from "./loop-guide.ts";
 import { fillIn, skillCommands } from "./skill-commands.ts";
 
-// The mind of a scripted agent in the loop of the guide: prompt on standard input, one turn's work, end. It knows what
-// the skills say: each command that it runs is one that they show, or one of the guidance in the prompt, filled in.
-// Argument: the file to which each command is appended, one JSON line with its exit code.
+// The mind of a scripted agent in the loop of the guide: prompt on standard input, one turn's work, end. It
+// knows what the skills say: each command that it runs is one that they show, or one of the guidance in the
+// prompt, filled in. Argument: the file to which each command is appended, one JSON line with its exit code.
 
 const [log = ""] = process.argv.slice(2);
 const prompt = await new Response(Bun.stdin.stream()).text();

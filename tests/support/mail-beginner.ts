@@ -2,8 +2,8 @@ import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { mailRootDeps } from "./mail-root.ts";
 
-// Makes the root named by the first argument, if it is not there yet, and a mailbox in it; sends itself a message.
-// Begins when the clock shows the second argument, so that several begin at once.
+// Makes the root named by the first argument, if it is not there yet, and a mailbox in it; sends itself a
+// message. Begins when the clock shows the second argument, so that several begin at once.
 
 const [path = "", beginMs = "0"] = process.argv.slice(2);
 const deps = mailRootDeps();

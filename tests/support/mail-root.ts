@@ -21,7 +21,9 @@ export interface MailRootFixture extends Disposable {
   mailbox(name: string): Mailbox;
   /** Another look at the same root, as another process has it. */
   reopen(): MailRoot;
-  /** Puts all mail on disk: what happens to a file from then on is no loss of power, which would be mended. */
+  /**
+   * Puts all mail on disk: what happens to a file from then on is no loss of power, which would be mended.
+   */
   putOnDisk(): void;
 }
 

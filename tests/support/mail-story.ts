@@ -28,8 +28,8 @@ export function draft(to: string, subject: string, change: Partial<MailDraft> = 
 }
 
 /**
- * Mail between ann, bob and cleo as a day leaves it: unread, read, answered, archived, moved to a box of one's own,
- * to oneself, and not yet looked at by cleo.
+ * Mail between ann, bob and cleo as a day leaves it: unread, read, answered, archived, moved to a box of
+ * one's own, to oneself, and not yet looked at by cleo.
  */
 export async function liveThroughADay(fixture: MailRootFixture): Promise<void> {
   const ann = fixture.mailbox("ann");

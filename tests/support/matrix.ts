@@ -27,8 +27,8 @@ export function readMatrixChoice(environment: Readonly<Record<string, string | u
 }
 
 /**
- * The cases that run, in their order. A sample takes those whose ids have the lowest hash with the seed: another seed
- * takes others, and a new case changes no more than one of a sample.
+ * The cases that run, in their order. A sample takes those whose ids have the lowest hash with the seed:
+ * another seed takes others, and a new case changes no more than one of a sample.
  */
 export function chooseCases<Case>(
   cases: readonly Case[],
@@ -65,8 +65,9 @@ export interface Matrix<Case> {
 }
 
 /**
- * One test for each case that runs, so that a failure names its case and the command that repeats it. Cases run in lanes
- * beside each other from the first test on; each test waits for its own. Returns the cases that run.
+ * One test for each case that runs, so that a failure names its case and the command that repeats it. Cases
+ * run in lanes beside each other from the first test on; each test waits for its own. Returns the cases that
+ * run.
  */
 export async function matrixTests<Case>(matrix: Matrix<Case>): Promise<Case[]> {
   if (matrix.rows !== undefined && recordFaultRows(matrix.name, matrix.rows)) return [];
@@ -92,7 +93,10 @@ export async function matrixTests<Case>(matrix: Matrix<Case>): Promise<Case[]> {
   return chosen;
 }
 
-/** Begins all of `items` in their order, `lanes` at once. Each result is settled alone; none is reported as unhandled. */
+/**
+ * Begins all of `items` in their order, `lanes` at once. Each result is settled alone; none is reported as
+ * unhandled.
+ */
 export function runInLanes<Item>(
   items: readonly Item[],
   lanes: number,

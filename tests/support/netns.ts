@@ -2,7 +2,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { installPackages } from "./debian-packages.ts";
 import { until } from "./until.ts";
 
-/** Machines of their own to the network: namespaces of the kernel, joined by a bridge. Nothing of it is in that of the test. */
+/**
+ * Machines of their own to the network: namespaces of the kernel, joined by a bridge. Nothing of it is in
+ * that of the test.
+ */
 export interface NetworkFixture extends AsyncDisposable {
   /** Another machine; its loopback is its own. */
   host(): NetworkHost;

@@ -3,8 +3,8 @@ import type { TSchema } from "@sinclair/typebox";
 type Body = Record<string, unknown>;
 
 /**
- * `body` as a client of the earlier system sends it: each optional field that is absent is null, at every depth. Of a
- * choice, the fields are those of the first branch whose literals the body has.
+ * `body` as a client of the earlier system sends it: each optional field that is absent is null, at every
+ * depth. Of a choice, the fields are those of the first branch whose literals the body has.
  */
 export function bodyOfOldClient(schema: TSchema | null, body: object): object {
   return schema ? (filled(schema, body) as object) : body;

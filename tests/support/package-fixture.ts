@@ -10,7 +10,9 @@ const processes = createProcesses({ steps: quietSteps });
 /** What any system has; of everything else a machine has only what a test gives it. */
 const system = ["sh", "env", "uname", "readlink", "sort", "head", "cat"];
 
-/** A machine with nothing on PATH but the system's own and `programs`, an empty home and an own tmux server. */
+/**
+ * A machine with nothing on PATH but the system's own and `programs`, an empty home and an own tmux server.
+ */
 export interface PackageFixture extends AsyncDisposable {
   folder: string;
   env: Record<string, string>;

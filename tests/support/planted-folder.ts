@@ -23,8 +23,9 @@ const plantedRoot = "planted-by-";
 const packages = ["citty", "consola", "elysia", "@sinclair/typebox", "yaml", "drizzle-orm"];
 
 /**
- * Fills `path` with all files that Bun reads in the folder where it is started, or near it: each loads a program that writes
- * its command line down, or sets a variable of svc, which `showsPlantedVariable` finds in what `svc-mgr doctor` prints.
+ * Fills `path` with all files that Bun reads in the folder where it is started, or near it: each loads a
+ * program that writes its command line down, or sets a variable of svc, which `showsPlantedVariable` finds in
+ * what `svc-mgr doctor` prints.
  */
 export function plantFolder(path: string): PlantedFolder {
   const log = join(path, "ran.log");

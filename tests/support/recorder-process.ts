@@ -6,8 +6,8 @@ import { createIds } from "../../src/system/ids.ts";
 import { createFaultSteps } from "./fault-steps.ts";
 import { until } from "./until.ts";
 
-// `recorder-process.ts GATEWAY_ROOT COUNT`: records that many numbered events and rows of a terminal, in several segments, and ends.
-// FAULT_KILL ends it at one of its steps.
+// `recorder-process.ts GATEWAY_ROOT COUNT`: records that many numbered events and rows of a terminal, in
+// several segments, and ends. FAULT_KILL ends it at one of its steps.
 
 const [gatewayRoot = "", count = "10"] = process.argv.slice(2);
 const clock = createClock();

@@ -13,8 +13,8 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * What a version of svc leaves on disk, kept as text: files as they are, databases as SQL dumps, this machine's places
- * as names. `scripts/keep-release.ts` makes one, below `tests/released`.
+ * What a version of svc leaves on disk, kept as text: files as they are, databases as SQL dumps, this
+ * machine's places as names. `scripts/keep-release.ts` makes one, below `tests/released`.
  */
 export const releasedFolder = join(import.meta.dir, "..", "released");
 
@@ -65,7 +65,9 @@ export function restore(kept: string, folder: string, places: Places): void {
   }
 }
 
-/** Makes a database of a dump. What a virtual table keeps for itself may be filled only by who asks for it. */
+/**
+ * Makes a database of a dump. What a virtual table keeps for itself may be filled only by who asks for it.
+ */
 export function load(path: string, sql: string): void {
   const db = new DatabaseSync(path, { defensive: false });
   db.exec(sql);

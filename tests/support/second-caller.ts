@@ -37,8 +37,8 @@ socket.on("connect", () => socket.write(text, () => { if (ending === "leave") { 
 `;
 
 /**
- * The second user sends `text` over one connection, from `localPort` (0: any). `answer`: it waits for the first part
- * of the answer, which is returned. `leave`: it closes as soon as the text is written.
+ * The second user sends `text` over one connection, from `localPort` (0: any). `answer`: it waits for the
+ * first part of the answer, which is returned. `leave`: it closes as soon as the text is written.
  */
 export async function sendAs(
   other: SecondUser,

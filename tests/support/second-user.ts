@@ -24,8 +24,8 @@ export interface SecondUserProcess {
 }
 
 /**
- * Another user of this machine: a real user id with its own home, no group of ours and no capability. It needs no
- * entry in the user database. Everything that it started ends with it.
+ * Another user of this machine: a real user id with its own home, no group of ours and no capability. It
+ * needs no entry in the user database. Everything that it started ends with it.
  */
 export interface SecondUser extends AsyncDisposable {
   uid: number;

@@ -11,8 +11,8 @@ export interface Service {
 }
 
 /**
- * A systemd unit as systemd reads it, for the user whose home is `home` and the instance `instance`. `variables`: what
- * the unit's environment file holds.
+ * A systemd unit as systemd reads it, for the user whose home is `home` and the instance `instance`.
+ * `variables`: what the unit's environment file holds.
  */
 export function readUnit(
   name: string,

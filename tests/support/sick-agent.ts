@@ -20,7 +20,10 @@ export interface SickAgent extends AsyncDisposable {
   sessionRoot: string;
   tmuxSession: string;
   paths: ReturnType<typeof sessionPaths>;
-  /** The gateway's answer to a GET, or to `method` (POST) with `body`. Rejects when none comes within a minute. */
+  /**
+   * The gateway's answer to a GET, or to `method` (POST) with `body`. Rejects when none comes within a
+   * minute.
+   */
   ask(path: string, body?: object, method?: string): Promise<Answer>;
   prompt(text: string): Promise<Answer>;
   /** The record of a request that has ended. */
@@ -42,8 +45,9 @@ const executable = join(import.meta.dir, "../../dist/svc-gateway");
 export const createSickFixture = () => createCliFixture({ executable });
 
 /**
- * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `fixture`: one that agents share and whose owner
- * ends it; else the agent's own. `flags`: of `agents launch`; `agentFlags`: of the scripted agent.
+ * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `fixture`: one that agents share
+ * and whose owner ends it; else the agent's own. `flags`: of `agents launch`; `agentFlags`: of the scripted
+ * agent.
  */
 export async function launchSick(
   options: {

@@ -2,8 +2,8 @@
 const placeholder = /\b[A-Z][A-Z_]+\b/g;
 
 /**
- * The shell commands that a skill shows an agent, in the order of the text: each `sh` block as a whole, and each span
- * in backticks that begins with a program of ours and says more than its name.
+ * The shell commands that a skill shows an agent, in the order of the text: each `sh` block as a whole, and
+ * each span in backticks that begins with a program of ours and says more than its name.
  */
 export function skillCommands(text: string): string[] {
   const pattern = /^( *)```sh\n([\s\S]*?)^\1```$|`(svc-mgr [^`]+)`/gm;

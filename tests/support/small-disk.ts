@@ -67,7 +67,8 @@ export function mountSmallDisk(options: { bytes: number; names?: number }): Smal
     free() {
       for (const name of readdirSync(path)) if (name.startsWith(ballast)) rmSync(join(path, name));
     },
-    // This mount rather than its file system, which would also mind files that were removed and are still open.
+    // This mount rather than its file system, which would also mind files that were removed and are still
+    // open.
     async readOnly(on) {
       const words = ["mount", "-o", `remount,bind,${on ? "ro" : "rw"}`, path];
       await until("nobody writes", () => Bun.spawnSync(words).exitCode === 0);

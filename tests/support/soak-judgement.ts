@@ -4,7 +4,10 @@ export interface Sample {
   counts: Readonly<Record<string, number>>;
 }
 
-/** How much a count may grow over the second half of a run: a share of its mean there, or so much, whichever is more. */
+/**
+ * How much a count may grow over the second half of a run: a share of its mean there, or so much, whichever
+ * is more.
+ */
 export interface Tolerance {
   share: number;
   absolute: number;
@@ -22,8 +25,8 @@ export interface Verdict {
 }
 
 /**
- * Whether each count that `toleranceOf` knows is flat: the first half is left to warm up, in the second the line of
- * least squares may rise by no more than is tolerated. Falling is flat. Pure.
+ * Whether each count that `toleranceOf` knows is flat: the first half is left to warm up, in the second the
+ * line of least squares may rise by no more than is tolerated. Falling is flat. Pure.
  */
 export function judge(
   samples: readonly Sample[],

@@ -30,8 +30,9 @@ export interface SoakReport {
 }
 
 /**
- * What is tolerated over the second half of a run. `memory` is what no other process shares, in MB; the gateways'
- * is summed, since a collector works when it likes. A descriptor more or less is a connection of the moment.
+ * What is tolerated over the second half of a run. `memory` is what no other process shares, in MB; the
+ * gateways' is summed, since a collector works when it likes. A descriptor more or less is a connection of
+ * the moment.
  */
 const tolerances: readonly (readonly [RegExp, Tolerance])[] = [
   [/^memory of the gateways$/, { share: 0.1, absolute: 10 }],
@@ -43,20 +44,23 @@ const tolerances: readonly (readonly [RegExp, Tolerance])[] = [
   [/^descriptors of /, { share: 0, absolute: 4 }],
 ];
 /**
- * Longest pause of one agent between two acts. Dense enough that what fills once (compiled code, histories, caches) has
- * filled within a third of 20 minutes; after that only a leak grows.
+ * Longest pause of one agent between two acts. Dense enough that what fills once (compiled code, histories,
+ * caches) has filled within a third of 20 minutes; after that only a leak grows.
  */
 const pauseMs = 1500;
 /** In a shorter run everything still warms up: memory is then told and not judged. */
 const judgedFromSeconds = 300;
-/** Contract 8 and the limits of our own files (events, log), in bytes, with one file of each in the making. */
+/**
+ * Contract 8 and the limits of our own files (events, log), in bytes, with one file of each in the making.
+ */
 const maxEventBytes = 4 * 16 * 2 ** 20;
 const maxLogBytes = 4 * 4 * 2 ** 20;
 const maxSnapshots = 1000;
 
 /**
- * Agents at work on everything at once, prompts, keys, mail with wake-ups, reminders, turns, streams and the live
- * list, with the built programs, for as long as asked; memory and descriptors must stay flat, files bounded.
+ * Agents at work on everything at once, prompts, keys, mail with wake-ups, reminders, turns, streams and the
+ * live list, with the built programs, for as long as asked; memory and descriptors must stay flat, files
+ * bounded.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   await using fixture = createBuiltFixture(options.dist);

@@ -1,4 +1,7 @@
-/** `work` for each of `items`, some at a time: each start is work for the machine that the others would wait for. */
+/**
+ * `work` for each of `items`, some at a time: each start is work for the machine that the others would wait
+ * for.
+ */
 export async function someAtOnce<T>(
   items: Iterable<T>,
   atOnce: number,

@@ -1,6 +1,9 @@
 import { createServer, type Server } from "node:net";
 
-/** Below what kernels hand out by themselves: whoever asks for any port, or calls somebody, gets none of these. */
+/**
+ * Below what kernels hand out by themselves: whoever asks for any port, or calls somebody, gets none of
+ * these.
+ */
 const [first, last] = [10_000, 32_000] as const;
 
 function listenAt(port: number): Promise<Server | null> {
@@ -11,7 +14,9 @@ function listenAt(port: number): Promise<Server | null> {
   });
 }
 
-/** Ports of this machine that nobody listens on, and that nobody takes by chance before their server begins. */
+/**
+ * Ports of this machine that nobody listens on, and that nobody takes by chance before their server begins.
+ */
 export async function sparePorts(count: number): Promise<number[]> {
   const held = new Map<number, Server>();
   while (held.size < count) {

@@ -17,7 +17,9 @@ export interface Sshd extends AsyncDisposable {
   configFile: string;
   /** Ends the connections that are open; the server stays. */
   cut(): Promise<void>;
-  /** Stops the processes of open connections where they are, or lets them go on: a way that carries nothing. */
+  /**
+   * Stops the processes of open connections where they are, or lets them go on: a way that carries nothing.
+   */
   freeze(isFrozen: boolean): void;
   /** Ends the server and its connections. */
   stop(): Promise<void>;
@@ -129,7 +131,10 @@ export async function startSshd(
   };
 }
 
-/** A program of a fixture as a command that a login shell on another host finds: with the fixture's environment alone. */
+/**
+ * A program of a fixture as a command that a login shell on another host finds: with the fixture's
+ * environment alone.
+ */
 export function writeHostProgram(fixture: CliFixture, around: readonly string[] = []): string {
   const path = join(fixture.folder, "svc-coord-there");
   const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;

@@ -1,7 +1,7 @@
 /**
- * A gateway as far as finding and ending it goes, run as its own process: answers health and status, writes and
- * removes the current-instance record. `STAND_IN_MODE`: `fail` ends at once, `other` serves another session,
- * `deaf` listens and never answers.
+ * A gateway as far as finding and ending it goes, run as its own process: answers health and status, writes
+ * and removes the current-instance record. `STAND_IN_MODE`: `fail` ends at once, `other` serves another
+ * session, `deaf` listens and never answers.
  */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { challengeAnswerHeader, challengeHeader } from "../../src/protocol/wire.ts";

@@ -1,6 +1,6 @@
 /**
- * Holds connections and writes `text` once to each: `bun stubborn-holder.ts <port> <count> [text]` prints `held` once all
- * were tried, and stays, whatever becomes of them.
+ * Holds connections and writes `text` once to each: `bun stubborn-holder.ts <port> <count> [text]` prints
+ * `held` once all were tried, and stays, whatever becomes of them.
  */
 const [port, count, text = ""] = process.argv.slice(2);
 const tried = Array.from({ length: Number(count) }, () =>

@@ -98,7 +98,8 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
     },
     screen: (paneId) => tmux.run(["capture-pane", "-p", "-t", paneId]),
     async killServer() {
-      // tmux 3.3a keeps a control client, and its server with it, when nobody reads the client's output any more.
+      // tmux 3.3a keeps a control client, and its server with it, when nobody reads the client's output any
+      // more.
       const clients = await processes.run([
         "tmux",
         "-S",

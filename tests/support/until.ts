@@ -4,9 +4,9 @@ const longestPauseMs = 100;
 
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
- * that sends no event. Looks every 10 ms (`leastPauseMs`), and a look that is a command again after as long as it took.
- * Throws with `what` after `timeoutMs`, which is for hangs only: generous for a slow machine, below a test's own limit so
- * that `what` is told.
+ * that sends no event. Looks every 10 ms (`leastPauseMs`), and a look that is a command again after as long
+ * as it took. Throws with `what` after `timeoutMs`, which is for hangs only: generous for a slow machine,
+ * below a test's own limit so that `what` is told.
  */
 export async function until<T>(
   what: string,

@@ -9,7 +9,10 @@ import { createGatewayBundle } from "../support/gateway-bundle.ts";
 
 const prompt = (text: string): GatewayRequest => ({ kind: "submit_prompt", payload: { prompt: text } });
 
-/** A queue whose process "died" with this request in the slot: its bundle is left and the file is opened again. */
+/**
+ * A queue whose process "died" with this request in the slot: its bundle is left and the file is opened
+ * again.
+ */
 async function diedWith(request: GatewayRequest, ...behind: GatewayRequest[]) {
   const folder = mkdtempSync(join(tmpdir(), "svc-settle-"));
   const path = join(folder, "queue.sqlite");

@@ -39,8 +39,8 @@ const lostGateway = (why: string) =>
   );
 
 /**
- * Queues the prompt, streams the text and the tool calls of its turn, forwards questions, and returns the stop reason.
- * Throws RequestError with the reason when the turn failed.
+ * Queues the prompt, streams the text and the tool calls of its turn, forwards questions, and returns the
+ * stop reason. Throws RequestError with the reason when the turn failed.
  */
 export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
   const { gateway, clock, prompt } = run;
@@ -172,7 +172,9 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
         if (response.body.next === null) return;
       }
     },
-    /** Sends the parts of the ended turn that were not sent: for a terminal, all of them from the transcript. */
+    /**
+     * Sends the parts of the ended turn that were not sent: for a terminal, all of them from the transcript.
+     */
     async finishWith(turn: TranscriptTurn): Promise<void> {
       if (events > 0) return;
       for (const [at, call] of turn.tool_calls.entries()) {

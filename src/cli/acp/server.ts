@@ -26,9 +26,10 @@ const replayedTurns = 50;
 const outageMs = 30_000;
 
 /**
- * Serves one agent over ACP on standard input and output until the client closes it or the process is interrupted. The
- * session is the agent with its present conversation, which other callers may use too. The agent's gateway stores what was
- * accepted: a server that ends loses nothing. Throws when the client reads nothing.
+ * Serves one agent over ACP on standard input and output until the client closes it or the process is
+ * interrupted. The session is the agent with its present conversation, which other callers may use too. The
+ * agent's gateway stores what was accepted: a server that ends loses nothing. Throws when the client reads
+ * nothing.
  */
 export async function serveAcp(invocation: Invocation, interrupted: AbortSignal): Promise<void> {
   // Refused at once, before a client waits for an answer.

@@ -49,8 +49,8 @@ async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
 type OrphanContext = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
 
 /**
- * Agents without a record: of a launch that was cut short, or of a state folder that was lost. With `fix` those that are
- * whole get theirs; each of the others is named with the reason and what to do.
+ * Agents without a record: of a launch that was cut short, or of a state folder that was lost. With `fix`
+ * those that are whole get theirs; each of the others is named with the reason and what to do.
  */
 export async function checkOrphans(context: OrphanContext, fix: boolean): Promise<Check> {
   try {

@@ -2,7 +2,10 @@ import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
 import { launchVersionTimeoutMs, readToolVersion } from "../../services/sessions/tool-version.ts";
 import type { CliContext } from "../cli-context.ts";
 
-/** `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only needed by who wants it. `warning`: works, but look at it. */
+/**
+ * `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only
+ * needed by who wants it. `warning`: works, but look at it.
+ */
 type Verdict = "ok" | "damaged" | "missing" | "absent" | "warning";
 
 /** One thing that `doctor` looked at. */
@@ -41,8 +44,8 @@ export const marks: Record<Verdict, string> = {
 const versionTimeoutMs = 5000;
 
 /**
- * Agent CLIs are a choice: one that is not installed is no fault of the machine. `proved`: the versions whose screens
- * were recorded; another one mostly reads the same, and nobody has looked.
+ * Agent CLIs are a choice: one that is not installed is no fault of the machine. `proved`: the versions whose
+ * screens were recorded; another one mostly reads the same, and nobody has looked.
  */
 export async function checkTool(
   context: CliContext,

@@ -29,7 +29,10 @@ export async function checkHosts(context: CliContext, io: Pick<CliIo, "env">): P
   }
 }
 
-/** Mail to other hosts that waits here for long. Of an index that is damaged, which is found elsewhere, what can be read. */
+/**
+ * Mail to other hosts that waits here for long. Of an index that is damaged, which is found elsewhere, what
+ * can be read.
+ */
 export function checkOutboxes(
   context: Pick<CliContext, "registry" | "files" | "overlays" | "roots" | "clock">,
 ): Check[] {

@@ -26,7 +26,10 @@ const installers: readonly (readonly [string, string])[] = [
   ["brew", "brew install tmux"],
 ];
 
-/** The verdict on `version` of tmux (null: none) and the command that installs one. `isThere`: a program is on PATH. Pure. */
+/**
+ * The verdict on `version` of tmux (null: none) and the command that installs one. `isThere`: a program is on
+ * PATH. Pure.
+ */
 export function tmuxAdvice(version: string | null, isThere: (program: string) => boolean): TmuxAdvice {
   const install = installers.find(([program]) => isThere(program))?.[1] ?? "install tmux 3.2 or later";
   if (version === null) return { verdict: "missing", detail: "tmux is not installed", remedy: install };
@@ -46,7 +49,10 @@ export async function checkTmux({ tmux, processes, tmuxRefusal }: CliContext): P
   return { name: "tmux", ...tmuxAdvice(version, (command) => processes.which(command) !== null) };
 }
 
-/** Agents call `svc-mgr` by its name, and so do the lines that we print. `programFolder`: where this program lies. */
+/**
+ * Agents call `svc-mgr` by its name, and so do the lines that we print. `programFolder`: where this program
+ * lies.
+ */
 export function checkPath({ processes }: Pick<CliContext, "processes">, programFolder: string): Check {
   const found = processes.which("svc-mgr");
   if (found !== null) return ok("PATH", `svc-mgr is ${found}`);
@@ -117,7 +123,10 @@ export async function checkCoordinatorPort(context: CliContext, port: number): P
   }
 }
 
-/** Servers whose own files were lost or damaged: programs of ours do not find them any more, or they cannot start. */
+/**
+ * Servers whose own files were lost or damaged: programs of ours do not find them any more, or they cannot
+ * start.
+ */
 export async function checkCoordinators(context: CliContext): Promise<Check[]> {
   const checks = coordinatorFolders(context).map(async (found) => {
     const { paths, held, folders } = found;

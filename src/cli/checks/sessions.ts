@@ -18,7 +18,10 @@ import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
-/** Agents that run and cannot work, by name in `idle` too, and files of their sessions that are not as we write them. */
+/**
+ * Agents that run and cannot work, by name in `idle` too, and files of their sessions that are not as we
+ * write them.
+ */
 export async function checkAgents(context: CliContext): Promise<{ checks: Check[]; idle: string[] }> {
   const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const mended: string[] = [];
@@ -40,8 +43,8 @@ export async function checkAgents(context: CliContext): Promise<{ checks: Check[
 }
 
 /**
- * Which running agents report what they do, and why the others do not. A lack that can be mended is a warning; `joined`,
- * `--no-signals` and a tool without a way are not.
+ * Which running agents report what they do, and why the others do not. A lack that can be mended is a
+ * warning; `joined`, `--no-signals` and a tool without a way are not.
  */
 export function checkSignals(context: Pick<CliContext, "registry" | "files">): Check {
   const name = "reports of tools";
@@ -63,8 +66,9 @@ export function checkSignals(context: Pick<CliContext, "registry" | "files">): C
 const sandboxPrograms = ["bwrap", "firejail", "nsjail", "sandbox-exec"];
 
 /**
- * Agents in a sandbox that we can see, and whether a coordination server lets them out: one on loopback without a token takes
- * work from every program of this user, and launches agents outside. Nothing where no agent is in a sandbox.
+ * Agents in a sandbox that we can see, and whether a coordination server lets them out: one on loopback
+ * without a token takes work from every program of this user, and launches agents outside. Nothing where no
+ * agent is in a sandbox.
  */
 export async function checkSandboxes(
   context: Pick<CliContext, "registry" | "files" | "processes" | "tmuxFor" | "runtimeRoot">,
@@ -85,7 +89,10 @@ export async function checkSandboxes(
   return [warning(name, `${detail}; ${why}`, "end it and start it again: svc-coord serve --token")];
 }
 
-/** What confines an agent: the program, or that it sees other files or processes than we do. Null for none that shows. */
+/**
+ * What confines an agent: the program, or that it sees other files or processes than we do. Null for none
+ * that shows.
+ */
 async function sandboxOf(
   { files, processes, tmuxFor }: Pick<CliContext, "files" | "processes" | "tmuxFor">,
   record: RegistryRecord,

@@ -2,8 +2,8 @@ import { command, type Invocation } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
 
 /**
- * What an editor starts. The library of the protocol is loaded here alone, so that no other command takes longer to start.
- * Standard output is the protocol's: warnings go to standard error.
+ * What an editor starts. The library of the protocol is loaded here alone, so that no other command takes
+ * longer to start. Standard output is the protocol's: warnings go to standard error.
  */
 export default command({
   name: "acp",

@@ -35,8 +35,8 @@ type Shell = (typeof shells)[number];
 
 /**
  * The script that teaches a shell to complete `program`. It asks `program complete`, whose answer is a line
- * `value TAB description` for each candidate and a last line `:none`, `:files` or `:folders`. The typed words are
- * passed unchanged and never evaluated. Needs nothing but the shell: bash 3.2, zsh 5, fish 3. Pure.
+ * `value TAB description` for each candidate and a last line `:none`, `:files` or `:folders`. The typed words
+ * are passed unchanged and never evaluated. Needs nothing but the shell: bash 3.2, zsh 5, fish 3. Pure.
  */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll("-", "_")}_complete`;
@@ -51,8 +51,8 @@ function heading(program: string, shell: Shell, lines: readonly string[]): strin
 }
 
 /**
- * Bash splits words at characters such as @ and =, so the program is given the line itself, and of each candidate only
- * what follows the last such character is put in place.
+ * Bash splits words at characters such as @ and =, so the program is given the line itself, and of each
+ * candidate only what follows the last such character is put in place.
  */
 function bash(program: string, name: string): string {
   return `${heading(program, "bash", [`now: source <(${program} completion bash)`, `always: the same line in ~/.bashrc`])}

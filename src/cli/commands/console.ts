@@ -54,7 +54,10 @@ export default command({
 /** Of the pane that we happen to run in: the server outlives it. */
 const ofThisPane = ["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID"];
 
-/** Starts `svc-coord serve` as a separate process that outlives this one: on its usual port, else on a free one. */
+/**
+ * Starts `svc-coord serve` as a separate process that outlives this one: on its usual port, else on a free
+ * one.
+ */
 async function start(
   { processes, files, roots }: CliContext,
   io: CliIo,
@@ -85,7 +88,10 @@ async function start(
   });
 }
 
-/** An argument of a process is seen by every user: a link with a code goes through a file that only this user reads. */
+/**
+ * An argument of a process is seen by every user: a link with a code goes through a file that only this user
+ * reads.
+ */
 async function open({ processes, files, roots }: CliContext, link: ConsoleLink): Promise<void> {
   const opener = process.platform === "darwin" ? "open" : "xdg-open";
   let target = link.url;

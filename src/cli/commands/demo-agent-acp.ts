@@ -22,8 +22,8 @@ interface Turn {
 }
 
 /**
- * The scripted agent over ACP, protocol 1, written without the library that its clients use. Conversations are the files
- * of the headless form. Ends with its standard input, code 0; 2 for wrong arguments.
+ * The scripted agent over ACP, protocol 1, written without the library that its clients use. Conversations
+ * are the files of the headless form. Ends with its standard input, code 0; 2 for wrong arguments.
  */
 export async function runAcpDemoAgent(
   argv: string[],

@@ -39,9 +39,9 @@ interface Parts {
 }
 
 /**
- * One turn of the scripted agent without a terminal: reads the prompt from standard input, writes its stream as JSON
- * lines and keeps its conversations as files in the state folder. Resolves to the exit code: 2 for wrong arguments, 1
- * for a conversation that does not exist and for a turn that was asked to fail.
+ * One turn of the scripted agent without a terminal: reads the prompt from standard input, writes its stream
+ * as JSON lines and keeps its conversations as files in the state folder. Resolves to the exit code: 2 for
+ * wrong arguments, 1 for a conversation that does not exist and for a turn that was asked to fail.
  */
 export async function runHeadlessDemoAgent(
   argv: string[],

@@ -5,9 +5,10 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 
 /**
- * Works one round of mail as an agent should: reads each message that the prompt names, answers what is owed, then
- * archives it, one after another. `acted` is reported after the gateway agreed to each step. Resolves with null, or
- * with why the round was broken off: what was not archived by then stays in the inbox. Never rejects.
+ * Works one round of mail as an agent should: reads each message that the prompt names, answers what is owed,
+ * then archives it, one after another. `acted` is reported after the gateway agreed to each step. Resolves
+ * with null, or with why the round was broken off: what was not archived by then stays in the inbox. Never
+ * rejects.
  */
 export async function workMailRound(deps: {
   clock: Clock;

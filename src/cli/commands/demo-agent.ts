@@ -75,8 +75,8 @@ interface Options {
 
 /**
  * Runs the scripted agent on this process's terminal until it exits. Resolves to the exit code: 0 after an
- * ordinary exit, a signal or the end of the input, 1 when its log cannot be written, 2 for wrong arguments or no terminal, 3 for a crash that
- * a prompt asked for. The terminal is restored except after a crash.
+ * ordinary exit, a signal or the end of the input, 1 when its log cannot be written, 2 for wrong arguments or
+ * no terminal, 3 for a crash that a prompt asked for. The terminal is restored except after a crash.
  */
 export async function runDemoAgent(
   argv: string[],

@@ -133,7 +133,10 @@ const name = "deliveries";
 const failingMs = 3_600_000;
 const recentMs = 24 * 3_600_000;
 
-/** The rule file, who would deliver, and deliveries that fail for long. Nothing where this user delivers nothing. */
+/**
+ * The rule file, who would deliver, and deliveries that fail for long. Nothing where this user delivers
+ * nothing.
+ */
 export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "home">): Check[] {
   const { files, roots, clock } = context;
   const rulesFile = defaultRulesFile(io.env, io.home);

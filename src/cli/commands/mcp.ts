@@ -96,7 +96,10 @@ async function configure(
   return { json: { schema_version: 1, command: server, results }, text };
 }
 
-/** Throws for a file behind a link. `project`: the folder below which the whole way to the file must be free of links. */
+/**
+ * Throws for a file behind a link. `project`: the folder below which the whole way to the file must be free
+ * of links.
+ */
 function planOne(
   files: Files,
   { tool, path, project }: { tool: McpClient; path: string; project: string | null },

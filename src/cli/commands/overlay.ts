@@ -117,8 +117,8 @@ function openOverlays(io: CliIo) {
 }
 
 /**
- * The overlay that a command line means: the folder `.svc` in `path`, else `path` itself, else what is found from the
- * working directory. It need not exist when it is named. Throws `not_found` when none is found.
+ * The overlay that a command line means: the folder `.svc` in `path`, else `path` itself, else what is found
+ * from the working directory. It need not exist when it is named. Throws `not_found` when none is found.
  */
 function chosenOverlay(io: CliIo, path: string | undefined): string {
   const { files } = openOverlays(io);

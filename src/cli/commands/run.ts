@@ -16,7 +16,9 @@ import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flag
 import { warn } from "../narrate.ts";
 import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../shared-flags.ts";
 
-/** Serves the gateway of a session in this process until it is stopped; says where once it answers. Exit code. */
+/**
+ * Serves the gateway of a session in this process until it is stopped; says where once it answers. Exit code.
+ */
 async function serveBeside(facts: {
   io: CliIo;
   context: CliContext;
@@ -147,8 +149,8 @@ export const run = command({
 });
 
 /**
- * The session of an agent of this name that lives: a gateway that died is run again beside it. An agent of another
- * tool under the name is left for the launch to refuse.
+ * The session of an agent of this name that lives: a gateway that died is run again beside it. An agent of
+ * another tool under the name is left for the launch to refuse.
  */
 async function findRunning(context: CliContext, agentName: string, tool: string) {
   try {

@@ -10,8 +10,9 @@ import { readHookInput } from "../../system/read-input.ts";
 const inputLimits = { maxBytes: 2 ** 20, withinMs: 1000 };
 
 /**
- * The hook command of a tool: appends what its event reports to the spool of the session. The payload is the last
- * argument, else standard input. Always 0 and silent: what a hook prints or returns would change what the tool does.
+ * The hook command of a tool: appends what its event reports to the spool of the session. The payload is the
+ * last argument, else standard input. Always 0 and silent: what a hook prints or returns would change what
+ * the tool does.
  */
 export async function runSignal(argv: readonly string[]): Promise<0> {
   const [tool, spool, given] = argv;

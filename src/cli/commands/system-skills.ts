@@ -185,8 +185,9 @@ function skillPlaces(
 }
 
 /**
- * As `skillPlaces`, for what writes there. Throws `precondition_failed` where the project has a symbolic link that leads
- * out of it in place of a tool's folder: a repository could choose where files are made and removed.
+ * As `skillPlaces`, for what writes there. Throws `precondition_failed` where the project has a symbolic link
+ * that leads out of it in place of a tool's folder: a repository could choose where files are made and
+ * removed.
  */
 function skillPlacesToWrite(
   args: { tool: string; home: string | undefined },

@@ -198,8 +198,8 @@ async function otherVersion(context: CliContext, agent: FoundAgent, tool: string
 }
 
 /**
- * Writes the screen as `name`. The same screen again changes nothing; another one under a name that a person gave is
- * refused without `replace`, and goes to the next free number under a name that was read.
+ * Writes the screen as `name`. The same screen again changes nothing; another one under a name that a person
+ * gave is refused without `replace`, and goes to the next free number under a name that was read.
  */
 function store(
   files: Files,

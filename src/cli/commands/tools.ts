@@ -29,7 +29,10 @@ import { recordingsBelow, shippedRecordings } from "../shipped-recordings.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import record from "./tools-record.ts";
 
-/** The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there are. */
+/**
+ * The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there
+ * are.
+ */
 function chooseProfile(tool: string, overrides: ProfileSet): CompiledProfile {
   const profile = profileFor(tool, overrides);
   if (profile) return profile;

@@ -8,9 +8,9 @@ import { visible } from "../../system/visible.ts";
 import { programVersion } from "../version.ts";
 
 /**
- * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane. Exit
- * code 0 when the turn was run, whatever it came to, 1 when it had been begun or settled before, 2 for a wrong call.
- * `--acp SESSION_ROOT LIFE`: runs all turns of a session, beside its one ACP agent.
+ * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane.
+ * Exit code 0 when the turn was run, whatever it came to, 1 when it had been begun or settled before, 2 for a
+ * wrong call. `--acp SESSION_ROOT LIFE`: runs all turns of a session, beside its one ACP agent.
  */
 export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   const [folder, ...more] = argv;

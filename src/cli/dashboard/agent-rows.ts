@@ -47,8 +47,9 @@ export function followPhases(
 }
 
 /**
- * The rows of all agents: those that wait for a person first, the longest waiting one first of all; then by name.
- * `stopping`: ids of agents that the person is ending. `unowned`: what waits and is no agent's, such as mail. Pure.
+ * The rows of all agents: those that wait for a person first, the longest waiting one first of all; then by
+ * name. `stopping`: ids of agents that the person is ending. `unowned`: what waits and is no agent's, such as
+ * mail. Pure.
  */
 export function toAgentRows(
   {

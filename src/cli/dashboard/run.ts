@@ -40,8 +40,8 @@ const mailPollIntervalMs = 5000;
 const escapeMs = 30;
 
 /**
- * Shows all agents and works with them by keys, until the person leaves or `stopped` aborts. The terminal is given back in
- * each case, also before a rejection. Returns the last snapshots.
+ * Shows all agents and works with them by keys, until the person leaves or `stopped` aborts. The terminal is
+ * given back in each case, also before a rejection. Returns the last snapshots.
  */
 export async function runDashboard(
   deps: DashboardDeps,

@@ -102,7 +102,10 @@ export const initialState: DashboardState = {
   leaving: false,
 };
 
-/** The agents that the filter leaves: each of its words is in the name, the tool, the state or what waits. Pure. */
+/**
+ * The agents that the filter leaves: each of its words is in the name, the tool, the state or what waits.
+ * Pure.
+ */
 export function shownRows({ rows, filter }: DashboardState): readonly AgentRow[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter(({ name, tool, state, items }) => {
@@ -167,7 +170,9 @@ function withRows(state: DashboardState, before: readonly AgentRow[], nowMs: num
   return withSelection(closeOldQuestion({ ...state, rows, unowned }), before);
 }
 
-/** An answer is for the question that was shown: when that is over the dialog ends, whatever is asked next. */
+/**
+ * An answer is for the question that was shown: when that is over the dialog ends, whatever is asked next.
+ */
 function closeOldQuestion(state: DashboardState): DashboardState {
   const { mode } = state;
   if (mode.kind !== "answer") return state;
@@ -392,7 +397,10 @@ function confirmStop(state: DashboardState, agent: AgentName, yes: boolean): Ste
   return begin(state, { agent, what: `stopping "${agent.name}"`, stops: true }, [...wordsOf(agent), "stop"]);
 }
 
-/** Waits for the commands that run: a stop that ends half way leaves an agent half stopped. The second time it leaves at once. */
+/**
+ * Waits for the commands that run: a stop that ends half way leaves an agent half stopped. The second time it
+ * leaves at once.
+ */
 function quit(state: DashboardState): Step {
   if (state.running.length === 0 || state.leaving) return { state, effects: [{ kind: "quit" }] };
   return stay({ ...state, mode: list, leaving: true });

@@ -25,8 +25,8 @@ export interface TerminalEvents {
 }
 
 /**
- * The alternate screen, without wrapping, so that a character that is wider than we count moves no row; bracketed pastes,
- * so that a pasted text is no run of commands.
+ * The alternate screen, without wrapping, so that a character that is wider than we count moves no row;
+ * bracketed pastes, so that a pasted text is no run of commands.
  */
 const enterSequence = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h";
 const leaveSequence = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";

@@ -10,7 +10,10 @@ export type McpClient = (typeof mcpClients)[number];
 
 const serverName = "svc";
 
-/** Variables that identify the session and the folders of svc. Codex passes only named variables to its servers. */
+/**
+ * Variables that identify the session and the folders of svc. Codex passes only named variables to its
+ * servers.
+ */
 const sessionVariables = [
   "SVC_MANIFEST_PATH",
   "SVC_AGENT_ID",
@@ -25,7 +28,10 @@ const sessionVariables = [
   "XDG_STATE_HOME",
 ];
 
-/** The file with a client's servers, of the user or of the project in `cwd`. A variable that is no absolute path is ignored. */
+/**
+ * The file with a client's servers, of the user or of the project in `cwd`. A variable that is no absolute
+ * path is ignored.
+ */
 export function configurationPath(
   client: McpClient,
   scope: "user" | "project",
@@ -57,8 +63,9 @@ export function configurationPath(
 }
 
 /**
- * The configuration with our server, started by `command`, or without it when `command` is null. The rest stays, comments too;
- * an unchanged configuration is the same text. Throws `precondition_failed` for a text that cannot be parsed. Pure.
+ * The configuration with our server, started by `command`, or without it when `command` is null. The rest
+ * stays, comments too; an unchanged configuration is the same text. Throws `precondition_failed` for a text
+ * that cannot be parsed. Pure.
  */
 export function withServer(client: McpClient, text: string, command: readonly string[] | null): string {
   return client === "codex" ? editToml(text, command) : editJson(client, text, command);
@@ -125,7 +132,8 @@ function editToml(text: string, command: readonly string[] | null): string {
   const parts = command === null ? [without] : [without, block];
   const next = `${parts.filter((part) => part !== "").join("\n\n")}\n`;
   const result = next.trim() === "" ? "" : next;
-  // An inline table or a header inside a long text would break: the result must parse to all other values and ours.
+  // An inline table or a header inside a long text would break: the result must parse to all other values and
+  // ours.
   if (JSON.stringify(withoutOurs(readToml(result))) !== JSON.stringify(withoutOurs(others))) {
     throw unreadable(`mcp_servers.${serverName} is in it in a form that is not ours; remove it by hand`);
   }

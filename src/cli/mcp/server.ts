@@ -19,8 +19,9 @@ const instructions =
   "svc runs coding agents beside you. prompt_agent queues a task durably; wait and read_answer return its answer; mail reaches agents that are busy. Do not hand a task back to who gave it to you.";
 
 /**
- * Serves MCP on standard input and output until the client closes it or the process is interrupted. This process has no
- * state: the agents' gateways store what a tool accepted. Throws when the client reads nothing.
+ * Serves MCP on standard input and output until the client closes it or the process is interrupted. This
+ * process has no state: the agents' gateways store what a tool accepted. Throws when the client reads
+ * nothing.
  */
 export async function serveMcp({
   interrupted,
@@ -88,8 +89,8 @@ const requestSchemas = {
 } as const;
 
 /**
- * The parameter of a request that has a wrong shape, or null. The SDK 1.32.2 answers such a request with -32603 and the whole
- * list of what its schema found. Names no key that the client chose. Pure.
+ * The parameter of a request that has a wrong shape, or null. The SDK 1.32.2 answers such a request with
+ * -32603 and the whole list of what its schema found. Names no key that the client chose. Pure.
  */
 function findWrongParameter(request: StdioMessage): string | null {
   const { method = "" } = request;
@@ -100,7 +101,10 @@ function findWrongParameter(request: StdioMessage): string | null {
   return first?.path.slice(0, 2).map(String).join(".") || "params";
 }
 
-/** A call that asks for a task, which this server does not offer: the SDK 1.32.2 would run it and refuse its result. Pure. */
+/**
+ * A call that asks for a task, which this server does not offer: the SDK 1.32.2 would run it and refuse its
+ * result. Pure.
+ */
 function withoutTask(message: StdioMessage): StdioMessage {
   if (message.method !== "tools/call") return message;
   const { task: _, ...params } = message["params"] as Record<string, unknown>;

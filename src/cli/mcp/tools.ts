@@ -187,7 +187,10 @@ const mcpTools = {
   ),
 } satisfies Record<string, Tool>;
 
-/** The tools as a client lists them. Limits are left out, since a model pays for each word; calls are checked with them. */
+/**
+ * The tools as a client lists them. Limits are left out, since a model pays for each word; calls are checked
+ * with them.
+ */
 export function listTools() {
   return Object.entries(mcpTools).map(([name, { description, input }]) => ({
     name,

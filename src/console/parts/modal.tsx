@@ -2,9 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 /**
- * What lies over the page until it is closed. Escape closes it within its own event: the browser's event of the close
- * may come after the next key, which would press a button of a dialog that the reader has left. A key that is held
- * presses nothing.
+ * What lies over the page until it is closed. Escape closes it within its own event: the browser's event of
+ * the close may come after the next key, which would press a button of a dialog that the reader has left. A
+ * key that is held presses nothing.
  */
 export function Modal(props: {
   kind: "action" | "palette" | "help";

@@ -91,8 +91,8 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads something and loads it again when `key` or `revision` changes. What was loaded under the same key stays until
- * the newer one is there; an answer that is overtaken is dropped.
+ * Loads something and loads it again when `key` or `revision` changes. What was loaded under the same key
+ * stays until the newer one is there; an answer that is overtaken is dropped.
  */
 export function useLoaded<T>(key: string, revision: number, load: () => Promise<Answer<T>>): Loaded<T> {
   const [state, setState] = useState<{ key: string; value: T | null; failure: string | null }>({

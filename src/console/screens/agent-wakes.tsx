@@ -214,7 +214,10 @@ function useWakes(id: string, limit: number) {
 
 const spentInWords = (spent: number): string => (spent > 0 ? `, ${brief(spent)} tokens in their turns` : "");
 
-/** One line for the mailbox of an agent: how often mail woke it lately, and what that cost. It loads the polls that it counts alone. */
+/**
+ * One line for the mailbox of an agent: how often mail woke it lately, and what that cost. It loads the polls
+ * that it counts alone.
+ */
 export function WakesInBrief({ id }: { id: string }) {
   const { rows, woken, spent } = useWakes(id, polls.inBrief);
   if (rows.length === 0) return null;

@@ -23,7 +23,10 @@ const maxShown = 400;
 const buckets = 120;
 const leastPeriodMs = 60_000;
 
-/** What happened at all agents since the page was opened, or at one since its log began; each moment has a link. */
+/**
+ * What happened at all agents since the page was opened, or at one since its log began; each moment has a
+ * link.
+ */
 export function Timeline({ agent, at }: { agent: string | null; at: number | null }) {
   const [log, setLog] = useState<readonly PastEvent[]>([]);
   useEffect(() => {

@@ -22,7 +22,10 @@ import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
 const screenRows = 8;
-/** How long tiles wait at most for the states of all agents: those that wait for a person are known without them. */
+/**
+ * How long tiles wait at most for the states of all agents: those that wait for a person are known without
+ * them.
+ */
 const maxUndrawnMs = 500;
 
 /** The order on the screen: it changes when the reader asks for it, never by itself. */

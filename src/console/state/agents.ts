@@ -131,8 +131,8 @@ function sinceOf({ condition, view, items }: AgentRow): number {
 }
 
 /**
- * Keeps the order of the rows on the screen while a person reads them: known rows stay where they are, new ones follow in
- * their order. `order`: ids as shown.
+ * Keeps the order of the rows on the screen while a person reads them: known rows stay where they are, new
+ * ones follow in their order. `order`: ids as shown.
  */
 export function keepOrder(rows: readonly AgentRow[], order: readonly string[]): AgentRow[] {
   const place = new Map(order.map((id, index) => [id, index]));

@@ -77,8 +77,8 @@ export const lastLine = (text: string): string =>
 export const words = (name: string): string => name.replaceAll("_", " ");
 
 /**
- * A prompt with the files that a person attached: a tool opens them by itself when the prompt names them. `paths`: one a
- * line; blank lines count for nothing.
+ * A prompt with the files that a person attached: a tool opens them by itself when the prompt names them.
+ * `paths`: one a line; blank lines count for nothing.
  */
 export function withFiles(prompt: string, paths: string): string {
   const files = paths

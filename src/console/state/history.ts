@@ -175,8 +175,8 @@ export interface Series {
 }
 
 /**
- * What the chart draws, for each of `buckets` equal parts of a period: how many agents work and wait in it, and the tokens
- * that were counted in it. `spans`: those of each agent.
+ * What the chart draws, for each of `buckets` equal parts of a period: how many agents work and wait in it,
+ * and the tokens that were counted in it. `spans`: those of each agent.
  */
 export function toSeries(
   history: { spans: Iterable<readonly Span[]>; spent: readonly Spent[] },

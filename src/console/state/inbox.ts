@@ -1,9 +1,9 @@
 import type { AttentionEvent, AttentionItem } from "../../protocol/attention.ts";
 
 /**
- * The list of what waits for a person, as it is on the screen. Nothing moves under the cursor: what comes waits in
- * `arrived` until it is revealed, and what goes stays in its place, marked, until then. A list in which nothing waits any
- * more shows at once what comes. Pure.
+ * The list of what waits for a person, as it is on the screen. Nothing moves under the cursor: what comes
+ * waits in `arrived` until it is revealed, and what goes stays in its place, marked, until then. A list in
+ * which nothing waits any more shows at once what comes. Pure.
  */
 export interface Inbox {
   /** Null until the first list came. */
@@ -79,7 +79,10 @@ function remove(inbox: Inbox, id: string): Inbox {
   return { ...inbox, arrived, gone: new Set([...inbox.gone, id]) };
 }
 
-/** Where nothing waits, nothing can move under the cursor: what arrives is shown at once, below what is still read. */
+/**
+ * Where nothing waits, nothing can move under the cursor: what arrives is shown at once, below what is still
+ * read.
+ */
 function settle(inbox: Inbox, nowMs: number): Inbox {
   const open = inbox.shown?.some(({ id }) => !inbox.gone.has(id));
   const settled = open || inbox.arrived.length === 0 ? inbox : showBelowHeld(inbox);
@@ -103,7 +106,9 @@ function oldestFirst(items: readonly AttentionItem[]): AttentionItem[] {
   );
 }
 
-/** The other items that wait with exactly the same question about the same thing: one answer fits all of them. */
+/**
+ * The other items that wait with exactly the same question about the same thing: one answer fits all of them.
+ */
 export function identical(inbox: Inbox, item: AttentionItem): AttentionItem[] {
   if (item.answers.length === 0) return [];
   const key = keyOf(item);

@@ -24,9 +24,9 @@ export interface Rung {
 }
 
 /**
- * Every step with the time and proof of what was seen. A request that ended without a step passed it; one that failed
- * names its failure at the first step without evidence. `turnRuns`: its turn may still run, since it is the newest one and
- * the agent works.
+ * Every step with the time and proof of what was seen. A request that ended without a step passed it; one
+ * that failed names its failure at the first step without evidence. `turnRuns`: its turn may still run, since
+ * it is the newest one and the agent works.
  */
 export function toLadder(request: RequestRecord, { turnRuns = false } = {}): Rung[] {
   if (request.request_kind === "interrupt") return interruptLadder(request);

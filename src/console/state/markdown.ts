@@ -1,6 +1,6 @@
 /**
- * The Markdown that models write, as a tree: the console makes elements of it, never HTML text. What is not understood
- * is text. Pure, linear in the length of the text.
+ * The Markdown that models write, as a tree: the console makes elements of it, never HTML text. What is not
+ * understood is text. Pure, linear in the length of the text.
  */
 export type Inline =
   | { kind: "text"; text: string }
@@ -18,7 +18,8 @@ export type Block =
   | { kind: "rule" };
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
-// No two neighbours of these patterns match the same character: a line that nearly fits takes no longer than another.
+// No two neighbours of these patterns match the same character: a line that nearly fits takes no longer than
+// another.
 const heading = /^ {0,3}(#{1,6})\s(.*)$/s;
 const bullet = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/s;
 const rule = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
@@ -158,8 +159,8 @@ export function parseInline(text: string, depth = 0): Inline[] {
 }
 
 /**
- * Finds the next run of exactly so many backticks, at `from` or later; null when there is none. Each run is passed once for
- * all questions, which must be asked in the order of the text.
+ * Finds the next run of exactly so many backticks, at `from` or later; null when there is none. Each run is
+ * passed once for all questions, which must be asked in the order of the text.
  */
 function closingMarks(text: string): (from: number, length: number) => number | null {
   const runs = new Map<number, number[]>();

@@ -1,8 +1,8 @@
 /** How well a text fits what was typed into the palette or a filter. Pure. */
 
 /**
- * Higher is better, null is no match: every word of `query` occurs, a word at the beginning of a name counts most,
- * letters in order with gaps count least.
+ * Higher is better, null is no match: every word of `query` occurs, a word at the beginning of a name counts
+ * most, letters in order with gaps count least.
  */
 export function matchScore(query: string, text: string): number | null {
   const target = text.toLowerCase();
@@ -30,7 +30,9 @@ function scoreWord(word: string, target: string): number | null {
   return Math.max(1, 30 - gaps);
 }
 
-/** The entries that match, best first; those of one score keep their order, as all do while nothing is typed. */
+/**
+ * The entries that match, best first; those of one score keep their order, as all do while nothing is typed.
+ */
 export function search<T>(
   query: string,
   entries: readonly T[],

@@ -27,8 +27,8 @@ export function startOf(cast: string): CastStart | null {
 const isOutput = (line: unknown) => Array.isArray(line) && line[1] === "o" && typeof line[2] === "string";
 
 /**
- * Answers with the parts of one recording as one asciicast v2 file: each part begins with a header and a whole screen, and
- * its times count from its first moment, `fromMs`.
+ * Answers with the parts of one recording as one asciicast v2 file: each part begins with a header and a
+ * whole screen, and its times count from its first moment, `fromMs`.
  */
 export function joinCasts(parts: readonly { fromMs: number; cast: string }[]): string {
   const [first] = parts;
@@ -76,7 +76,10 @@ export interface TerminalCell {
   isInverse(): number;
 }
 
-/** The cells of a row as the server renders a live picture: runs of one style, without plain blanks at the end. */
+/**
+ * The cells of a row as the server renders a live picture: runs of one style, without plain blanks at the
+ * end.
+ */
 export function toRuns(cells: Iterable<TerminalCell>): ScreenRun[] {
   return joinRuns(partsOf(cells));
 }

@@ -31,8 +31,9 @@ export function toThreads(messages: readonly MailMessage[]): Thread[] {
 }
 
 /**
- * A participant as people read one: the name of a mailbox of this host alone, everything else with its address, since who
- * sends chooses the name that is shown. A name that could be read as an address is left out.
+ * A participant as people read one: the name of a mailbox of this host alone, everything else with its
+ * address, since who sends chooses the name that is shown. A name that could be read as an address is left
+ * out.
  */
 export function personOf({
   address,

@@ -38,12 +38,16 @@ export interface PendingDelivery {
 /** The outbox. What changes it is on disk when it returns, unless it says otherwise. */
 export interface DeliveryStore extends DeliveryListing {
   /**
-   * Makes the deliveries of these items in one transaction. An item that its rule has already is left alone, also when
-   * one of the two epochs is unknown; one that was withdrawn is sent after all, in its delivery where nothing of that
-   * was sent. One that may recur and was gone for ten minutes or more is another one with the same id.
+   * Makes the deliveries of these items in one transaction. An item that its rule has already is left alone,
+   * also when one of the two epochs is unknown; one that was withdrawn is sent after all, in its delivery
+   * where nothing of that was sent. One that may recur and was gone for ten minutes or more is another one
+   * with the same id.
    */
   enqueue(entries: readonly NewEntry[], nowMs: number): void;
-  /** Pending deliveries of a rule that are due, the longest first; also those that only a clock that was set back holds up. */
+  /**
+   * Pending deliveries of a rule that are due, the longest first; also those that only a clock that was set
+   * back holds up.
+   */
   due(rule: string, nowMs: number, options: { limit: number; except: readonly number[] }): PendingDelivery[];
   /** When the next delivery of a rule is due of those that are not in `except`; null when none is pending. */
   nextDueMs(rule: string, except: readonly number[]): number | null;
@@ -52,8 +56,8 @@ export interface DeliveryStore extends DeliveryListing {
   /** What waited when that was last written. */
   present(): ItemOfRule[];
   /**
-   * One attempt begins: no item joins it any more. Without a result it is due again at `retryMs`. A loss of power may
-   * undo it where the delivery does not gather: the same is sent again then, with the same id.
+   * One attempt begins: no item joins it any more. Without a result it is due again at `retryMs`. A loss of
+   * power may undo it where the delivery does not gather: the same is sent again then, with the same id.
    */
   begin(
     seq: number,
@@ -64,7 +68,10 @@ export interface DeliveryStore extends DeliveryListing {
   settle(seq: number, result: Settled): void;
   /** Withdraws the pending deliveries of rules that are not among `rules`. */
   withdrawOthers(rules: readonly string[], nowMs: number): void;
-  /** Removes ended deliveries beyond `count` and older than `beforeMs`, but none that `isKept`. Returns how many. */
+  /**
+   * Removes ended deliveries beyond `count` and older than `beforeMs`, but none that `isKept`. Returns how
+   * many.
+   */
   prune(bounds: { count: number; beforeMs: number }, isKept: (itemId: string) => boolean): number;
   close(): void;
 }
@@ -82,7 +89,10 @@ export type Settled =
 
 /** A delivery grows to so many items. */
 const maxItems = 100;
-/** Nothing is planned for so late, a day of quiet hours or of a digest included: the clock was set back meanwhile. */
+/**
+ * Nothing is planned for so late, a day of quiet hours or of a digest included: the clock was set back
+ * meanwhile.
+ */
 const farMs = 25 * 3_600_000;
 const pruneAtOnce = 500;
 /** An item that was gone for less is the same one. */

@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /**
- * deliveries.sqlite, one for each registry of agents: what is to be sent to the outside, and what became of it. Times are
- * epoch milliseconds. Source: decision 52.
+ * deliveries.sqlite, one for each registry of agents: what is to be sent to the outside, and what became of
+ * it. Times are epoch milliseconds. Source: decision 52.
  */
 export const deliveries = sqliteTable(
   "deliveries",
@@ -35,8 +35,8 @@ export const deliveries = sqliteTable(
 );
 
 /**
- * An item is sent by a rule once, and once more each time that it comes again after it was gone (`occurrence`, from 1).
- * `epoch` -1: nobody said which instance of the agent it is about.
+ * An item is sent by a rule once, and once more each time that it comes again after it was gone
+ * (`occurrence`, from 1). `epoch` -1: nobody said which instance of the agent it is about.
  */
 export const deliveryItems = sqliteTable(
   "delivery_items",

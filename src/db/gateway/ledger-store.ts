@@ -213,7 +213,10 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
   });
 }
 
-/** The groups of a ledger beside its gateway, or while none runs. Throws for a file that is absent, damaged or of another version. */
+/**
+ * The groups of a ledger beside its gateway, or while none runs. Throws for a file that is absent, damaged or
+ * of another version.
+ */
 export function readLedgerGroups(path: string, period: LedgerPeriod): LedgerGroup[] {
   const store = openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes: 0 });
   try {

@@ -21,13 +21,15 @@ export type NewAuditRow = Omit<NotifierAuditRow, "audit_id">;
 export interface NotifierStore {
   read(): { config: NotifierConfig; memory: NotifierMemory } | null;
   saveConfig(config: NotifierConfig, updatedAtUtc: string): void;
-  /** One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id. */
+  /**
+   * One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id.
+   */
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
   /** Times of the newest polls that woke the agent, RFC 3339, newest first. */
   newestWakes(limit: number): string[];
   /**
-   * The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other request, and
-   * when 2000 polls came after it.
+   * The mail for which a wake-up was enqueued, oldest first, as its audit row lists it; empty for any other
+   * request, and when 2000 polls came after it.
    */
   mailOfWake(requestId: string): MailSummaryEntry[];
   /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */

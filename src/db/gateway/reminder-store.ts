@@ -45,14 +45,16 @@ export interface LeftReminders {
 }
 
 /**
- * The reminders' part of queue.sqlite. What changes a durable reminder is on disk when it returns. Of the others just
- * enough is kept, without a sync, to report what a gateway took with it.
+ * The reminders' part of queue.sqlite. What changes a durable reminder is on disk when it returns. Of the
+ * others just enough is kept, without a sync, to report what a gateway took with it.
  */
 export interface ReminderStore {
   left(): LeftReminders;
   /** Removes those that are lost or damaged: the next start does not find them. */
   forget(left: LeftReminders): void;
-  /** All or none. `durable`: on disk when it returns, as it must be where one was durable before or is now. */
+  /**
+   * All or none. `durable`: on disk when it returns, as it must be where one was durable before or is now.
+   */
   save(changed: readonly StoredReminder[], how: { durable: boolean }): void;
   remove(reminder: Pick<StoredReminder, "reminder_id" | "durable">): void;
   /** A clean stop has reported those that are not durable. */

@@ -8,7 +8,9 @@ import * as schema from "./schema.ts";
 
 const { requests } = schema;
 
-/** A longer payload is not read where many rows are: a prompt may have 8 MiB, and no control intent is long. */
+/**
+ * A longer payload is not read where many rows are: a prompt may have 8 MiB, and no control intent is long.
+ */
 const listedPayloadBytes = 16 * 1024;
 
 /** A row of a list: of a long payload only the turn it names. */
@@ -29,10 +31,10 @@ export interface InstanceRow {
 type Queue = { db: BunSQLiteDatabase; client: Pick<Database, "prepare"> };
 
 /**
- * The queue's frequent statements, each prepared when it is first asked for: a cold process takes about half a
- * millisecond for one, and its start needs few of them. The names of a state and of a lane are literals in the text: a bound one
- * would not find the partial indexes, and SQLite prepares a statement again, 0.25 ms, whenever another value is bound that
- * might decide whether one of them is of use.
+ * The queue's frequent statements, each prepared when it is first asked for: a cold process takes about half
+ * a millisecond for one, and its start needs few of them. The names of a state and of a lane are literals in
+ * the text: a bound one would not find the partial indexes, and SQLite prepares a statement again, 0.25 ms,
+ * whenever another value is bound that might decide whether one of them is of use.
  */
 export function requestStatements({ db, client }: Queue) {
   const oldestOf = (lane: string) =>
@@ -170,8 +172,9 @@ export function requestPage(
 }
 
 /**
- * That a request is accepted, asked lane by lane: going through all in their order SQLite would read the finished ones
- * too. `bounds` ends the question for one lane: which it is about, their order, and how many of them.
+ * That a request is accepted, asked lane by lane: going through all in their order SQLite would read the
+ * finished ones too. `bounds` ends the question for one lane: which it is about, their order, and how many of
+ * them.
  */
 function amongAccepted(bounds: SQL): SQL {
   const lanes = requests.lane.enumValues.map(

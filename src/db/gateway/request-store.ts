@@ -52,9 +52,9 @@ const newFile = typeof SVC_NEW_QUEUE === "string" ? { newFile: unpackQueue(SVC_N
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
 
 /**
- * What a gateway does about its database when the file was removed or replaced under it: where nothing is in its
- * place, all that it holds is written there again, once; from then on every write is refused. Nothing that was
- * accepted is lost, and nothing is accepted into a file without a name.
+ * What a gateway does about its database when the file was removed or replaced under it: where nothing is in
+ * its place, all that it holds is written there again, once; from then on every write is refused. Nothing
+ * that was accepted is lost, and nothing is accepted into a file without a name.
  */
 function refuseLostFile(path: string): (client: Database) => never {
   const name = basename(path);
@@ -67,7 +67,10 @@ function refuseLostFile(path: string): (client: Database) => never {
   };
 }
 
-/** Inserts a request and takes it back: a disk that is nearly full may have room for one page and not for this. */
+/**
+ * Inserts a request and takes it back: a disk that is nearly full may have room for one page and not for
+ * this.
+ */
 function probeQueue(client: Database): void {
   client.run(
     `INSERT INTO gateway_requests
@@ -158,20 +161,25 @@ export interface ListOptions {
 
 /** The durable queue. Every method that changes something is on disk when it returns or resolves. */
 export interface RequestStore {
-  /** Requests of one moment share one transaction. Rejects when the row was refused or could not be stored. */
+  /**
+   * Requests of one moment share one transaction. Rejects when the row was refused or could not be stored.
+   */
   insertAccepted(row: NewRequest, guard?: InsertGuard): Promise<void>;
   /** Whether a request, whatever became of it, asked for this turn. */
   knowsTurn(turnId: string): boolean;
   /** Whether a request that is accepted or running asks for this turn. */
   claimsTurn(turnId: string): boolean;
   /**
-   * All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from.
-   * `durable: false`, as of `write`: for what a later durable write precedes any effect of.
+   * All transitions or none. Throws `illegal transition` when a row is not in the state the change starts
+   * from. `durable: false`, as of `write`: for what a later durable write precedes any effect of.
    */
   transition(label: string, changes: readonly Transition[], options?: { durable?: boolean }): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
   recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
-  /** `durable: false`, as of `write`: for what can be proved again, as the files of a headless turn prove its steps. */
+  /**
+   * `durable: false`, as of `write`: for what can be proved again, as the files of a headless turn prove its
+   * steps.
+   */
   addEvidence(
     label: string,
     requestId: string,
@@ -183,7 +191,10 @@ export interface RequestStore {
   byKey(idempotencyKey: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
   heads(): StoredRequest[];
-  /** Accepted requests from `seq` on, oldest first. Of a payload beyond 16 KiB only `turn_id` is read, as in `list`. */
+  /**
+   * Accepted requests from `seq` on, oldest first. Of a payload beyond 16 KiB only `turn_id` is read, as in
+   * `list`.
+   */
   acceptedFrom(seq: number, limit: number): StoredRequest[];
   running(): StoredRequest | null;
   /** Newest first; `beforeSeq` pages on. */
@@ -193,8 +204,8 @@ export interface RequestStore {
   instance(): InstanceRow | null;
   saveInstance(label: string, row: InstanceRow): void;
   /**
-   * Saves `row` and fails every accepted request of an older epoch, in one transaction. Returns their ids, oldest
-   * first.
+   * Saves `row` and fails every accepted request of an older epoch, in one transaction. Returns their ids,
+   * oldest first.
    */
   reconcile(label: string, row: InstanceRow, end: { finishedAtUtc: string; errorDetail: string }): string[];
   /** As of `Store`. */
@@ -225,7 +236,9 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
 /** What the queue's readers can ask while no gateway serves it. */
 export type QueueReader = Pick<RequestStore, "list" | "get" | "heads" | "depth" | "instance" | "close">;
 
-/** Throws ServiceError `precondition_failed` for a damaged file, and as SQLite does for one that is not there. */
+/**
+ * Throws ServiceError `precondition_failed` for a damaged file, and as SQLite does for one that is not there.
+ */
 export function openQueueForReading(path: string): QueueReader {
   try {
     return requestStoreOn(openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes }));
@@ -335,7 +348,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     depth: () => prepared.countOpen().get()?.n ?? 0,
     instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
-      // A loss of power that undoes it ends the agent too, and whatever is durable in this file syncs it first.
+      // A loss of power that undoes it ends the agent too, and whatever is durable in this file syncs it
+      // first.
       store.write(label, () => saveInstance(row), { durable: false });
     },
     reconcile: (label, row, end) =>

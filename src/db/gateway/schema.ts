@@ -69,7 +69,9 @@ export const instance = sqliteTable(
   (table) => [check("only_one_instance", sql`${table.singleton} = 1`)],
 );
 
-/** One row: how the mail notifier is set up, and what it last did. Lists as JSON text. Source: contract 2.6. */
+/**
+ * One row: how the mail notifier is set up, and what it last did. Lists as JSON text. Source: contract 2.6.
+ */
 export const mailNotifier = sqliteTable(
   "gateway_mail_notifier",
   {
@@ -79,7 +81,10 @@ export const mailNotifier = sqliteTable(
     lastPollAtUtc: text("last_poll_at_utc"),
     lastNotificationAtUtc: text("last_notification_at_utc"),
     lastError: text("last_error"),
-    /** Of each message that woke the agent and is still eligible: when last, how often, and as what it was seen. */
+    /**
+     * Of each message that woke the agent and is still eligible: when last, how often, and as what it was
+     * seen.
+     */
     notifiedJson: text("notified_json").notNull().default("{}"),
     updatedAtUtc: text("updated_at_utc").notNull(),
   },
@@ -111,8 +116,8 @@ export const notifierAudit = sqliteTable("gateway_notifier_audit", {
 });
 
 /**
- * One row a reminder. `reminderJson`: all of a durable one; of another, which ends with its gateway, what the report of its
- * loss needs.
+ * One row a reminder. `reminderJson`: all of a durable one; of another, which ends with its gateway, what the
+ * report of its loss needs.
  */
 export const reminders = sqliteTable("gateway_reminders", {
   reminderId: text("reminder_id").primaryKey(),
@@ -129,8 +134,8 @@ export const reminderFirings = sqliteTable("gateway_reminder_firings", {
 });
 
 /**
- * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one row. Times are
- * those of the tool. Source: issue 29.
+ * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one
+ * row. Times are those of the tool. Source: issue 29.
  */
 export const ledger = sqliteTable(
   "gateway_ledger",

@@ -27,7 +27,10 @@ export interface Attestations {
   /** What a registration signed and sent, in order, from the one after `after`. */
   entries(query: { registrationId: string; after: number; limit: number }): AttestedEntry[];
   countEntries(registrationId: string): number;
-  /** Whose message with this id was cleared: the address of another host, or a registration of this root; null without one. */
+  /**
+   * Whose message with this id was cleared: the address of another host, or a registration of this root; null
+   * without one.
+   */
   senderOfCleared(messageId: string): string | null;
   /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
   strays(query: { address: string | null; after: string; limit: number }): StrayMessage[];

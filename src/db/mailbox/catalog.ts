@@ -66,8 +66,9 @@ export interface RegistrationChange {
 }
 
 /**
- * index.sqlite of a root. What a method returns is the present truth, also after another process has put another
- * file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they are.
+ * index.sqlite of a root. What a method returns is the present truth, also after another process has put
+ * another file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they
+ * are.
  */
 export interface Catalog {
   /** For statements of maintenance. The present file: ask again before each use. */
@@ -84,19 +85,22 @@ export interface Catalog {
   /** Runs `settle` for each pending artifact, oldest first, while no one else writes, and forgets it. */
   settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
   /**
-   * Runs `work` while nobody else changes who is registered, or anything else here. `waits: false` throws at once where
-   * somebody does.
+   * Runs `work` while nobody else changes who is registered, or anything else here. `waits: false` throws at
+   * once where somebody does.
    */
   undisturbed<T>(label: string, work: () => T, options?: { waits: boolean }): T;
   /**
-   * Stores a message with all of its rows, and returns the file that has them. `check` runs inside the transaction, on the
-   * file that is written; its throw changes nothing.
+   * Stores a message with all of its rows, and returns the file that has them. `check` runs inside the
+   * transaction, on the file that is written; its throw changes nothing.
    */
   deliver(label: string, delivery: IndexedMessage, check: (now: CatalogReads) => void): CatalogStore;
   knows(messageId: string): boolean;
   /** Registrations that hold a message. */
   holders(messageId: string): string[];
-  /** What `deliver` got as `unsynced`, as long as the file may not be on disk; null of a message that is not known. */
+  /**
+   * What `deliver` got as `unsynced`, as long as the file may not be on disk; null of a message that is not
+   * known.
+   */
   unsyncedText(messageId: string): string | null;
   /** The newest entry of what a registration signed and sent; null before the first. */
   newestAttested(registrationId: string): AttestedRow | null;
@@ -108,8 +112,8 @@ export interface Catalog {
 }
 
 /**
- * Opens an existing file, or makes it with `create`. `beginning`: the root is not complete yet, and an empty file may be one
- * that another process is about to fill.
+ * Opens an existing file, or makes it with `create`. `beginning`: the root is not complete yet, and an empty
+ * file may be one that another process is about to fill.
  */
 export function openCatalog(options: {
   path: string;

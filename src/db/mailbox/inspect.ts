@@ -11,8 +11,8 @@ import type { CatalogStore } from "./catalog.ts";
 export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
 /**
- * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who opens it is
- * reported. Never throws.
+ * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who
+ * opens it is reported. Never throws.
  */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): FileVerdict {
   try {
@@ -46,8 +46,8 @@ function ours(count: () => number): number | null {
 }
 
 /**
- * Visits the rows of a table that can still be read from a file that may be broken, as objects by column name; what
- * cannot be read is left out. Throws only what `visit` throws.
+ * Visits the rows of a table that can still be read from a file that may be broken, as objects by column
+ * name; what cannot be read is left out. Throws only what `visit` throws.
  */
 export function salvageRows(
   path: string,
@@ -85,9 +85,10 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
 }
 
 /**
- * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws when it
- * cannot be read or made. What is to be moved to another name has to be such a copy: a connection that still lingers
- * on the original would share its log, under the old name, with the next connection of this process to the new one.
+ * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws
+ * when it cannot be read or made. What is to be moved to another name has to be such a copy: a connection
+ * that still lingers on the original would share its log, under the old name, with the next connection of
+ * this process to the new one.
  */
 export function snapshotDatabase(path: string, into: string): void {
   refuseLinkedDatabase(path);

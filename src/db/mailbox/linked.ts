@@ -13,7 +13,10 @@ const columns =
 /** As many places as an archive may have. */
 const maxRows = 100_000;
 
-/** From the index.sqlite at `path`, of any version, which it does not change. Throws for a file that is damaged. */
+/**
+ * From the index.sqlite at `path`, of any version, which it does not change. Throws for a file that is
+ * damaged.
+ */
 export function listLinkedMailboxes(path: string): LinkedRow[] {
   refuseLinkedDatabase(path);
   const database = new Database(path, { readonly: true, strict: true });
@@ -32,7 +35,9 @@ export function listLinkedMailboxes(path: string): LinkedRow[] {
   }
 }
 
-/** In a restored index.sqlite at `path`: the mailbox outside of its root that lay at `from` lies at `to` now. */
+/**
+ * In a restored index.sqlite at `path`: the mailbox outside of its root that lay at `from` lies at `to` now.
+ */
 export function moveLinkedMailbox(path: string, from: string, to: string): void {
   refuseLinkedDatabase(path);
   const database = new Database(path, { readwrite: true, create: false, strict: true });

@@ -27,8 +27,9 @@ export interface Evidence {
 }
 
 /**
- * The changes that a repair makes to index.sqlite. Every write is one transaction and leaves a correct catalog, so a
- * repair may end anywhere. The list of files on disk is kept in temporary tables, so memory is bounded.
+ * The changes that a repair makes to index.sqlite. Every write is one transaction and leaves a correct
+ * catalog, so a repair may end anywhere. The list of files on disk is kept in temporary tables, so memory is
+ * bounded.
  */
 export interface CatalogRebuild {
   /** Notes that a mailbox holds a message, as its state or its links say; the first note is kept. */
@@ -181,8 +182,9 @@ export interface CatalogRemoval {
   /** How many messages of a registration lie in each of its first boxes. */
   boxes(registrationId: string): { folder: string; count: number }[];
   /**
-   * One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. What waits for
-   * another host stays whole. `foreign`, the sender on another host that may send it again: its id is kept.
+   * One transaction: `gone` with all of their rows, `forgotten` from the boxes of one registration only. What
+   * waits for another host stays whole. `foreign`, the sender on another host that may send it again: its id
+   * is kept.
    */
   remove(
     gone: readonly { messageId: string; foreign: string | null }[],

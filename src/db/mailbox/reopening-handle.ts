@@ -2,13 +2,16 @@ import type { Files } from "../../system/files.ts";
 
 /** What is open on a file that another process may have replaced or removed meanwhile. */
 export interface ReopeningHandle<T> {
-  /** What is open on the file as it is now: reopened when another file has taken its place. Throws when none is. */
+  /**
+   * What is open on the file as it is now: reopened when another file has taken its place. Throws when none
+   * is.
+   */
   present(): T;
   /** What is open, if it is still the file at the path; null otherwise. Opens nothing. */
   unchanged(): T | null;
   /**
-   * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws what
-   * `work` throws.
+   * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws
+   * what `work` throws.
    */
   withRetry<R>(work: (open: T) => R): R;
   close(): void;

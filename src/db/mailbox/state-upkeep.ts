@@ -12,8 +12,8 @@ export interface StateUpkeep {
   /** How many messages lie in each box, by name. */
   boxes(): { box: string; count: number }[];
   /**
-   * Removes what `isSurplus` of the next `limit` rows after `seq`. Returns the last of these, null when there was none.
-   * Reads them while no one else writes, so it sees all rows that were admitted before.
+   * Removes what `isSurplus` of the next `limit` rows after `seq`. Returns the last of these, null when there
+   * was none. Reads them while no one else writes, so it sees all rows that were admitted before.
    */
   removeSurplus(page: { seq: number; limit: number }, isSurplus: (row: StateRow) => boolean): number | null;
   /** Gives rows the flags that were read elsewhere, unless they are no longer as they were `seen`. */

@@ -85,9 +85,9 @@ export interface MailboxState {
   readonly store: StateStore;
   mark(): SeedMark | null;
   /**
-   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the mark shows
-   * what is missing after a loss of power. `admit` decides on each row inside the transaction, while no one else writes;
-   * null leaves it out.
+   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the
+   * mark shows what is missing after a loss of power. `admit` decides on each row inside the transaction,
+   * while no one else writes; null leaves it out.
    */
   seed(
     label: string,
@@ -98,8 +98,9 @@ export interface MailboxState {
   get(messageId: string): StateRow | null;
   select(selection: Selection): ListedRow[];
   /**
-   * Changes all of these messages or none, and returns their rows, in the order given. `plan` decides on the row as
-   * it is in the transaction; null is a message that is not here. Durable; nothing is written when nothing changes.
+   * Changes all of these messages or none, and returns their rows, in the order given. `plan` decides on the
+   * row as it is in the transaction; null is a message that is not here. Durable; nothing is written when
+   * nothing changes.
    */
   change(label: string, messageIds: readonly string[], plan: (row: StateRow | null) => ViewRow): StateRow[];
   /** Notes the verdict of the last look at a message. Not synced: it is looked at again. */
@@ -184,7 +185,8 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         label,
         () => {
           for (const candidate of rows) {
-            // A refused insert would use up a number, and the row with the highest one would seem to be removed.
+            // A refused insert would use up a number, and the row with the highest one would seem to be
+            // removed.
             const admitted = get(candidate.messageId) === null ? admit(candidate) : null;
             if (admitted === null) continue;
             const { body, answers, ...row } = admitted;
@@ -268,12 +270,15 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
   };
 }
 
-/** Fewer matches than this are looked up one by one; among more, a box is read in its order until the page is full. */
+/**
+ * Fewer matches than this are looked up one by one; among more, a box is read in its order until the page is
+ * full.
+ */
 const fewMatches = 1000;
 
 /**
- * Every condition and the order are met by one index, so that a page reads its own rows only. `rare`: the words
- * select the rows, and no index of boxes.
+ * Every condition and the order are met by one index, so that a page reads its own rows only. `rare`: the
+ * words select the rows, and no index of boxes.
  */
 function prepareSelection(
   db: StateStore["db"],

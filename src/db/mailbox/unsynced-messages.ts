@@ -4,7 +4,10 @@ import type { Catalog } from "./catalog.ts";
 
 const { messages, unsyncedMessages } = schema;
 
-/** A delivered message whose file may not be on disk yet. `createdAtUtc`: null when the catalog does not know the message. */
+/**
+ * A delivered message whose file may not be on disk yet. `createdAtUtc`: null when the catalog does not know
+ * the message.
+ */
 export interface UnsyncedMessage {
   seq: number;
   messageId: string;
@@ -12,14 +15,17 @@ export interface UnsyncedMessage {
   text: string;
 }
 
-/** What a catalog keeps of messages until their files are on disk. Each method reads or changes the present file. */
+/**
+ * What a catalog keeps of messages until their files are on disk. Each method reads or changes the present
+ * file.
+ */
 export interface UnsyncedMessages {
   /** In order, from the one after `seq`. */
   waiting(options: { after: number; limit: number }): UnsyncedMessage[];
   has(row: UnsyncedMessage): boolean;
   /**
-   * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false` throws at once
-   * where another process writes.
+   * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false`
+   * throws at once where another process writes.
    */
   settle(rows: readonly UnsyncedMessage[], options: { waits: boolean }): void;
 }

@@ -16,11 +16,14 @@ export interface ConsoleServices {
   /** Whether this server asks for a token. */
   asksForToken: boolean;
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
-  /** Path and query of what the scripts ask for first. Only an answer that says up to which event it counts may be early. */
+  /**
+   * Path and query of what the scripts ask for first. Only an answer that says up to which event it counts
+   * may be early.
+   */
   firstData?: string;
   /**
-   * Somebody is about to read: a browser that may gets the page, or a program asks how to sign a browser in, as
-   * `svc console` does before it gives a person the link.
+   * Somebody is about to read: a browser that may gets the page, or a program asks how to sign a browser in,
+   * as `svc console` does before it gives a person the link.
    */
   onReaderSoon?: () => void;
 }
@@ -114,7 +117,9 @@ const safetyHeaders = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Nothing comes from elsewhere, nothing is sent elsewhere, no text becomes code, and no page frames this one. */
+/**
+ * Nothing comes from elsewhere, nothing is sent elsewhere, no text becomes code, and no page frames this one.
+ */
 function pageHeaders(nonce: string): Record<string, string> {
   const policy = [
     "default-src 'none'",
@@ -169,7 +174,10 @@ function plainPage(
   );
 }
 
-/** No redirect: a browser does not send a strict cookie on one that began on another page or in another program. */
+/**
+ * No redirect: a browser does not send a strict cookie on one that began on another page or in another
+ * program.
+ */
 function signedIn(cookie: string): Response {
   const headers = { "set-cookie": cookie, refresh: `0; url=${consolePage}` };
   return plainPage("Signed in", `<a href="${consolePage}">Open the console</a>`, { status: 200, headers });

@@ -6,8 +6,8 @@ import type { SocketUpgrade } from "../../system/sockets.ts";
 import { createFollowers, type Followers } from "../http/sse.ts";
 
 /**
- * The live terminal over a WebSocket, at `path`. The gate has let the request in: a page of another origin, which a
- * browser names for a socket too, is refused there.
+ * The live terminal over a WebSocket, at `path`. The gate has let the request in: a page of another origin,
+ * which a browser names for a socket too, is refused there.
  */
 export function terminalSocket(options: {
   path: string;

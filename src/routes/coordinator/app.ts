@@ -57,8 +57,8 @@ export interface CoordinatorServices {
 }
 
 /**
- * The HTTP surface over all agents as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
- * contract 4.4.
+ * The HTTP surface over all agents as an edge-style handler: `app.fetch(request)` is all a server needs.
+ * Source: contract 4.4.
  */
 export function createCoordinatorApp(options: {
   services: CoordinatorServices;
@@ -231,8 +231,8 @@ function bodyOf<T>(answer: Answer<T>): T | Response {
 }
 
 /**
- * The routes of the one table of forwarded operations. The gateway validates the request: only its destination is read
- * here.
+ * The routes of the one table of forwarded operations. The gateway validates the request: only its
+ * destination is read here.
  */
 function forwardRoutes({ forward }: Pick<CoordinatorServices, "forward">) {
   const app = new Elysia({ name: "coordinator-forward" });

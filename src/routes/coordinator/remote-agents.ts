@@ -11,8 +11,9 @@ const operations = [...hostOperations]
   .filter(({ path }) => path.startsWith(base));
 
 /**
- * Sends operations on agents of other hosts there, before any route of this server reads the request; all others go on to
- * the routes. Comes after the gate: callers, origins and sizes are the same as for our own agents.
+ * Sends operations on agents of other hosts there, before any route of this server reads the request; all
+ * others go on to the routes. Comes after the gate: callers, origins and sizes are the same as for our own
+ * agents.
  */
 export function remoteAgents(fleet: MergedFleet): (request: Request) => Promise<Response | undefined> {
   return async (request) => {

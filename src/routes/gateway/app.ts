@@ -30,8 +30,8 @@ import { createCoreApp, type GatewayAppOptions } from "./core.ts";
 import type { GatewayServices } from "./services.ts";
 
 /**
- * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
- * contract 4.1.
+ * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs.
+ * Source: contract 4.1.
  */
 export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
   const { services } = options;

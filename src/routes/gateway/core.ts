@@ -27,7 +27,8 @@ export interface GatewayAppOptions<Services> {
 }
 
 /**
- * The part of a gateway that `createGatewayApp` begins with, as an edge-style handler: its status, its queue and its terminal.
+ * The part of a gateway that `createGatewayApp` begins with, as an edge-style handler: its status, its queue
+ * and its terminal.
  */
 export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   const { services } = options;
@@ -46,8 +47,8 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
           ...requestHandlers(services),
           ...controlHandlers(services),
         },
-        // Building a check takes milliseconds, and a gateway answers the first of these while it starts; the parts of the
-        // second one are checked where they are answered alone.
+        // Building a check takes milliseconds, and a gateway answers the first of these while it starts; the
+        // parts of the second one are checked where they are answered alone.
         unchecked: ["health", "snapshot"],
       }),
     );
@@ -90,8 +91,9 @@ function snapshotHandlers({
 const asJson = { headers: new Headers({ "content-type": "application/json;charset=utf-8" }) };
 
 /**
- * The JSON text of an object that is asked for again and again, and is never changed in place. Null for another object
- * than the last one: its answer is checked against the schema as every answer is, and only then repeated as text.
+ * The JSON text of an object that is asked for again and again, and is never changed in place. Null for
+ * another object than the last one: its answer is checked against the schema as every answer is, and only
+ * then repeated as text.
  */
 function textOfSame<T extends object>(): (value: T) => string | null {
   let last: T | null = null;
@@ -205,7 +207,9 @@ const refusalStatus: Record<PromptRefusalCode, 409 | 422 | 501 | 503> = {
   unsupported_backend: 501,
 };
 
-/** Of the whole submission only the prompt is read; an invalid `chat_session` is refused as in a submission. */
+/**
+ * Of the whole submission only the prompt is read; an invalid `chat_session` is refused as in a submission.
+ */
 function promptOf({ prompt, chat_session }: Static<typeof NotePromptRequest>): string {
   const problem = chatSessionProblem(chat_session);
   if (problem) throw new ServiceError("invalid_request", `chat_session: invalid_chat_session: ${problem}`);

@@ -6,7 +6,9 @@ import type { Clock } from "../../system/clock.ts";
 import type { Fetch } from "../http/observe.ts";
 import { pathOf, type Route, routesAt } from "../http/route.ts";
 
-/** Counts from the first scrape on, which also loads what counts: a gateway that nobody scrapes pays nothing. */
+/**
+ * Counts from the first scrape on, which also loads what counts: a gateway that nobody scrapes pays nothing.
+ */
 export interface Meter {
   streamed(event: GatewayEvent): void;
   /** The app's handler, counted. */

@@ -9,9 +9,10 @@ export interface DeferredApp {
 }
 
 /**
- * Serves until `whole`, which may be asked more than once, has brought the app with all routes, and with that app from
- * then on. Until then it answers `health` itself, behind the same gate; any other request asks for the app and waits, so
- * no caller gets a 404 before all routes are known. If the app cannot be loaded, waiting requests are answered with 503.
+ * Serves until `whole`, which may be asked more than once, has brought the app with all routes, and with that
+ * app from then on. Until then it answers `health` itself, behind the same gate; any other request asks for
+ * the app and waits, so no caller gets a 404 before all routes are known. If the app cannot be loaded,
+ * waiting requests are answered with 503.
  */
 export function deferredApp(options: {
   gate: GateOptions;

@@ -36,9 +36,10 @@ export interface FaultReporter {
 }
 
 /**
- * Turns everything that can go wrong into the contract's bodies: `{detail}` with the reason's status, 422 with a
- * list for validation, 405 for a known path with another method, 503 with an id when files cannot be used, 500 with an
- * id for anything unforeseen, whose message stays in the log. `routes` is asked late because routes are added after this.
+ * Turns everything that can go wrong into the contract's bodies: `{detail}` with the reason's status, 422
+ * with a list for validation, 405 for a known path with another method, 503 with an id when files cannot be
+ * used, 500 with an id for anything unforeseen, whose message stays in the log. `routes` is asked late
+ * because routes are added after this.
  */
 export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly Route[] }) {
   return new Elysia({ name: "http-errors" }).onError({ as: "global" }, ({ code, error, path, set }) => {
@@ -102,8 +103,8 @@ interface ValidationFault {
 const places: Record<string, string> = { params: "path" };
 
 /**
- * What was wrong with a request, without a word of what it held (ruling 9). Of a union, the findings are those of
- * the branch whose discriminator matched. At most `maxFindings`, in the order of the schema.
+ * What was wrong with a request, without a word of what it held (ruling 9). Of a union, the findings are
+ * those of the branch whose discriminator matched. At most `maxFindings`, in the order of the schema.
  */
 export function toIssues(fault: ValidationFault): ValidationIssue[] {
   const root = places[fault.type] ?? fault.type;

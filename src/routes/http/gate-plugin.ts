@@ -10,7 +10,8 @@ export function httpGate(options: GateOptions) {
     set.status = judged.status;
     return { detail: judged.detail };
   };
-  // By itself Elysia takes a hook that returns the result of a call for one that returns a promise, and awaits it.
+  // By itself Elysia takes a hook that returns the result of a call for one that returns a promise, and
+  // awaits it.
   const hook = { fn: onRequest, isAsync: false } as unknown as typeof onRequest;
   return new Elysia({ name: "http-gate", seed: options }).onRequest(hook);
 }

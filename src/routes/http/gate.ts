@@ -22,7 +22,10 @@ export interface GateOptions {
   token: string | null;
   /** Whether a `Cookie` header is that of a browser that signed in, which serves in place of the token. */
   signedIn?: (cookieHeader: string) => boolean;
-  /** The answer to a challenge that came with a path of `provingPaths`; null when it is none, or nothing keeps a key. */
+  /**
+   * The answer to a challenge that came with a path of `provingPaths`; null when it is none, or nothing keeps
+   * a key.
+   */
   answerChallenge?: (challenge: string) => string | null;
 }
 
@@ -33,8 +36,8 @@ const provesItself = (url: string): boolean =>
   provingPaths.some((path) => url.includes(path) && pathOf(url) === path);
 
 /**
- * What no token is asked for: whether we run, the description of the API and the console without any data, which are the
- * same wherever we run and which a browser, that shows no token by itself, is pointed at.
+ * What no token is asked for: whether we run, the description of the API and the console without any data,
+ * which are the same wherever we run and which a browser, that shows no token by itself, is pointed at.
  */
 export const openPaths: ReadonlySet<string> = new Set([
   "/health",
@@ -47,8 +50,8 @@ export const openPaths: ReadonlySet<string> = new Set([
 const isOpen = (path: string) => openPaths.has(path) || path.startsWith(assetsPath);
 
 /**
- * Refuses other users of this machine, also those who show the token: on loopback they reach every port. Whether we run
- * they may know. Null admits. Source: security.md rule 5.
+ * Refuses other users of this machine, also those who show the token: on loopback they reach every port.
+ * Whether we run they may know. Null admits. Source: security.md rule 5.
  */
 export function refuseOtherUsers(request: Request, caller: Caller): Response | null {
   if (caller !== "other" || pathOf(request.url) === "/health") return null;
@@ -62,10 +65,10 @@ export interface GateRefusal {
 }
 
 /**
- * Judges a request before anything else looks at it. Refuses a foreign `Host` (421: DNS rebinding), a foreign `Origin`
- * (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413). Pages of an allowed
- * origin get what their browser asks for: a response is the whole answer. `headers` gets what any answer to the request
- * has to carry. Source: rulings 9 and 12.
+ * Judges a request before anything else looks at it. Refuses a foreign `Host` (421: DNS rebinding), a foreign
+ * `Origin` (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413).
+ * Pages of an allowed origin get what their browser asks for: a response is the whole answer. `headers` gets
+ * what any answer to the request has to carry. Source: rulings 9 and 12.
  */
 export function createGate(
   options: GateOptions,
@@ -128,8 +131,8 @@ function hostOf(url: string): string {
 }
 
 /**
- * By the headers first: a server may hand over an empty stream with a request that has no body, and to ask for `body` makes
- * a stream of what is then read at once. A caller in our own process names no length.
+ * By the headers first: a server may hand over an empty stream with a request that has no body, and to ask
+ * for `body` makes a stream of what is then read at once. A caller in our own process names no length.
  */
 function hasBody(request: Request): boolean {
   const length = request.headers.get("content-length");
@@ -159,8 +162,8 @@ function authorized(request: Request, { token, signedIn }: GateOptions): boolean
 }
 
 /**
- * A browser sends a cookie whichever page asks, and to every port of a host: it counts only when the browser says that
- * our own page asks. Another origin that may call shows the token.
+ * A browser sends a cookie whichever page asks, and to every port of a host: it counts only when the browser
+ * says that our own page asks. Another origin that may call shows the token.
  */
 function isFromOwnPage({ headers, url }: Request): boolean {
   const origin = headers.get("origin");
@@ -171,9 +174,9 @@ function isFromOwnPage({ headers, url }: Request): boolean {
 }
 
 /**
- * Names under which a listener on `host` is reached: itself and the loopback names; for a listener on all addresses
- * also any address, because only a name can be made to lead elsewhere (DNS rebinding). Ports do not matter: they may
- * be forwarded.
+ * Names under which a listener on `host` is reached: itself and the loopback names; for a listener on all
+ * addresses also any address, because only a name can be made to lead elsewhere (DNS rebinding). Ports do not
+ * matter: they may be forwarded.
  */
 export function hostRule(host: string): (header: string) => boolean {
   const bound = host.toLowerCase();
@@ -190,8 +193,9 @@ function isAddress(name: string): boolean {
 }
 
 /**
- * Whether `shown` is `token`, in a time that depends on the length of what was shown and not on the token: each byte of it
- * is looked at once, in order, whatever was found before. Written here because the Web's own API has no such comparison.
+ * Whether `shown` is `token`, in a time that depends on the length of what was shown and not on the token:
+ * each byte of it is looked at once, in order, whatever was found before. Written here because the Web's own
+ * API has no such comparison.
  */
 export function equalInConstantTime(shown: Uint8Array, token: Uint8Array): boolean {
   let difference = shown.length ^ token.length;
@@ -232,9 +236,9 @@ type CrossOriginDecision =
   | { kind: "preflight"; headers: Record<string, string> };
 
 /**
- * Whether the page that asks may. An allowed origin is named back, never `*`, and the browser's own credentials are not
- * let in: a page shows its token itself. Without an `Origin` a request of another site is refused too, unless a person
- * follows a link. Pure. Source: ruling 12.
+ * Whether the page that asks may. An allowed origin is named back, never `*`, and the browser's own
+ * credentials are not let in: a page shows its token itself. Without an `Origin` a request of another site is
+ * refused too, unless a person follows a link. Pure. Source: ruling 12.
  */
 function decideCrossOrigin(asking: AskingPage, options: CrossOrigin): CrossOriginDecision {
   const { method, host, origin } = asking;
@@ -261,7 +265,10 @@ function decideCrossOrigin(asking: AskingPage, options: CrossOrigin): CrossOrigi
   };
 }
 
-/** An image, a script or a frame of another site or port: its page cannot read the answer, but it makes us work. */
+/**
+ * An image, a script or a frame of another site or port: its page cannot read the answer, but it makes us
+ * work.
+ */
 function isForeignLoad({ site, mode }: AskingPage): boolean {
   return (site === "cross-site" || site === "same-site") && mode !== "navigate";
 }

@@ -49,12 +49,12 @@ export type Handlers<Endpoints> = {
 };
 
 /**
- * Serves each endpoint of a table with its handler. The table says the method, the path, how query and body are parsed and
- * validated, and what may be answered. A handler is given to Elysia as it is: a wrapper would hide from it which parts of
- * the request the handler reads, and it would then parse all of them.
+ * Serves each endpoint of a table with its handler. The table says the method, the path, how query and body
+ * are parsed and validated, and what may be answered. A handler is given to Elysia as it is: a wrapper would
+ * hide from it which parts of the request the handler reads, and it would then parse all of them.
  *
- * `unchecked`: endpoints whose answers are not validated, because they are streams or because building the check costs too
- * much of a start. `bodyOptional`: endpoints that read no body as one without fields.
+ * `unchecked`: endpoints whose answers are not validated, because they are streams or because building the
+ * check costs too much of a start. `bodyOptional`: endpoints that read no body as one without fields.
  */
 export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>>(table: {
   name: string;
@@ -90,8 +90,8 @@ function responsesOf({ status, response, errors }: Endpoint): Record<number, TSc
 }
 
 /**
- * Reads the digits of a query string as the numbers that its schema asks for, before it is validated; what is no
- * decimal number stays text and fails there, under its own name.
+ * Reads the digits of a query string as the numbers that its schema asks for, before it is validated; what is
+ * no decimal number stays text and fails there, under its own name.
  */
 function numbersIn(schema: TObject): (context: { query: Record<string, unknown> }) => void {
   const names = Object.entries(schema.properties)
@@ -106,14 +106,17 @@ function numbersIn(schema: TObject): (context: { query: Record<string, unknown> 
 }
 
 /**
- * The parser `limitedJson` that every route with a body names: counts what really arrives, since a chunked body
- * announces no length. `limitedJsonOrNone` reads no body at all as one without fields.
+ * The parser `limitedJson` that every route with a body names: counts what really arrives, since a chunked
+ * body announces no length. `limitedJsonOrNone` reads no body at all as one without fields.
  */
 const jsonBody = new Elysia({ name: "json-body" })
   .parser("limitedJson", async ({ request }) => parse(decode(await readLimited(request))))
   .parser("limitedJsonOrNone", async ({ request }) => parse(decode(await readLimited(request)) || "{}"));
 
-/** Refuses bytes that are not UTF-8: a decoder would replace them, and the stored text would differ from the sent one. */
+/**
+ * Refuses bytes that are not UTF-8: a decoder would replace them, and the stored text would differ from the
+ * sent one.
+ */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -140,8 +143,9 @@ function parse(text: string): unknown {
 }
 
 /**
- * Elysia puts a value that does not fit into its message, and an object whose key `toString` hides the function has no text: the
- * caller would get a fault of the server instead of the finding. A symbol is no part of the JSON.
+ * Elysia puts a value that does not fit into its message, and an object whose key `toString` hides the
+ * function has no text: the caller would get a fault of the server instead of the finding. A symbol is no
+ * part of the JSON.
  */
 function makePrintable(value: unknown): void {
   if (value === null || typeof value !== "object") return;
@@ -188,7 +192,10 @@ function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   return whole;
 }
 
-/** The key that a caller gives its piece of work; undefined for none. Throws `invalid_request` for what is no key. */
+/**
+ * The key that a caller gives its piece of work; undefined for none. Throws `invalid_request` for what is no
+ * key.
+ */
 export function idempotencyKeyOf({ headers }: Pick<Request, "headers">): string | undefined {
   const key = headers.get(idempotencyHeader);
   if (key === null) return undefined;

@@ -25,9 +25,9 @@ const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 
 /**
  * Makes one diagnostic of every request: `gateway.http_request_completed`, or in its place
- * `gateway.http_validation_failed` or `gateway.http_request_failed`, so that a failure that repeats is a run. It
- * has the route's pattern, never the URL, no header and nothing of a body; an unknown key is not named either.
- * Source: spec/gateway.md "Diagnostics".
+ * `gateway.http_validation_failed` or `gateway.http_request_failed`, so that a failure that repeats is a run.
+ * It has the route's pattern, never the URL, no header and nothing of a body; an unknown key is not named
+ * either. Source: spec/gateway.md "Diagnostics".
  */
 export function observeHttp(deps: {
   clock: Clock;

@@ -4,16 +4,16 @@ import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /**
- * Server-sent events as bytes, one item for each pull of the reader: `id` is the event's position, `event` its
- * kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
+ * Server-sent events as bytes, one item for each pull of the reader: `id` is the event's position, `event`
+ * its kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
  */
 export function toServerSentEvents(request: Request, items: AsyncGenerator<StreamItem>): Response {
   return streamOf(items, renderItem, { method: request.method });
 }
 
 /**
- * The same of any items that `render` turns into whole blocks of the stream. `onCancel` is called when the reader
- * leaves, which wakes items that wait for nothing else. The `method` HEAD gets the headers alone.
+ * The same of any items that `render` turns into whole blocks of the stream. `onCancel` is called when the
+ * reader leaves, which wakes items that wait for nothing else. The `method` HEAD gets the headers alone.
  */
 export function streamOf<Item>(
   items: AsyncGenerator<Item>,
@@ -69,8 +69,8 @@ export function renderScreen(item: ScreenItem): string {
 }
 
 /**
- * The position a reconnecting client names: the header of the protocol wins over the query. Null when none is; 0, which is
- * before all events, for the id of another history, such as a coordination server's.
+ * The position a reconnecting client names: the header of the protocol wins over the query. Null when none
+ * is; 0, which is before all events, for the id of another history, such as a coordination server's.
  */
 export function resumePosition(request: Request, after: number | undefined): number | null {
   const header = request.headers.get("last-event-id") ?? "";
@@ -81,9 +81,9 @@ export function resumePosition(request: Request, after: number | undefined): num
 /** The streams of one server that do not end by themselves; each gets every event. */
 export interface Followers {
   /**
-   * The items of `open`, which is given a signal that aborts when the reader has left. Throws `unavailable` when all
-   * places are taken. The place is free again as soon as the reader has left or the items have ended; giving up the items
-   * before the first is leaving too.
+   * The items of `open`, which is given a signal that aborts when the reader has left. Throws `unavailable`
+   * when all places are taken. The place is free again as soon as the reader has left or the items have
+   * ended; giving up the items before the first is leaving too.
    */
   admit<Item>(left: AbortSignal, open: (left: AbortSignal) => AsyncGenerator<Item>): AsyncGenerator<Item>;
 }

@@ -1,7 +1,10 @@
 import type { TurnEvents } from "../../protocol/turns.ts";
 import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../../services/agent/agent.ts";
 
-/** What gateway and coordinator answer of a turn's files: whole and streamed, or the page that was asked for (ruling 37). */
+/**
+ * What gateway and coordinator answer of a turn's files: whole and streamed, or the page that was asked for
+ * (ruling 37).
+ */
 
 interface EventQuery {
   after: number;
@@ -57,7 +60,10 @@ export function artifactAnswer(
   return streamed(pieces, { "content-type": "text/plain; charset=utf-8", ...following }, method);
 }
 
-/** One piece for each pull of the reader, so that a slow one costs no memory. The `method` HEAD gets the headers alone. */
+/**
+ * One piece for each pull of the reader, so that a slow one costs no memory. The `method` HEAD gets the
+ * headers alone.
+ */
 function streamed(pieces: Iterable<Uint8Array>, headers: Record<string, string>, method: string): Response {
   // The framework would read a body to its end, and this answer has none.
   if (method === "HEAD") return new Response(null, { headers });

@@ -237,7 +237,10 @@ function queryParameters(query: TObject | null, writer: SchemaWriter): Parameter
   });
 }
 
-/** `/v1/control/tui/state` belongs to `control`, `/svc/agents/:agent_ref/mail/list` to `mail`, `/health` to `server`. */
+/**
+ * `/v1/control/tui/state` belongs to `control`, `/svc/agents/:agent_ref/mail/list` to `mail`, `/health` to
+ * `server`.
+ */
 function tagOf(path: string): string {
   const [, ofGateway, ofAgent] = /^\/v1\/([a-z-]+)|^\/svc\/agents\/:agent_ref\/([a-z-]+)/.exec(path) ?? [];
   return ofGateway ?? ofAgent ?? (path.startsWith("/svc/agents") ? "agents" : "server");

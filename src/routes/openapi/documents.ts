@@ -23,7 +23,9 @@ import type { JsonSchema } from "./json-schema.ts";
 import { parameterTexts, placeTexts } from "./texts/places.ts";
 import { componentTexts, fieldTexts } from "./texts/types.ts";
 
-/** The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway. */
+/**
+ * The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway.
+ */
 export function gatewayOpenApi(): OpenApiDocument {
   return describeDocument(
     buildOpenApi({
@@ -38,7 +40,10 @@ export function gatewayOpenApi(): OpenApiDocument {
   );
 }
 
-/** The document of the coordination server's routes. Built again by each call; nothing in it depends on a running one. */
+/**
+ * The document of the coordination server's routes. Built again by each call; nothing in it depends on a
+ * running one.
+ */
 export function coordinatorOpenApi(): OpenApiDocument {
   return describeDocument(
     buildOpenApi({
@@ -89,8 +94,8 @@ const examples = {
 };
 
 /**
- * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of parameters, and
- * examples of bodies. A description that a schema has stays. Returns the document.
+ * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of
+ * parameters, and examples of bodies. A description that a schema has stays. Returns the document.
  */
 export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   for (const [name, schema] of Object.entries(document.components.schemas)) {

@@ -16,9 +16,9 @@ export interface SchemaWriter {
 }
 
 /**
- * `named`: schemas that become components wherever one of the same shape occurs, a described variation included. Of
- * two of one shape the first gives the name. As part of a request body a schema has the same name; one that differs
- * there cannot be part of an answer too.
+ * `named`: schemas that become components wherever one of the same shape occurs, a described variation
+ * included. Of two of one shape the first gives the name. As part of a request body a schema has the same
+ * name; one that differs there cannot be part of an answer too.
  */
 export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): SchemaWriter {
   const nameOf = new Map<string, string>();
@@ -146,7 +146,9 @@ function isPlain(schema: JsonSchema): boolean {
   );
 }
 
-/** A choice among rules is below `allOf`: generators take an `anyOf` beside `properties` for a union of types. */
+/**
+ * A choice among rules is below `allOf`: generators take an `anyOf` beside `properties` for a union of types.
+ */
 function withinAllOf(rules: JsonSchema | undefined): JsonSchema {
   const { anyOf, allOf, ...rest } = rules ?? {};
   if (anyOf === undefined) return rules ?? {};

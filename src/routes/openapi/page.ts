@@ -82,8 +82,9 @@ function codeText(value: unknown): string {
 }
 
 /**
- * A curl line that calls an operation, for a POSIX shell. A path parameter is its name in capitals, a query has the
- * required parameters, the body is the first example of its schema. `$BASE_URL` is the address of the server. Pure.
+ * A curl line that calls an operation, for a POSIX shell. A path parameter is its name in capitals, a query
+ * has the required parameters, the body is the first example of its schema. `$BASE_URL` is the address of the
+ * server. Pure.
  */
 export function toCurl(
   { method, path, operation }: { method: string; path: string; operation: Operation },
@@ -143,7 +144,9 @@ summary{cursor:pointer}.method{display:inline-block;min-width:4.2em;font-weight:
 th,td{border-top:1px solid var(--edge);padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top}
 :target{outline:2px solid Highlight;outline-offset:2px}`;
 
-/** Hides what does not hold every word of the search, and puts the address of this server into the curl lines. */
+/**
+ * Hides what does not hold every word of the search, and puts the address of this server into the curl lines.
+ */
 export const pageScript = `
 for (const place of document.querySelectorAll(".origin")) place.textContent = location.origin;
 const find = document.getElementById("find");
@@ -170,8 +173,8 @@ interface Group {
 }
 
 /**
- * An API's document as one HTML page that loads nothing: its operations by group, then its schemas, with a search over
- * both. Everything from the document is escaped; the one script is `pageScript`. Pure.
+ * An API's document as one HTML page that loads nothing: its operations by group, then its schemas, with a
+ * search over both. Everything from the document is escaped; the one script is `pageScript`. Pure.
  */
 export function renderReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -5,8 +5,8 @@ import type { OpenApiDocument } from "./document.ts";
 const { openApiDocument, referencePage } = documentEndpoints;
 
 /**
- * Serves an app's document, to programs and as a page. `load` brings the document's makers: they and its texts are
- * evaluated at the first request of either, and each is built once.
+ * Serves an app's document, to programs and as a page. `load` brings the document's makers: they and its
+ * texts are evaluated at the first request of either, and each is built once.
  */
 export function openApiRoutes(load: () => Promise<() => OpenApiDocument>) {
   let document: Promise<OpenApiDocument> | null = null;
@@ -32,7 +32,8 @@ async function toPage(document: OpenApiDocument) {
     html: renderReference(document),
     headers: {
       "content-type": "text/html; charset=utf-8",
-      // The page carries its style and its one script; whatever else it might come to name is not loaded and not run.
+      // The page carries its style and its one script; whatever else it might come to name is not loaded and
+      // not run.
       "content-security-policy": `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:`,
     },
   };

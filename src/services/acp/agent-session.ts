@@ -31,8 +31,8 @@ export interface TurnListener {
 export interface AgentSession {
   process(): { pid: number; startToken: string } | null;
   /**
-   * Opens the conversation of a turn, and starts the agent if it does not run. Output of the agent until then, such as
-   * replayed history, belongs to no turn. Throws with a reason for people.
+   * Opens the conversation of a turn, and starts the agent if it does not run. Output of the agent until
+   * then, such as replayed history, belongs to no turn. Throws with a reason for people.
    */
   open(request: TurnRequest, signal: AbortSignal): Promise<{ sessionId: string; isNew: boolean }>;
   /** Sends a prompt to the open conversation; resolves with the agent's answer. */
@@ -41,8 +41,8 @@ export interface AgentSession {
   /** The agent process and what is below it. */
   tree(): Promise<KnownProcess[]>;
   /**
-   * Ends the processes that joined the agent's tree since `before` and do not end by themselves: with the agent when another
-   * process can continue the conversation, else alone.
+   * Ends the processes that joined the agent's tree since `before` and do not end by themselves: with the
+   * agent when another process can continue the conversation, else alone.
    */
   endLeftovers(before: readonly KnownProcess[]): Promise<void>;
   /** Resolves with how the process ended. */
@@ -273,8 +273,8 @@ export async function waitForExit(clock: Clock, exited: Promise<unknown>): Promi
 const minuteMs = 60_000;
 
 /**
- * How long a load must wait. For `next_minute`: until the clock minute after that of the last use, which is taken for the
- * present one when it is not known. Pure.
+ * How long a load must wait. For `next_minute`: until the clock minute after that of the last use, which is
+ * taken for the present one when it is not known. Pure.
  */
 export function loadDelayMs(facts: {
   load: "at_once" | "next_minute" | undefined;

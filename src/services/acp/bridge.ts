@@ -18,7 +18,10 @@ export interface AcpBridgeDeps extends Omit<RunTurnDeps, "session"> {
 }
 
 export interface AcpBridge {
-  /** Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the session. */
+  /**
+   * Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the
+   * session.
+   */
   run(): Promise<void>;
   /** Runs no further turn; `interrupt`: interrupts the running one too. */
   stop(options: { interrupt: boolean }): void;
@@ -34,8 +37,8 @@ const previousBridgeMs = 15_000;
 const exitMs = 1500;
 
 /**
- * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one after the
- * other, and outlives the gateway. Its state is in the session's folder. A session has only one.
+ * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one
+ * after the other, and outlives the gateway. Its state is in the session's folder. A session has only one.
  */
 export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
   const { clock, files, processes, locks, watch, sessionRoot } = deps;

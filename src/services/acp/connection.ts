@@ -25,8 +25,8 @@ export interface AcpConnection {
   /** Throws `precondition_failed` for another protocol version, and as `request`. */
   initialize(options: { version: string; timeoutMs: number }): Promise<void>;
   /**
-   * Sends a request. Rejects with the agent's own error, with `unavailable` after `timeoutMs`, and when the connection
-   * has ended.
+   * Sends a request. Rejects with the agent's own error, with `unavailable` after `timeoutMs`, and when the
+   * connection has ended.
    */
   request(method: string, params: object, options?: { timeoutMs?: number }): Promise<unknown>;
   notify(method: string, params: object): Promise<void>;
@@ -49,8 +49,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * Starts the agent. Its messages are taken line by line: a line that is no JSON-RPC message is noise, which is handed
- * to `onOutput` and to nothing else. Throws when the executable cannot be started.
+ * Starts the agent. Its messages are taken line by line: a line that is no JSON-RPC message is noise, which
+ * is handed to `onOutput` and to nothing else. Throws when the executable cannot be started.
  */
 export function openConnection(
   { processes, clock }: { processes: Processes; clock: Clock },
@@ -136,8 +136,9 @@ export function openConnection(
 }
 
 /**
- * The requests and responses of a child. Its notifications are read from its output, by `onOutput`. Many agents name in a
- * permission request only the id of a call that they reported before: it is completed here, in the order of the lines.
+ * The requests and responses of a child. Its notifications are read from its output, by `onOutput`. Many
+ * agents name in a permission request only the id of a call that they reported before: it is completed here,
+ * in the order of the lines.
  */
 function messagesOf(
   child: StreamedProcess,

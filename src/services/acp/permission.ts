@@ -5,7 +5,10 @@ import { toSummary } from "../headless/display.ts";
 import { fieldsOf, renderValue } from "../headless/json-fields.ts";
 import { textsOfCall } from "../headless/tool-calls.ts";
 
-/** A permission request with the facts that the agent reported of its call before: a person or a policy decides by it. */
+/**
+ * A permission request with the facts that the agent reported of its call before: a person or a policy
+ * decides by it.
+ */
 export interface AskedCall {
   kind: string;
   /** Empty where the agent gave none but the id of the call. */
@@ -27,8 +30,9 @@ export function toAskedCall({ toolCall }: RequestPermissionRequest): AskedCall {
 const showsNothing = ({ title, texts }: AskedCall) => title === "" && texts.length === 0;
 
 /**
- * What the first fitting rule says. The title of an `allow` rule must fit the title; that of any other rule may fit anything that
- * the request shows. Where no rule fits, a person is asked, and a request that shows nothing is denied. Pure.
+ * What the first fitting rule says. The title of an `allow` rule must fit the title; that of any other rule
+ * may fit anything that the request shows. Where no rule fits, a person is asked, and a request that shows
+ * nothing is denied. Pure.
  */
 export function decidePermission(policy: PermissionPolicy, call: AskedCall): PermissionAction {
   const rule = policy.find(({ action, kinds, title: pattern }) => {
@@ -41,8 +45,8 @@ export function decidePermission(policy: PermissionPolicy, call: AskedCall): Per
 }
 
 /**
- * Whether all of `text` fits `pattern`, in which `*` is any text. Each part is looked for once, from the left: the time
- * grows with the length of the text and no faster. Pure.
+ * Whether all of `text` fits `pattern`, in which `*` is any text. Each part is looked for once, from the
+ * left: the time grows with the length of the text and no faster. Pure.
  */
 function fitsText(pattern: string, text: string): boolean {
   const parts = pattern.split("*");
@@ -62,9 +66,9 @@ function fitsText(pattern: string, text: string): boolean {
 export const cancelledOutcome: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
 
 /**
- * The answer that a policy gives: for this once where the agent offers it, since the other kind changes what the agent
- * asks later. A refusal that the agent does not offer is `cancelled`; an agreement that it does not offer is null: a person
- * must choose. Pure.
+ * The answer that a policy gives: for this once where the agent offers it, since the other kind changes what
+ * the agent asks later. A refusal that the agent does not offer is `cancelled`; an agreement that it does not
+ * offer is null: a person must choose. Pure.
  */
 export function answerOfPolicy(
   action: Exclude<PermissionAction, "ask">,
@@ -114,7 +118,10 @@ function renderAsked(call: AskedCall, input: unknown): string {
 
 const maxTail = 500;
 
-/** One line. The end of a long command may be what matters in it: the middle is left out, and its length is named. Pure. */
+/**
+ * One line. The end of a long command may be what matters in it: the middle is left out, and its length is
+ * named. Pure.
+ */
 function cutMiddle(text: string): string {
   const whole = toSummary(text, maxQuestion + 1);
   if ([...whole].length <= maxQuestion) return whole;

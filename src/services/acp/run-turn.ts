@@ -39,8 +39,8 @@ export interface RunTurnDeps {
 const pollIntervalMs = 250;
 
 /**
- * Runs one turn with the agent of the session to its final state and holds the turn's lock meanwhile. Returns `refused`,
- * and runs nothing, when the turn was begun or settled before.
+ * Runs one turn with the agent of the session to its final state and holds the turn's lock meanwhile. Returns
+ * `refused`, and runs nothing, when the turn was begun or settled before.
  */
 export async function runTurn(deps: RunTurnDeps, at: TurnDirectory): Promise<"ran" | "refused"> {
   const request = at.request();
@@ -203,7 +203,9 @@ function createListener(
   };
 }
 
-/** Cancels the prompt, ends the agent when it does not answer in time, and ends processes that the turn left. */
+/**
+ * Cancels the prompt, ends the agent when it does not answer in time, and ends processes that the turn left.
+ */
 async function cancelPrompt(
   { session, clock, limits }: RunTurnDeps,
   { settled, before }: { settled: Promise<unknown>; before: readonly KnownProcess[] },

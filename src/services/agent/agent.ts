@@ -14,7 +14,10 @@ import type {
   WaitFor,
 } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../protocol/turns.ts";
-/** The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier know only this. */
+/**
+ * The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier know only
+ * this.
+ */
 export interface Agent {
   readonly backend: string;
   readonly tool: string;
@@ -29,30 +32,33 @@ export interface Agent {
   /** Announces a prompt: the agent may begin to read the state that `submit` needs. Sends no key. */
   expectPrompt?(): void;
   /**
-   * Submits one prompt and proves that the agent took it. Reads the agent's state again and resolves `refused`, with
-   * nothing typed, when the policy does not admit it. Otherwise calls `begin` right before the first byte; a throw
-   * prevents the submission. Writers of one agent take turns. Never rejects because of the agent's behaviour.
+   * Submits one prompt and proves that the agent took it. Reads the agent's state again and resolves
+   * `refused`, with nothing typed, when the policy does not admit it. Otherwise calls `begin` right before
+   * the first byte; a throw prevents the submission. Writers of one agent take turns. Never rejects because
+   * of the agent's behaviour.
    */
   submit(submission: Submission): Promise<SubmitOutcome>;
   /**
-   * Takes back a prompt that an earlier process began to type and could not finish: clears the composer when it holds
-   * exactly its text, and leaves anything else alone. Resolves with a clause for people that says what it found and
-   * did. Never rejects.
+   * Takes back a prompt that an earlier process began to type and could not finish: clears the composer when
+   * it holds exactly its text, and leaves anything else alone. Resolves with a clause for people that says
+   * what it found and did. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
-  /** Follows the turn of a prompt that an earlier process submitted; `started`: evidence shows that it ran. */
+  /**
+   * Follows the turn of a prompt that an earlier process submitted; `started`: evidence shows that it ran.
+   */
   followTurn(turn: { started: boolean; onEvidence: (evidence: Evidence) => void }): void;
   /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
   interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**
-   * Presses and types `sequence`, written in the `<[key-name]>` grammar, in any state of the agent; `literal` takes
-   * all of it as text. Throws ServiceError: `invalid_request` for a bad token, with
-   * nothing sent; `unavailable` when the program is not there; `dispatch_failed` when the terminal refused.
+   * Presses and types `sequence`, written in the `<[key-name]>` grammar, in any state of the agent; `literal`
+   * takes all of it as text. Throws ServiceError: `invalid_request` for a bad token, with nothing sent;
+   * `unavailable` when the program is not there; `dispatch_failed` when the terminal refused.
    */
   keys(input: { sequence: string; literal: boolean }): Promise<void>;
   /**
-   * Types the bytes of a keyboard unchanged, with control characters and sequences, in any state of the agent.
-   * Throws ServiceError: `unavailable`, `dispatch_failed`, `unsupported` without a terminal.
+   * Types the bytes of a keyboard unchanged, with control characters and sequences, in any state of the
+   * agent. Throws ServiceError: `unavailable`, `dispatch_failed`, `unsupported` without a terminal.
    */
   type(text: string): Promise<void>;
   /**
@@ -63,8 +69,8 @@ export interface Agent {
   /** Why the terminal state is what it is; null as below. */
   explain(): TerminalExplanation | null;
   /**
-   * Resolves when the terminal is as wanted, or with `satisfied` false after `timeoutMs` or when `signal` aborts;
-   * null as below.
+   * Resolves when the terminal is as wanted, or with `satisfied` false after `timeoutMs` or when `signal`
+   * aborts; null as below.
    */
   waitFor(
     wanted: WaitFor,
@@ -76,7 +82,9 @@ export interface Agent {
   terminalHistory(limit: number): TerminalHistory | null;
   /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
   notePrompt(prompt: string): TerminalState | null;
-  /** Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it. */
+  /**
+   * Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it.
+   */
   onChange(listener: () => void): () => void;
 }
 
@@ -162,7 +170,10 @@ export interface TurnEnd {
 /** The turns of an agent without a terminal, and the conversation they belong to. */
 export interface AgentTurns {
   active(): { turnId: string; turnIndex: number } | null;
-  /** The turn that was begun for a request of the queue by an earlier process, running or ended; null: none was. */
+  /**
+   * The turn that was begun for a request of the queue by an earlier process, running or ended; null: none
+   * was.
+   */
   resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
   /** Why the tool cannot run a turn like that, as a clause for people, or null. */
   refuseExecution(execution: Execution | undefined): string | null;

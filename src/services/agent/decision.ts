@@ -17,8 +17,8 @@ export interface Chosen {
 }
 
 /**
- * The option that an answer names. Throws ServiceError: `precondition_failed` when nothing is asked or another
- * question than the caller saw, `invalid_request` when no option, or more than one, fits. Pure.
+ * The option that an answer names. Throws ServiceError: `precondition_failed` when nothing is asked or
+ * another question than the caller saw, `invalid_request` when no option, or more than one, fits. Pure.
  */
 export function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
   if (!decision) throw new ServiceError("precondition_failed", "the agent does not ask anything now");
@@ -45,9 +45,9 @@ function sameText(one: string, other: string): boolean {
 }
 
 /**
- * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed only
- * while the mark is on the wanted option. Resolves once the question has gone or is another, or once the check mark of the
- * option has changed where the question has several choices.
+ * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed
+ * only while the mark is on the wanted option. Resolves once the question has gone or is another, or once the
+ * check mark of the option has changed where the question has several choices.
  */
 export async function answerDecision(
   deps: { view: TerminalView; clock: Clock; profile: CompiledProfile; pane: PaneWriter },
@@ -81,8 +81,8 @@ export async function answerDecision(
     const moved = (mark: number | null) => mark !== null && mark !== places[marked]?.index;
     await awaitState(view, clock, (state) => moved(markOf(state)), keyMs);
   }
-  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change is the same dialog; the
-  // same question on another screen may be about another command.
+  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change is the same
+  // dialog; the same question on another screen may be about another command.
   const checkOf = (of: AwaitingDecision | undefined) =>
     of?.options.find(({ index }) => index === chosen.index)?.checked;
   const gone = (state: TerminalState) =>
@@ -102,8 +102,8 @@ export async function answerDecision(
 }
 
 /**
- * Whether nothing changed but the mark of a running action, which claude 2.1.330 blinks above its question: neither the
- * text nor, as far as the state has it, how it is drawn.
+ * Whether nothing changed but the mark of a running action, which claude 2.1.330 blinks above its question:
+ * neither the text nor, as far as the state has it, how it is drawn.
  */
 function isSameScreen(one: TerminalState, other: TerminalState): boolean {
   const [before, after] = [one.probe_snapshot, other.probe_snapshot];

@@ -34,8 +34,9 @@ import {
 } from "./terminal-view.ts";
 
 /**
- * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a menu, and
- * that Enter would meet what follows. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a busy machine.
+ * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a
+ * menu, and that Enter would meet what follows. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a
+ * busy machine.
  */
 const commandRetryMs = 2000;
 /** The longest wait for the proof of one Enter. */
@@ -44,7 +45,10 @@ const maxProofMs = 15_000;
 const clearAttempts = 12;
 /** How long a cleared composer may still show its draft. */
 const clearedMs = 150;
-/** C-c ends some tools when their composer is empty: it is pressed once, and only after so long a look at the draft. */
+/**
+ * C-c ends some tools when their composer is empty: it is pressed once, and only after so long a look at the
+ * draft.
+ */
 const beforeInterruptMs = 1000;
 
 export interface DispatchDeps {
@@ -56,8 +60,8 @@ export interface DispatchDeps {
 }
 
 /**
- * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it.
- * `submission.ts` has the states and decides; this performs its effects. Source: spec/terminal.md 6.
+ * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took
+ * it. `submission.ts` has the states and decides; this performs its effects. Source: spec/terminal.md 6.
  */
 export function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const before = deps.view.state();
@@ -70,8 +74,8 @@ export function mayBeHandedBack(state: TerminalState): boolean {
 }
 
 /**
- * Submits `text` again when the tool put it back into its composer after a question. Null, and no key pressed, when
- * the composer holds anything else: a person may have changed it.
+ * Submits `text` again when the tool put it back into its composer after a question. Null, and no key
+ * pressed, when the composer holds anything else: a person may have changed it.
  */
 export async function submitAgain(deps: DispatchDeps, text: string): Promise<DispatchOutcome | null> {
   const before = await deps.view.look();
@@ -165,7 +169,8 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         return { event: "pasted", found, moved: hasMoved(before, view.state()) };
       }
       case "await_change": {
-        // Another instance may show the very screen of before, and what would follow, the clearing keys, is not for it.
+        // Another instance may show the very screen of before, and what would follow, the clearing keys, is
+        // not for it.
         const isAnother = () => facts.instanceId !== null && view.instanceId() !== facts.instanceId;
         const reacts = (state: TerminalState) =>
           hasMoved(before, state) || hasDraft(state) || hasEnded(state) || isAnother();
@@ -228,8 +233,8 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
 }
 
 /**
- * Whether the screen has changed since `before`. One that shows no composer, or a question, need not show a text; and where
- * nothing is known of the screen, it may have.
+ * Whether the screen has changed since `before`. One that shows no composer, or a question, need not show a
+ * text; and where nothing is known of the screen, it may have.
  */
 function hasMoved(before: TerminalState, state: TerminalState): boolean {
   if (before.surface.accepting_input !== "yes" || before.awaiting_decision) return true;
@@ -237,7 +242,9 @@ function hasMoved(before: TerminalState, state: TerminalState): boolean {
   return then === undefined || now === undefined || then !== now;
 }
 
-/** The profile's pause after a paste, shorter once exactly the text is in the composer of a proved version. */
+/**
+ * The profile's pause after a paste, shorter once exactly the text is in the composer of a proved version.
+ */
 async function pauseBeforeEnter(deps: DispatchDeps, text: string, pastedAtMs: number): Promise<void> {
   const { view, clock, profile } = deps;
   const restMs = () => pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs();
@@ -254,8 +261,8 @@ async function pauseBeforeEnter(deps: DispatchDeps, text: string, pastedAtMs: nu
 }
 
 /**
- * Whether the tool, idle when Enter was pressed, was seen to work at any moment since, until `end`. A late frame of the
- * turn before is no work on this text.
+ * Whether the tool, idle when Enter was pressed, was seen to work at any moment since, until `end`. A late
+ * frame of the turn before is no work on this text.
  */
 function watchActivity(view: TerminalView) {
   let idleAtEnter = false;
@@ -273,7 +280,9 @@ function watchActivity(view: TerminalView) {
   };
 }
 
-/** Knows, until `end`, whether a completion list that offers another text is open, and whether any list was. */
+/**
+ * Knows, until `end`, whether a completion list that offers another text is open, and whether any list was.
+ */
 function watchList(view: TerminalView, isOpen: (state: TerminalState) => boolean) {
   let wasOpen = false;
   const end = view.subscribe(() => {
@@ -297,9 +306,9 @@ export async function dispatchBlind(
 }
 
 /**
- * Presses the tool's clearing key until the composer is empty, another series of keys of its profile when that leaves the draft
- * as it is, and leaves a mode in which its text is no prompt: an empty shell line of claude 2.1.330 ends with Backspace.
- * False when it will not be empty.
+ * Presses the tool's clearing key until the composer is empty, another series of keys of its profile when
+ * that leaves the draft as it is, and leaves a mode in which its text is no prompt: an empty shell line of
+ * claude 2.1.330 ends with Backspace. False when it will not be empty.
  */
 export async function clearDraft(
   deps: Pick<DispatchDeps, "view" | "clock" | "profile" | "pane">,

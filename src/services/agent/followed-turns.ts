@@ -15,8 +15,9 @@ type OnEvidence = Submission["onEvidence"];
 /** The turns of submitted prompts, followed to their end. */
 export interface FollowedTurns {
   /**
-   * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a question,
-   * to be submitted again should the question hand it back; null when it was taken. `along`: what a person's keys added to the prompt.
+   * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a
+   * question, to be submitted again should the question hand it back; null when it was taken. `along`: what a
+   * person's keys added to the prompt.
    */
   follow(turn: {
     started: boolean;
@@ -138,10 +139,10 @@ export interface TurnNews {
 }
 
 /**
- * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows that it
- * works; it has ended when the tracker, which holds `active` from the submission on, calls the terminal ready
- * again or records a result. A turn too quick to be seen working starts and ends at once. A program that has ended
- * took its turn with it; a program that cannot be looked at proves nothing. Pure.
+ * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows
+ * that it works; it has ended when the tracker, which holds `active` from the submission on, calls the
+ * terminal ready again or records a result. A turn too quick to be seen working starts and ends at once. A
+ * program that has ended took its turn with it; a program that cannot be looked at proves nothing. Pure.
  */
 export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   if (watch.ended) return { watch, evidence: [] };

@@ -6,7 +6,10 @@ export function keySequenceProblem(sequence: string): string | null {
   return parsed.ok ? null : parsed.message;
 }
 
-/** The same sequence with exactly one `<[Enter]>` at its end (contract 4.3, `ensure_enter` of reminders). Pure. */
+/**
+ * The same sequence with exactly one `<[Enter]>` at its end (contract 4.3, `ensure_enter` of reminders).
+ * Pure.
+ */
 export function withOneEnter(sequence: string): string {
   const enter = "<[Enter]>";
   let end = sequence.length;
@@ -18,8 +21,8 @@ export function withOneEnter(sequence: string): string {
 const previewLength = 120;
 
 /**
- * A key sequence as events and logs may show it: its keys by name, of its text the length alone, because what is typed
- * may be a password. Never throws. Source: ruling 12.
+ * A key sequence as events and logs may show it: its keys by name, of its text the length alone, because what
+ * is typed may be a password. Never throws. Source: ruling 12.
  */
 export function previewKeys(sequence: string, escapeSpecialKeys = false): string {
   const parsed = parseKeySequence(sequence, escapeSpecialKeys);

@@ -4,10 +4,10 @@ import { stripControl } from "../../system/visible.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 
 /**
- * The text that is really typed for a prompt: without control characters and trailing newlines, with a leading
- * blank where the tool would read the first character as one of its commands, and a trailing blank where the
- * last word would open a popup that takes Enter. Slash commands the person asked for stay commands. Null when
- * nothing is left to type. Source: spec/terminal.md 6.3-6.5.
+ * The text that is really typed for a prompt: without control characters and trailing newlines, with a
+ * leading blank where the tool would read the first character as one of its commands, and a trailing blank
+ * where the last word would open a popup that takes Enter. Slash commands the person asked for stay commands.
+ * Null when nothing is left to type. Source: spec/terminal.md 6.3-6.5.
  */
 export function prepareText(prompt: string, profile: CompiledProfile): string | null {
   const text = stripControl(prompt);
@@ -18,9 +18,10 @@ export function prepareText(prompt: string, profile: CompiledProfile): string | 
 }
 
 /**
- * The pastes in which `text` is given to the tool: one, or several for a version that wraps a long paste into markup
- * (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no grapheme is cut; the
- * pieces together are `text`. `version`: as the tool's banner shows it, null when it is not known. Pure.
+ * The pastes in which `text` is given to the tool: one, or several for a version that wraps a long paste into
+ * markup (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no
+ * grapheme is cut; the pieces together are `text`. `version`: as the tool's banner shows it, null when it is
+ * not known. Pure.
  */
 export function pastesOf(text: string, profile: CompiledProfile, version: string | null): string[] {
   const limits = profile.data.submit.paste_pieces;
@@ -45,8 +46,8 @@ export function pastesOf(text: string, profile: CompiledProfile, version: string
 }
 
 /**
- * What the model receives when `text` is pasted into the tool and submitted (`received` of the profile). A version
- * that is not known counts as the newest. Pure.
+ * What the model receives when `text` is pasted into the tool and submitted (`received` of the profile). A
+ * version that is not known counts as the newest. Pure.
  */
 export function receivedText(text: string, profile: CompiledProfile, version: string | null): string {
   const rule = profile.data.submit.received?.find((one) => appliesTo(one, text, version));
@@ -90,10 +91,11 @@ export function enterDelayMs(text: string, profile: CompiledProfile): number {
 }
 
 /**
- * Whether the draft that a composer shows is the whole of `text` and nothing else: the same words however they are
- * wrapped, or one chip that stands for a paste of as many lines, line breaks or characters. `draft`: without glyph
- * and indent. Chips as recorded: `[Pasted text #1 +3 lines]` (claude 2.1.197), `[Pasted Content 11496 chars]`
- * (codex 0.169.0), `[Pasted Text: 201 lines]` (gemini 0.61.0), `[Pasted ~4 lines]` (opencode 1.18.33). Pure.
+ * Whether the draft that a composer shows is the whole of `text` and nothing else: the same words however
+ * they are wrapped, or one chip that stands for a paste of as many lines, line breaks or characters. `draft`:
+ * without glyph and indent. Chips as recorded: `[Pasted text #1 +3 lines]` (claude 2.1.197),
+ * `[Pasted Content 11496 chars]` (codex 0.169.0), `[Pasted Text: 201 lines]` (gemini 0.61.0),
+ * `[Pasted ~4 lines]` (opencode 1.18.33). Pure.
  */
 export function isDraftOf(draft: string, text: string): boolean {
   const found = findText(draft, text);
@@ -107,9 +109,9 @@ export function isRestOf(draft: string, text: string): boolean {
 }
 
 /**
- * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at the
- * same moment. Null when nothing is before `text`; words only behind it may be a hint of the tool's own, and a
- * `text` that is not to be seen whole proves nothing. Pure.
+ * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at
+ * the same moment. Null when nothing is before `text`; words only behind it may be a hint of the tool's own,
+ * and a `text` that is not to be seen whole proves nothing. Pure.
  */
 export function personsWords(draft: string, text: string): string | null {
   const found = findText(draft, text);
@@ -119,8 +121,8 @@ export function personsWords(draft: string, text: string): string | null {
 }
 
 /**
- * What a draft that begins with the whole of `text` holds behind it, as one line: a person's last letters, or a hint
- * of the tool's. Null when there is nothing, or when `text` is not to be seen whole. Pure.
+ * What a draft that begins with the whole of `text` holds behind it, as one line: a person's last letters, or
+ * a hint of the tool's. Null when there is nothing, or when `text` is not to be seen whole. Pure.
  */
 export function wordsBehind(draft: string, text: string): string | null {
   const found = findText(draft, text);
@@ -128,20 +130,25 @@ export function wordsBehind(draft: string, text: string): string | null {
   return found.behind.trim().replace(/\s*\n\s*/g, " ") || null;
 }
 
-/** Whether the whole of `text`, or a chip that stands for it, is to be seen in a draft, alone or not. Pure. */
+/**
+ * Whether the whole of `text`, or a chip that stands for it, is to be seen in a draft, alone or not. Pure.
+ */
 export function holdsText(draft: string, text: string): boolean {
   return findText(draft, text) !== null;
 }
 
-/** Within how many milliseconds after the text the tool may open a completion list over it; 0 when it opens none late. Pure. */
+/**
+ * Within how many milliseconds after the text the tool may open a completion list over it; 0 when it opens
+ * none late. Pure.
+ */
 export function listOpensWithinMs(text: string, profile: CompiledProfile): number {
   const rules = profile.popups.filter((popup) => popup.draft.test(text));
   return Math.max(0, ...rules.map((popup) => popup.opens_within_ms ?? 0));
 }
 
 /**
- * Whether Enter would put the first entry of a completion list, `offered`, in the place of `text`: the entry is none of
- * the text's own words. Aliases are beside a command's name: `quit (exit)`. Pure.
+ * Whether Enter would put the first entry of a completion list, `offered`, in the place of `text`: the entry
+ * is none of the text's own words. Aliases are beside a command's name: `quit (exit)`. Pure.
  */
 export function offersAnother(offered: string, text: string): boolean {
   const [name = ""] = offered.replace(/^[^\p{L}\p{N}/]+/u, "").split(/ {2,}/u);
@@ -158,9 +165,9 @@ export function isCommandName(text: string): boolean {
 }
 
 /**
- * Whether `taken`, the beginning of the prompt that the tool took, is proof that it is not the typed `text`: it is a command that
- * the text does not name, or the text with its last word completed. Tools wrap, cut, trim and render what they show, and
- * hold several texts for one turn, so no other difference counts. Pure.
+ * Whether `taken`, the beginning of the prompt that the tool took, is proof that it is not the typed `text`:
+ * it is a command that the text does not name, or the text with its last word completed. Tools wrap, cut,
+ * trim and render what they show, and hold several texts for one turn, so no other difference counts. Pure.
  */
 export function isAnotherText(taken: string, text: string): boolean {
   if (isCommandName(text)) return false;
@@ -173,8 +180,8 @@ export function isAnotherText(taken: string, text: string): boolean {
 }
 
 /**
- * What a person typed that the tool took behind `text`: `taken`, the prompt as the tool reports or shows it, begins with the whole of
- * `text` and goes on. Null when it does not, or is shown cut or rendered. Pure.
+ * What a person typed that the tool took behind `text`: `taken`, the prompt as the tool reports or shows it,
+ * begins with the whole of `text` and goes on. Null when it does not, or is shown cut or rendered. Pure.
  */
 export function wordsAlong(taken: string, text: string): string | null {
   if (isCommandName(text) || !squeeze(taken).startsWith(squeeze(text))) return null;

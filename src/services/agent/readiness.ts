@@ -3,10 +3,10 @@ import { describeParked, describeSuspended, failingFacts } from "../terminal/rea
 import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 import { closedMode } from "./terminal-view.ts";
 /**
- * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
- * screen; otherwise only its process counts. No policy types into a dead pane or a shell; only
- * `always` and `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract 4.2; rulings 6, 7;
- * spec/terminal.md 3.
+ * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this
+ * tool's screen; otherwise only its process counts. No policy types into a dead pane or a shell; only
+ * `always` and `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract
+ * 4.2; rulings 6, 7; spec/terminal.md 3.
  */
 export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, tracked: boolean): Readiness {
   const absent = absence(state, tracked);
@@ -57,8 +57,8 @@ function judgeComposer(state: TerminalState): Readiness {
 }
 
 /**
- * Why no policy may submit a prompt: the tool is suspended and reads nothing, or the composer is in a mode that takes text for
- * something else. Null otherwise.
+ * Why no policy may submit a prompt: the tool is suspended and reads nothing, or the composer is in a mode
+ * that takes text for something else. Null otherwise.
  */
 export function refusedMode(state: TerminalState): Refusal | null {
   const suspended = describeSuspended(state);

@@ -12,8 +12,8 @@ export interface StartupAnswers {
 
 /**
  * Answers the questions with which the program of an unattended agent starts, as far as its profile has an
- * `unattended_answer` to them. Each rule once for each instance, and none any more once the instance was ready for a
- * prompt: what it asks later is for a person, and so is a question whose answer failed.
+ * `unattended_answer` to them. Each rule once for each instance, and none any more once the instance was
+ * ready for a prompt: what it asks later is for a person, and so is a question whose answer failed.
  */
 export function createStartupAnswers(deps: {
   view: Pick<TerminalView, "subscribe" | "dialogRule" | "instanceId">;

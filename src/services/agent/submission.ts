@@ -24,8 +24,9 @@ import {
 } from "./terminal-view.ts";
 
 /**
- * The submission of one prompt to a tool: paste the text once, press Enter until the tool takes it, and clear a text
- * that it does not take. Events and effects alternate: each state below awaits the answer to its effect.
+ * The submission of one prompt to a tool: paste the text once, press Enter until the tool takes it, and clear
+ * a text that it does not take. Events and effects alternate: each state below awaits the answer to its
+ * effect.
  *
  * ```
  *   pasting ──shown──> settling ──rested──> looking ──press Enter──> proving ──taken──> done
@@ -41,12 +42,12 @@ import {
  *                      └──cleared──> done, or ──a person's words──> restoring ──> done
  * ```
  *
- * Before each Enter `looking` may lead to `listed`, until no completion list is open that Enter would take an entry of, and after
- * it `proving` to `confirming`, where the tool may open such a list late: what it took must not be another text.
- * `looking` and `last_look` also lead to `done` or `clearing` when the tool has a new instance or has ended, when it
- * reported the text, when a question came up, when the composer is in another mode, or when a person types.
- * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
- * spec/terminal.md 6.
+ * Before each Enter `looking` may lead to `listed`, until no completion list is open that Enter would take an
+ * entry of, and after it `proving` to `confirming`, where the tool may open such a list late: what it took
+ * must not be another text. `looking` and `last_look` also lead to `done` or `clearing` when the tool has a
+ * new instance or has ended, when it reported the text, when a question came up, when the composer is in
+ * another mode, or when a person types. The text is never pasted twice, and no Enter follows a question, an
+ * ended tool or a person's words. Source: spec/terminal.md 6.
  */
 export type SubmissionState =
   | { at: "pasting" }
@@ -120,7 +121,10 @@ export interface Observed {
 }
 
 export type SubmissionEvent =
-  /** `found`: the first state that shows a draft or a new question, or null. `moved`: the screen has changed since the paste. */
+  /**
+   * `found`: the first state that shows a draft or a new question, or null. `moved`: the screen has changed
+   * since the paste.
+   */
   | { event: "pasted"; found: TerminalState | null; moved: boolean }
   | { event: "rested" }
   | { event: "looked"; seen: Observed }
@@ -164,7 +168,10 @@ const unreadMs = 60_000;
 export const lastProofMs = 3000;
 /** How long a composer that does not show the text may be half repainted. */
 const repaintMs = 1000;
-/** How long a completion list may stay open: gemini 0.61.0 closes one that fits nothing after 80 ms of its processor time. */
+/**
+ * How long a completion list may stay open: gemini 0.61.0 closes one that fits nothing after 80 ms of its
+ * processor time.
+ */
 const listMs = 3000;
 /** How long a tool that took Enter may take to show the prompt. */
 const confirmMs = 1500;
@@ -188,7 +195,10 @@ export function beginAtDraft(): SubmissionStep {
   return look({ press: 0, echo: true, shown: unseen, repainted: false });
 }
 
-/** The transition when `event` answers the effect of `state`. Pure; throws for an event that answers no effect. */
+/**
+ * The transition when `event` answers the effect of `state`. Pure; throws for an event that answers no
+ * effect.
+ */
 export function transition(
   state: SubmissionState,
   event: SubmissionEvent,
@@ -368,8 +378,8 @@ export function showsTaken(seen: Observed, facts: SubmissionFacts): boolean {
 }
 
 /**
- * What a person typed at the moment of Enter and the tool took with the text: no look can see a letter that the tool has not
- * drawn yet. Null when the tool neither reports nor shows it.
+ * What a person typed at the moment of Enter and the tool took with the text: no look can see a letter that
+ * the tool has not drawn yet. Null when the tool neither reports nor shows it.
  */
 export function typedAlong(
   { otherPrompt, shown }: Pick<Observed, "otherPrompt" | "shown">,
@@ -390,8 +400,9 @@ export function describeAlong(along: string): string {
 }
 
 /**
- * Proof that the tool took another text than the typed one, for people; null without proof. A caller would submit the text
- * again, so nothing that may be a late frame, an older prompt or another spelling of the text is proof.
+ * Proof that the tool took another text than the typed one, for people; null without proof. A caller would
+ * submit the text again, so nothing that may be a late frame, an older prompt or another spelling of the text
+ * is proof.
  */
 function takenInstead(
   seen: Observed,
@@ -530,7 +541,8 @@ function decideEnter(
   if (isCommand(text)) return { do: "press", shown };
   const now: Shown = { whole: holdsText(draft, text), behind: wordsBehind(draft, text) };
   if (press > 0 && shown.whole && !now.whole && draft !== "") return { do: "replaced" };
-  // Words before the cursor come from a person, and so do words that appear after a look; others may be a hint of the tool.
+  // Words before the cursor come from a person, and so do words that appear after a look; others may be a
+  // hint of the tool.
   const isTyped = beside.cursorAtEnd || ((press > 0 || moved > 0) && now.behind !== shown.behind);
   if (now.behind !== null && isTyped) {
     return { do: "clear", why: { cause: "person", words: now.behind } };

@@ -90,8 +90,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   /**
-   * Retries after a person who typed at the same moment has finished. A policy that permits typing into a draft does
-   * not permit submitting those words.
+   * Retries after a person who typed at the same moment has finished. A policy that permits typing into a
+   * draft does not permit submitting those words.
    */
   async function typeUndisturbed(
     pane: PaneWriter,
@@ -130,7 +130,10 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     );
   }
 
-  /** As `judgeReadiness`, but that what this gateway left in the composer keeps no prompt waiting without an attempt to clear it. */
+  /**
+   * As `judgeReadiness`, but that what this gateway left in the composer keeps no prompt waiting without an
+   * attempt to clear it.
+   */
   function judge(state: TerminalState, policy: SubmitPolicy): Readiness {
     const answer = judgeReadiness(state, policy, tracked);
     if (answer.ready || answer.code !== "not_ready" || !hasDraft(state)) return answer;
@@ -140,7 +143,10 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return { ...answer, detail };
   }
 
-  /** Clears what this gateway left in the composer. Null when the agent is then fit for a prompt, or nothing was left. */
+  /**
+   * Clears what this gateway left in the composer. Null when the agent is then fit for a prompt, or nothing
+   * was left.
+   */
   async function clearLeft(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
     const state = await view.look();
     if (left === null || !profile || !holdsLeft(state)) return null;
@@ -359,13 +365,15 @@ function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "fai
 const stopMs = 3000;
 /** Input that the tool held starts at once when a turn is stopped; each such turn needs its own interrupt. */
 const maxTurns = 6;
-/** A tool may swallow one key; one that ignores two without holding further input ignores the next ones, too. */
+/**
+ * A tool may swallow one key; one that ignores two without holding further input ignores the next ones, too.
+ */
 const maxIgnored = 2;
 
 /**
- * Stops the running turn with the tool's own key and proves it. On an idle agent no key is sent: a second Escape
- * opens a modal in some tools. A prompt that the tool hands back as a draft is cleared, since it was interrupted
- * and would keep the composer from ever being ready. Source: spec/terminal.md 7; ruling 8.
+ * Stops the running turn with the tool's own key and proves it. On an idle agent no key is sent: a second
+ * Escape opens a modal in some tools. A prompt that the tool hands back as a draft is cleared, since it was
+ * interrupted and would keep the composer from ever being ready. Source: spec/terminal.md 7; ruling 8.
  */
 export async function stopTurn(deps: {
   view: TerminalView;
@@ -393,9 +401,9 @@ export async function stopTurn(deps: {
     if (isWorking(after) || after.awaiting_decision) continue;
     // Active only because a prompt was noted, without any sign of a turn: another key would open a modal.
     if (isBusy(after) && after.surface.accepting_input !== "yes") break;
-    // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in some
-    // tools an Enter soon after the key reads as one key with it: both want this pause.
-    // So may one before held input begins (gemini 0.61.0: 40 ms).
+    // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in
+    // some tools an Enter soon after the key reads as one key with it: both want this pause. So may one
+    // before held input begins (gemini 0.61.0: 40 ms).
     const handedBack = hasDraft(before) ? null : await handBack(deps);
     if (isWorking(view.state())) continue;
     const leftDraft = handedBack !== null && !(await clearDraft(deps));

@@ -8,11 +8,16 @@ export interface TerminalView {
   judged(): TerminalState;
   /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. */
   look(): Promise<TerminalState>;
-  /** Begins a read that the next `look` uses if nothing was written since; it is valid for some milliseconds. */
+  /**
+   * Begins a read that the next `look` uses if nothing was written since; it is valid for some milliseconds.
+   */
   readAhead(): void;
   /** Called after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
-  /** The content of the composer without glyph and indent: empty without a draft, null when it is not visible as a whole. */
+  /**
+   * The content of the composer without glyph and indent: empty without a draft, null when it is not visible
+   * as a whole.
+   */
   draft(): string | null;
   /** Announces that `text` will be typed as a prompt: later reports of the tool may be about it. */
   promptTyped(text: string, command: boolean): void;
@@ -61,8 +66,13 @@ export interface PromptNote {
 
 /** The outcome of a typed text. */
 export type DispatchOutcome =
-  /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
-  /** `along`: what a person's keys added to it, as far as the tool has shown or reported it by the time of the call. */
+  /**
+   * `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered.
+   */
+  /**
+   * `along`: what a person's keys added to it, as far as the tool has shown or reported it by the time of the
+   * call.
+   */
   | { outcome: "submitted"; note: PromptNote; asked: boolean; along?: () => string | null }
   /** `disturbed`: only because a person typed at that moment; their words are back, the text is gone. */
   | {
@@ -133,8 +143,8 @@ export function isWorking(state: TerminalState): boolean {
 type TypedReport = "exact" | "other" | null;
 
 /**
- * Whether `state` proves that the tool took the text; `before`: the state before it was typed; `echo`: the composer
- * showed it.
+ * Whether `state` proves that the tool took the text; `before`: the state before it was typed; `echo`: the
+ * composer showed it.
  */
 export function wasTaken(facts: {
   before: TerminalState;

@@ -28,7 +28,10 @@ export interface OpenConnection {
 
 /** The GUI streams that are attached now; none outlives its client. */
 export interface Connections {
-  /** `over`: aborted when the client leaves or the gateway ends. Throws `unavailable` when too many are attached. */
+  /**
+   * `over`: aborted when the client leaves or the gateway ends. Throws `unavailable` when too many are
+   * attached.
+   */
   open(input: AguiConnectInput, over: AbortSignal): OpenConnection;
   /** False when there is no such connection. */
   detach(connectionId: string): boolean;
@@ -79,8 +82,8 @@ function createConnections(deps: { clock: Clock; ids: Ids }): Connections {
 }
 
 /**
- * What GUI clients of the AG-UI protocol do at this gateway. They attach, submit runs to the ordinary queue and leave;
- * nothing they do starts or stops the agent. Source: contract 4.1; spec/mailbox-agui.md C.
+ * What GUI clients of the AG-UI protocol do at this gateway. They attach, submit runs to the ordinary queue
+ * and leave; nothing they do starts or stops the agent. Source: contract 4.1; spec/mailbox-agui.md C.
  */
 export interface Agui {
   capabilities(): AguiCapabilities;
@@ -92,9 +95,9 @@ export interface Agui {
   /** False when there is no such connection. */
   detach(connectionId: string): boolean;
   /**
-   * Queues the run's task and resolves, once it is on disk, with the stream that reports it. Throws ServiceError:
-   * `invalid_request`, `conflict` while anything waits or runs or for a run id that was seen before, `unavailable`.
-   * When `left` aborts the stream ends; the task goes on.
+   * Queues the run's task and resolves, once it is on disk, with the stream that reports it. Throws
+   * ServiceError: `invalid_request`, `conflict` while anything waits or runs or for a run id that was seen
+   * before, `unavailable`. When `left` aborts the stream ends; the task goes on.
    */
   run(input: AguiRunInput, left: AbortSignal): Promise<AsyncGenerator<AguiItem>>;
   /** Ends every stream, each with the event that a client expects last. */

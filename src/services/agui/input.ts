@@ -15,7 +15,10 @@ export interface RunTask {
 
 export type Converted = { ok: true; task: RunTask } | { ok: false; reason: string };
 
-/** The work of a run, or why there is none in it, as a clause for people. Pure. Source: spec/mailbox-agui.md C. */
+/**
+ * The work of a run, or why there is none in it, as a clause for people. Pure. Source: spec/mailbox-agui.md
+ * C.
+ */
 export function toRunTask(input: AguiRunInput): Converted {
   const at = input.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
   const primary = input.messages[at];
@@ -76,9 +79,9 @@ function textOf({ content }: AguiMessage): string {
 }
 
 /**
- * What the agent is given: the text of the task first, then what else the GUI sent, a section of JSON for each thing
- * that is there. A task that comes alone is given word for word. `primary.at`: its place among the messages. Pure.
- * Source: spec/mailbox-agui.md C.
+ * What the agent is given: the text of the task first, then what else the GUI sent, a section of JSON for
+ * each thing that is there. A task that comes alone is given word for word. `primary.at`: its place among the
+ * messages. Pure. Source: spec/mailbox-agui.md C.
  */
 function renderPrompt(input: AguiRunInput, primary: { at: number; text: string }): string {
   const { threadId, runId, parentRunId } = input;
@@ -135,8 +138,8 @@ function propertyNames(properties: unknown): string[] {
 const safe = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
- * The turn id of a GUI's run: the run id itself where it can name a turn (the usual UUID does), else one made from it.
- * The same for the same run id, so that a repeated one is known again. Never a path. Pure.
+ * The turn id of a GUI's run: the run id itself where it can name a turn (the usual UUID does), else one made
+ * from it. The same for the same run id, so that a repeated one is known again. Never a path. Pure.
  */
 export function toTurnId(runId: string): string {
   if (safe.test(runId)) return runId;

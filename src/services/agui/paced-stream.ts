@@ -4,12 +4,15 @@ import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 /** One block of a GUI stream. */
 export type AguiItem = { item: "event"; event: AguiEvent } | { item: "heartbeat" };
 
-/** How often a silent stream sends a heartbeat: two such spans stay below the 5 s after which clients may give up. */
+/**
+ * How often a silent stream sends a heartbeat: two such spans stay below the 5 s after which clients may give
+ * up.
+ */
 export const beatMs = 2400;
 
 /**
- * The events that `events` yields after each signal, and a heartbeat when it yields none for `beatMs`. It returns true
- * with the last event of the stream.
+ * The events that `events` yields after each signal, and a heartbeat when it yields none for `beatMs`. It
+ * returns true with the last event of the stream.
  */
 export async function* paced(deps: {
   signals: AsyncIterable<void>;
@@ -38,9 +41,9 @@ export async function* paced(deps: {
 export type Subscribe = (listener: () => void) => () => void;
 
 /**
- * Yields at once, then after each change that a subscription reports, and after `everyMs` without one, until `signal`
- * aborts. At least `pauseMs` pass between two yields; changes while the reader is busy become one. A yield carries no
- * data: the reader reads the state itself.
+ * Yields at once, then after each change that a subscription reports, and after `everyMs` without one, until
+ * `signal` aborts. At least `pauseMs` pass between two yields; changes while the reader is busy become one. A
+ * yield carries no data: the reader reads the state itself.
  */
 export async function* debouncedSignals(deps: {
   subscriptions: readonly Subscribe[];

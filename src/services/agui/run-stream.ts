@@ -6,7 +6,8 @@ import { assertNever } from "../../system/errors.ts";
 import { isObject, toSnapshot, withoutNulls } from "./snapshot.ts";
 
 /**
- * What a GUI gets of a terminal agent while its run goes on. `terminal`: null when its screen cannot be read. Pure.
+ * What a GUI gets of a terminal agent while its run goes on. `terminal`: null when its screen cannot be read.
+ * Pure.
  */
 function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | null }): AguiObject {
   const { record, terminal } = facts;
@@ -36,7 +37,8 @@ function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | n
 export type TurnCourse = { course: "open" } | { course: "ended" } | { course: "lost"; reason: string };
 
 /**
- * How far the turn of a completed request has come. For a tool without a tracker the turn ends with the typing. Pure.
+ * How far the turn of a completed request has come. For a tool without a tracker the turn ends with the
+ * typing. Pure.
  */
 function courseOf(record: RequestRecord, facts: { tracked: boolean; epoch: number }): TurnCourse {
   if (!facts.tracked) return { course: "ended" };
@@ -65,8 +67,8 @@ export function toDialogMessage(runId: string, before: string, after: string): A
 }
 
 /**
- * The lines of a transcript after those that were there before, also when it has scrolled since: the longest end
- * of `before` that `after` begins with is passed over. All of it where they have nothing in common.
+ * The lines of a transcript after those that were there before, also when it has scrolled since: the longest
+ * end of `before` that `after` begins with is passed over. All of it where they have nothing in common.
  */
 function addedLines(before: string, after: string): string {
   const old = before.split("\n");
@@ -89,9 +91,9 @@ export interface TurnTranslator {
 }
 
 /**
- * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one message, sent
- * as it grows; the whole that follows adds what was missing and closes it. Reasoning is sent without its text. Pure
- * but for the message that is open. Source: spec/mailbox-agui.md C.
+ * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one
+ * message, sent as it grows; the whole that follows adds what was missing and closes it. Reasoning is sent
+ * without its text. Pure but for the message that is open. Source: spec/mailbox-agui.md C.
  */
 export function createTurnTranslator(runId: string): TurnTranslator {
   let sequence = 0;

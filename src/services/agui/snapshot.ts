@@ -6,8 +6,8 @@ export function isObject(value: unknown): value is AguiObject {
 }
 
 /**
- * The same JSON without keys whose value is null, at any depth: clients take a null for a broken field where they
- * take a missing one for an absent field. Pure.
+ * The same JSON without keys whose value is null, at any depth: clients take a null for a broken field where
+ * they take a missing one for an absent field. Pure.
  */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T;
@@ -30,8 +30,9 @@ export interface Connection {
 }
 
 /**
- * The state that a GUI is shown: what it keeps itself (`own`, when that is an object), and under `svc` what the
- * gateway's status says. Neither prompts nor secrets are in the status. Pure. Source: spec/mailbox-agui.md C.
+ * The state that a GUI is shown: what it keeps itself (`own`, when that is an object), and under `svc` what
+ * the gateway's status says. Neither prompts nor secrets are in the status. Pure. Source:
+ * spec/mailbox-agui.md C.
  */
 export function toSnapshot(facts: {
   status: GatewayStatus;

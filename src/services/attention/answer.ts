@@ -13,8 +13,8 @@ export const movedOn = (id: string) =>
   );
 
 /**
- * Which of the item's answers a person gave. Throws `precondition_failed` for another instance of the agent and
- * `invalid_request` for what the item does not allow. Pure.
+ * Which of the item's answers a person gave. Throws `precondition_failed` for another instance of the agent
+ * and `invalid_request` for what the item does not allow. Pure.
  */
 export function chooseAnswer(
   item: AttentionItem,
@@ -42,7 +42,10 @@ interface Asked {
   decision: AwaitingDecision | null;
 }
 
-/** The call that presses the answer: the gateway compares the question before each key. Throws as `chooseAnswer`. Pure. */
+/**
+ * The call that presses the answer: the gateway compares the question before each key. Throws as
+ * `chooseAnswer`. Pure.
+ */
 export function toDecisionAnswer({ item, decision }: Asked, given: AttentionAnswerRequest): DecisionAnswer {
   const chosen = chooseAnswer(item, given);
   if (decision === null) throw movedOn(item.id);
@@ -62,8 +65,8 @@ export const toAnswered = (
 ): AttentionAnswered => ({ status: "ok", id: item.id, answer: { answer: String(index), label: text } });
 
 /**
- * Answers the question of an item through the agent's gateway. The gateway is not looked for before the answer is known to
- * be one of the item's; its refusal keeps status and body.
+ * Answers the question of an item through the agent's gateway. The gateway is not looked for before the
+ * answer is known to be one of the item's; its refusal keeps status and body.
  */
 export async function sendAnswer(
   asked: Asked,

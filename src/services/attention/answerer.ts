@@ -14,14 +14,17 @@ const AnswersFile = Strict({
   }),
 });
 
-/** The agents that the operator lets grant permissions. A file that another user can change, or that is damaged, lets none. */
+/**
+ * The agents that the operator lets grant permissions. A file that another user can change, or that is
+ * damaged, lets none.
+ */
 export function readGranters(files: Pick<Files, "readOwn">, path: string): readonly string[] {
   return parseJson(AnswersFile, files.readOwn(path))?.permissions_by ?? [];
 }
 
 /**
- * Why this one may not answer, or null. No agent answers its question: a user has to decide it. A permission is
- * for people, unless the operator lets the agent grant them to others. Pure.
+ * Why this one may not answer, or null. No agent answers its question: a user has to decide it. A permission
+ * is for people, unless the operator lets the agent grant them to others. Pure.
  */
 export function refuseAnswerer(
   by: Answerer,

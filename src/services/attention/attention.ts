@@ -28,15 +28,17 @@ export interface Attention {
   /** What a reader that begins to follow now is given first. Never rejects. */
   firstList(): Promise<AttentionItem[]>;
   /**
-   * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal` aborts. Reading
-   * slowly costs nothing: what came and went meanwhile is left out.
+   * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal`
+   * aborts. Reading slowly costs nothing: what came and went meanwhile is left out.
    */
   follow(options: { signal: AbortSignal }): AsyncGenerator<AttentionStreamItem>;
-  /** Begins to look for a reader that is about to follow: it then waits less for its first list. Idempotent. */
+  /**
+   * Begins to look for a reader that is about to follow: it then waits less for its first list. Idempotent.
+   */
   expectReader(): void;
   /**
-   * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under this id now,
-   * `invalid_request` for an answer that the item does not have; nothing is pressed then.
+   * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under
+   * this id now, `invalid_request` for an answer that the item does not have; nothing is pressed then.
    */
   answer(id: string, given: AttentionAnswerRequest): Promise<Answer<AttentionAnswered>>;
   stop(): Promise<void>;

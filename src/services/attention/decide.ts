@@ -25,8 +25,9 @@ const idLength = 12;
 const maxSentence = 300;
 
 /**
- * Everything that waits for a person, oldest first; what nobody knows the age of is first. Mail is last, since no agent
- * stops because of it. A cause hides what follows from it: of a dead agent neither its gateway nor its queue is listed. Pure.
+ * Everything that waits for a person, oldest first; what nobody knows the age of is first. Mail is last,
+ * since no agent stops because of it. A cause hides what follows from it: of a dead agent neither its gateway
+ * nor its queue is listed. Pure.
  */
 export function decideAttention(
   agents: readonly AttentionFacts[],
@@ -120,7 +121,10 @@ function deadAgent(facts: AttentionFacts): Finding | null {
     : found(reason, "Remove what it left", `${prefix} cleanup`, since);
 }
 
-/** A tmux server that does not answer, as on a busy machine, proves no end: nothing is ended or removed on this word. */
+/**
+ * A tmux server that does not answer, as on a busy machine, proves no end: nothing is ended or removed on
+ * this word.
+ */
 function unseenAgent({ agent, session, gateway }: AttentionFacts): Finding | null {
   if (session !== "unknown" || gateway.state === "live") return null;
   return {

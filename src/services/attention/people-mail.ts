@@ -19,7 +19,9 @@ export interface PersonMail {
 }
 
 export interface PeopleMail {
-  /** What nobody has read, newest first of each mailbox. A root that cannot be read is reported and has none. */
+  /**
+   * What nobody has read, newest first of each mailbox. A root that cannot be read is reported and has none.
+   */
   unread(): Promise<PersonMail[]>;
 }
 
@@ -27,8 +29,8 @@ export interface PeopleMail {
 const maxOfMailbox = 100;
 
 /**
- * The unread mail of people in the folders of mailboxes that agents use, and in `otherRoots`. Each is opened for the time
- * of a look: between two looks it may be repaired or removed.
+ * The unread mail of people in the folders of mailboxes that agents use, and in `otherRoots`. Each is opened
+ * for the time of a look: between two looks it may be repaired or removed.
  */
 export function createPeopleMail(deps: {
   files: Pick<Files, "realPath" | "exists">;

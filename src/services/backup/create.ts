@@ -39,10 +39,10 @@ interface Found {
 const workFolder = /^\.svc-backup-[0-9a-f]{12}$/;
 
 /**
- * Writes one archive of `manifest.places` and the linked mailboxes of its mailbox roots to `output`, which must not exist
- * (0600); it gets that name when it is whole and on disk.
- * Databases are copied as of one moment, before the files that they name: a mailbox in the archive lacks no message that
- * it lists. Throws `conflict` where `output` exists, and when `signal` aborts; nothing is left then.
+ * Writes one archive of `manifest.places` and the linked mailboxes of its mailbox roots to `output`, which
+ * must not exist (0600); it gets that name when it is whole and on disk. Databases are copied as of one
+ * moment, before the files that they name: a mailbox in the archive lacks no message that it lists. Throws
+ * `conflict` where `output` exists, and when `signal` aborts; nothing is left then.
  */
 export async function createBackup(
   deps: { files: Files; ids: Ids },
@@ -88,7 +88,8 @@ export async function createBackup(
       const first = list().found;
       const databases = first.filter(({ kind }) => kind === "database");
       await add(databases, { before: 0, total: first.length });
-      // Listed once the databases are copied: a mailbox writes the file of a message after it is in its index.
+      // Listed once the databases are copied: a mailbox writes the file of a message after it is in its
+      // index.
       const { found, secrets, problems } = list();
       const others = found.filter(({ kind }) => kind !== "database");
       await add(others, { before: databases.length, total: databases.length + others.length });
@@ -120,7 +121,10 @@ export async function breathe(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-/** What lies in a place but belongs to another one is listed there only. `outputFolder`: where the archive is written. */
+/**
+ * What lies in a place but belongs to another one is listed there only. `outputFolder`: where the archive is
+ * written.
+ */
 function listFiles(files: Files, manifest: BackupManifest, outputFolder: string) {
   const found: Found[] = [];
   const problems: string[] = [];

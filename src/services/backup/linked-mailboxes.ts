@@ -6,8 +6,9 @@ import { shown } from "../mail/address.ts";
 import { isMarked, isUsable } from "../mail/filesystem/root-paths.ts";
 
 /**
- * The folders of mailboxes that lie outside of the roots in `places`. The index of a root may come from somebody else, so
- * only a folder of this user that names its registration is taken. `problems`: mailboxes in use whose folder is not.
+ * The folders of mailboxes that lie outside of the roots in `places`. The index of a root may come from
+ * somebody else, so only a folder of this user that names its registration is taken. `problems`: mailboxes in
+ * use whose folder is not.
  */
 export function findLinkedMailboxes(
   files: Files,

@@ -12,8 +12,9 @@ export interface BackupRoots {
 }
 
 /**
- * Everything of a user's agents: what the roots hold, sessions that lie elsewhere, and the mailboxes that agents or
- * projects use. Places that are not there are left out. `mailboxRoots`: those that are known besides the agents'.
+ * Everything of a user's agents: what the roots hold, sessions that lie elsewhere, and the mailboxes that
+ * agents or projects use. Places that are not there are left out. `mailboxRoots`: those that are known
+ * besides the agents'.
  */
 export function findPlaces(
   files: Pick<Files, "stat" | "realPath">,
@@ -50,7 +51,10 @@ export function findPlaces(
 /** Of the state folder: other places hold them, or they are true of this machine only. */
 const notOfState = new Set(["registry", "runtime", "overlays"]);
 
-/** The files that svc itself makes in a place, as patterns of their paths. All others are content, whatever their names. */
+/**
+ * The files that svc itself makes in a place, as patterns of their paths. All others are content, whatever
+ * their names.
+ */
 interface OwnFiles {
   /** Without `.sqlite`. */
   databases: readonly string[];
@@ -194,7 +198,10 @@ const ownPatterns = Object.fromEntries(
   ]),
 ) as Record<BackupPlace["kind"], Record<"folder" | "file", RegExp>>;
 
-/** Whether svc makes an entry of this name and kind. A backup takes only such, and a restore writes only such. Pure. */
+/**
+ * Whether svc makes an entry of this name and kind. A backup takes only such, and a restore writes only such.
+ * Pure.
+ */
 export function isOwnName(
   place: Pick<BackupPlace, "kind">,
   path: string,
@@ -210,8 +217,9 @@ export const isLeftFolder = ({ kind }: Pick<BackupPlace, "kind">, path: string):
   kind === "state" && notOfState.has(path);
 
 /**
- * The part of a mailbox's way that keeps a restore from writing there, null when none does: what begins with a dot may hold
- * keys or settings of other programs. `.local/bin` and `.local/lib` hold code. Both paths are without links. Pure.
+ * The part of a mailbox's way that keeps a restore from writing there, null when none does: what begins with
+ * a dot may hold keys or settings of other programs. `.local/bin` and `.local/lib` hold code. Both paths are
+ * without links. Pure.
  */
 export function hiddenPart(home: string, root: string): string | null {
   const names = (root.startsWith(`${home}/`) ? root.slice(home.length + 1) : root.slice(1)).split("/");

@@ -58,10 +58,10 @@ const pieceBytes = 256 * 1024;
 const maxTextBytes = 32 * 1024 * 1024;
 
 /**
- * Checks the whole archive against what is here, and writes nothing. Throws `conflict` for an agent, a session or a
- * mailbox that exists, `invalid_request` for another file than an archive of ours and for what no backup holds, and
- * `precondition_failed` for a path that leaves its place or goes through a link, and what another user could change. A mailbox
- * in a folder where no mail belongs is left out.
+ * Checks the whole archive against what is here, and writes nothing. Throws `conflict` for an agent, a
+ * session or a mailbox that exists, `invalid_request` for another file than an archive of ours and for what
+ * no backup holds, and `precondition_failed` for a path that leaves its place or goes through a link, and
+ * what another user could change. A mailbox in a folder where no mail belongs is left out.
  */
 export function planRestore(deps: RestoreDeps, path: string): RestorePlan {
   const { files } = deps;
@@ -170,7 +170,9 @@ function rootOf(deps: RestoreDeps, manifest: BackupManifest, place: BackupPlace)
 const relativeTo = (root: string, path: string): string | null =>
   path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null;
 
-/** Whether the two are the same, or `inner` lies below. Some file systems make no difference between letters. */
+/**
+ * Whether the two are the same, or `inner` lies below. Some file systems make no difference between letters.
+ */
 function contains(outer: string, inner: string): boolean {
   const [above, below] = [outer.toLowerCase(), inner.toLowerCase()];
   return above === below || below.startsWith(above === "/" ? above : `${above}/`);
@@ -184,9 +186,9 @@ function resolved(files: Files, path: string): string {
 }
 
 /**
- * Why a restore writes no mailbox into a folder, null where it does. The manifest of an archive names the folder, and an
- * archive may be anybody's: no mail goes where a program looks for its configuration, its keys or its code. Source:
- * spec/security.md, rules 1 and 3.
+ * Why a restore writes no mailbox into a folder, null where it does. The manifest of an archive names the
+ * folder, and an archive may be anybody's: no mail goes where a program looks for its configuration, its keys
+ * or its code. Source: spec/security.md, rules 1 and 3.
  */
 export function whyNoMail(
   { files, roots, configRoot, home }: Pick<RestoreDeps, "files" | "roots" | "configRoot" | "home">,

@@ -33,10 +33,11 @@ export interface RestoreDone {
 }
 
 /**
- * Puts back what the archive of `plan` holds. A session goes below the user's runtime root, a mailbox where it was, with
- * the former home folder replaced by the present one; records and manifests name the new places. Nothing that is there is
- * overwritten. `problems` names each record that cannot be used and each link that leads elsewhere than to a restored
- * entry; they are left out. Throws `precondition_failed` for a folder that another user could change.
+ * Puts back what the archive of `plan` holds. A session goes below the user's runtime root, a mailbox where
+ * it was, with the former home folder replaced by the present one; records and manifests name the new places.
+ * Nothing that is there is overwritten. `problems` names each record that cannot be used and each link that
+ * leads elsewhere than to a restored entry; they are left out. Throws `precondition_failed` for a folder that
+ * another user could change.
  */
 export async function restoreBackup(
   deps: RestoreDeps,
@@ -186,8 +187,8 @@ function moveMailboxes(files: Files, destinations: readonly Destination[]): stri
 }
 
 /**
- * What a link says now: it may lead to another entry of its place, and in a mailbox to one of the mailboxes that are
- * restored. Null for any other link. Pure.
+ * What a link says now: it may lead to another entry of its place, and in a mailbox to one of the mailboxes
+ * that are restored. Null for any other link. Pure.
  */
 function targetOf(
   place: BackupPlace,

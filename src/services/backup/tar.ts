@@ -88,8 +88,8 @@ export interface FoundEntry extends TarEntry {
 export class NotAnArchive extends Error {}
 
 /**
- * The entries in order. `read`: bytes `start` to before `end`, fewer where the archive ends. Throws `NotAnArchive` for
- * what is cut off or damaged, and for an entry that is neither file, folder nor link.
+ * The entries in order. `read`: bytes `start` to before `end`, fewer where the archive ends. Throws
+ * `NotAnArchive` for what is cut off or damaged, and for an entry that is neither file, folder nor link.
  */
 export function* readEntries(
   read: (start: number, end: number) => Uint8Array,

@@ -6,8 +6,9 @@ import { ServiceError } from "../../system/errors.ts";
 /** The browser application, as scripts/console-assets.ts packs it into one file. */
 export interface ConsoleAssets {
   /**
-   * The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows. `firstData`: what
-   * the scripts ask for first, so that the browser asks while it loads them; null where that is refused.
+   * The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows.
+   * `firstData`: what the scripts ask for first, so that the browser asks while it loads them; null where
+   * that is refused.
    */
   page(facts: {
     nonce: string;

@@ -51,7 +51,9 @@ export async function findConsole(deps: ConsoleLinkDeps): Promise<Coordinator | 
   return null;
 }
 
-/** The same of a server that was just started; `ended` says how it ended, once it has. Throws `unavailable`. */
+/**
+ * The same of a server that was just started; `ended` says how it ended, once it has. Throws `unavailable`.
+ */
 export async function awaitConsole(deps: ConsoleLinkDeps, ended: () => string | null): Promise<Coordinator> {
   const until = deps.clock.monotonicMs() + startMs;
   for (;;) {
@@ -68,7 +70,10 @@ export async function awaitConsole(deps: ConsoleLinkDeps, ended: () => string | 
   }
 }
 
-/** A link that signs a browser in, where the server asks for a token. Throws `unavailable`, `transport_failed`. */
+/**
+ * A link that signs a browser in, where the server asks for a token. Throws `unavailable`,
+ * `transport_failed`.
+ */
 export async function linkToConsole(
   deps: ConsoleLinkDeps,
   { baseUrl, paths }: Coordinator,

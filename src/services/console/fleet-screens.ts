@@ -7,7 +7,9 @@ import type { Links } from "../fleet/links.ts";
 import { frameAfter, paint, type Shown, showAbsent } from "./picture.ts";
 import { followScreens, type ScreenItem, type ScreenSource } from "./screens.ts";
 
-/** The screens of all agents. The gateway of each that somebody looks at is followed once, however many look. */
+/**
+ * The screens of all agents. The gateway of each that somebody looks at is followed once, however many look.
+ */
 export interface FleetScreens {
   /** `agents`: ids, as the query gives them. Until `signal` aborts. */
   follow(agents: readonly string[], signal: AbortSignal): AsyncGenerator<ScreenItem>;

@@ -9,7 +9,10 @@ export interface PaneReads {
   subscribe(listener: () => void): () => void;
 }
 
-/** The screen of the gateway's agent, from what is read of the pane anyway. `reads`: null for an agent without one. */
+/**
+ * The screen of the gateway's agent, from what is read of the pane anyway. `reads`: null for an agent without
+ * one.
+ */
 export function createPaneScreen(deps: {
   agentId: string;
   reads: PaneReads | null;

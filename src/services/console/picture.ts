@@ -8,7 +8,9 @@ export interface Picture {
   atUtc: string;
   epoch: number;
   revision: number;
-  /** Before this revision there was no picture, or one of another size or instance: those rows mean nothing. */
+  /**
+   * Before this revision there was no picture, or one of another size or instance: those rows mean nothing.
+   */
   beganAt: number;
   width: number;
   height: number;

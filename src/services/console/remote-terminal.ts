@@ -7,7 +7,10 @@ import type { Links } from "../fleet/links.ts";
 import { createFrameReader } from "./frames.ts";
 import type { LiveTerminal } from "./live-terminal.ts";
 
-/** The live terminal of any agent, through its gateway. Throws `not_found`, `ambiguous` and `unavailable` at once. */
+/**
+ * The live terminal of any agent, through its gateway. Throws `not_found`, `ambiguous` and `unavailable` at
+ * once.
+ */
 export function createRemoteTerminal(
   deps: { directory: Directory; links: Links },
   agentRef: string,

@@ -14,9 +14,9 @@ export type ScreenItem = { item: "screen"; event: ScreenEvent } | { item: "heart
 const heartbeatMs = 15_000;
 
 /**
- * What changes on the screens of `sources`, until `signal` aborts. A reader gets the newest picture of each, at most one
- * in `gapMs`, however slowly it reads: what lay between is never kept. While nothing changes nothing is sent but a
- * heartbeat.
+ * What changes on the screens of `sources`, until `signal` aborts. A reader gets the newest picture of each,
+ * at most one in `gapMs`, however slowly it reads: what lay between is never kept. While nothing changes
+ * nothing is sent but a heartbeat.
  */
 export async function* followScreens(options: {
   clock: Clock;

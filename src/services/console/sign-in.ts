@@ -3,8 +3,9 @@ import { sha256 } from "../../system/digest.ts";
 import type { Ids } from "../../system/ids.ts";
 
 /**
- * Signs browsers in at a server that asks for a token. A one-time code, given to a client that shows the token, is
- * exchanged for a cookie. Codes and cookies are kept in memory as digests: a server that starts again knows none.
+ * Signs browsers in at a server that asks for a token. A one-time code, given to a client that shows the
+ * token, is exchanged for a cookie. Codes and cookies are kept in memory as digests: a server that starts
+ * again knows none.
  */
 export interface SignIn {
   createCode(): { code: string; expiresAtUtc: string };

@@ -10,8 +10,9 @@ import type { LiveTerminal } from "./live-terminal.ts";
 const maxWaiting = 256 * 1024;
 
 /**
- * One viewer of a live terminal over a WebSocket. What it types waits in order; its lease ends when it goes. `waiting`
- * keeps memory flat: frames are read as the viewer takes them, and their source skips to the newest picture.
+ * One viewer of a live terminal over a WebSocket. What it types waits in order; its lease ends when it goes.
+ * `waiting` keeps memory flat: frames are read as the viewer takes them, and their source skips to the newest
+ * picture.
  */
 export function createViewer(terminal: LiveTerminal): SocketHandler {
   const left = new AbortController();

@@ -6,7 +6,10 @@ const firstRetryMs = 5000;
 const maxRetryMs = 3_600_000;
 /** After so long without success a delivery is given up. */
 export const giveUpAfterMs = 24 * 3_600_000;
-/** A machine that slept, or whose clock was set, has not tried for a day: so many attempts are made in any case. */
+/**
+ * A machine that slept, or whose clock was set, has not tried for a day: so many attempts are made in any
+ * case.
+ */
 export const leastAttempts = 12;
 
 const maxText = 2000;
@@ -56,7 +59,10 @@ const recurring: ReadonlySet<AttentionItem["kind"]> = new Set([
   "budget",
 ] as const);
 
-/** Whether a later condition of this kind has the same id; each question and each request has another one. Pure. */
+/**
+ * Whether a later condition of this kind has the same id; each question and each request has another one.
+ * Pure.
+ */
 export const mayRecur = (kind: AttentionItem["kind"]): boolean => recurring.has(kind);
 
 /** When an item that appears now is sent, and whether others join it until then. Pure. */
@@ -79,8 +85,8 @@ export function quietForMs(
 }
 
 /**
- * How long after the attempt with this number, from 1, the next one is made: doubled each time, at most an hour, a
- * part of up to a half less. `random`: from 0 to below 1. Pure.
+ * How long after the attempt with this number, from 1, the next one is made: doubled each time, at most an
+ * hour, a part of up to a half less. `random`: from 0 to below 1. Pure.
  */
 export function retryAfterMs(attempt: number, random: number): number {
   const wholeMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 20));
@@ -90,8 +96,8 @@ export function retryAfterMs(attempt: number, random: number): number {
 export type FailureDecision = { state: "given_up" } | { state: "pending"; dueMs: number };
 
 /**
- * What becomes of a delivery whose attempt failed. `askedMs`: how long the target asked to wait; `refusedForGood`: it
- * wants no delivery any more. Pure.
+ * What becomes of a delivery whose attempt failed. `askedMs`: how long the target asked to wait;
+ * `refusedForGood`: it wants no delivery any more. Pure.
  */
 export function decideFailure(facts: {
   nowMs: number;
@@ -109,8 +115,8 @@ export function decideFailure(facts: {
 }
 
 /**
- * What a target is given of an item: agent, reason and question, and of the rest what `include` names. The sentence of
- * the item is not among it: it names the command that an agent asks for. Pure.
+ * What a target is given of an item: agent, reason and question, and of the rest what `include` names. The
+ * sentence of the item is not among it: it names the command that an agent asks for. Pure.
  */
 export function toDelivered(item: AttentionItem, include: DeliveryRule["include"] = []): DeliveredItem {
   const { kind, agent_name, question, subject } = item;

@@ -13,7 +13,9 @@ import { createOutbox, type OutboxDeps } from "./outbox.ts";
 import { createRuleSource } from "./rules.ts";
 import { createSend, type SendDeps } from "./send.ts";
 
-/** The outbox of the agents of one registry: several coordination servers of a user send each item once. Pure. */
+/**
+ * The outbox of the agents of one registry: several coordination servers of a user send each item once. Pure.
+ */
 export function deliveryPaths(stateRoot: string, registryRoot: string) {
   const folder = childPath(stateRoot, "deliveries", sha256(registryRoot).slice(0, 16));
   return {
@@ -32,8 +34,8 @@ export interface Delivery extends Lifecycle {
 }
 
 /**
- * Deliveries of one coordination server. Does nothing while there is no rule file at the start; of several servers one
- * sends, and another one takes over when it ends.
+ * Deliveries of one coordination server. Does nothing while there is no rule file at the start; of several
+ * servers one sends, and another one takes over when it ends.
  */
 export function createDelivery(
   deps: SendDeps &

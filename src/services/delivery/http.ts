@@ -18,7 +18,10 @@ interface HttpDeps {
   network: Pick<Network, "fetch">;
 }
 
-/** POST of the delivery, signed by the convention Standard Webhooks: https://www.standardwebhooks.com. Never throws. */
+/**
+ * POST of the delivery, signed by the convention Standard Webhooks: https://www.standardwebhooks.com. Never
+ * throws.
+ */
 export function sendWebhook(
   deps: HttpDeps,
   { url, timeout_seconds }: Pick<WebhookTarget, "url" | "timeout_seconds">,

@@ -42,9 +42,10 @@ const entriesAtOnce = 250;
 const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
 
 /**
- * Sends the items that wait for a person by the rules of this user. Stores each item before it sends it, and compares
- * the waiting items with the stored ones: the next server finds an item that came while none ran. A delivery
- * is attempted until its target takes it, at most for a day; all attempts have one id. Source: decision 52.
+ * Sends the items that wait for a person by the rules of this user. Stores each item before it sends it, and
+ * compares the waiting items with the stored ones: the next server finds an item that came while none ran. A
+ * delivery is attempted until its target takes it, at most for a day; all attempts have one id. Source:
+ * decision 52.
  */
 export function createOutbox(deps: OutboxDeps): Lifecycle {
   const { store, clock } = deps;

@@ -144,8 +144,8 @@ function renderFindings(path: string, findings: readonly YamlFinding[]): string[
 }
 
 /**
- * A secret that a rule names, without the newline at its end. Throws `precondition_failed` unless the file is of this user
- * and nobody else can read it; the message never holds its content.
+ * A secret that a rule names, without the newline at its end. Throws `precondition_failed` unless the file is
+ * of this user and nobody else can read it; the message never holds its content.
  */
 export function readSecret(files: Files, rulesFile: string, name: string): string {
   const path = isAbsolute(name) ? name : childPath(dirname(rulesFile), ...name.split("/"));
@@ -156,7 +156,9 @@ export function readSecret(files: Files, rulesFile: string, name: string): strin
   throw new ServiceError("precondition_failed", `the secret file ${name} ${problem}; run: chmod 600 ${name}`);
 }
 
-/** The rules of a file as it is now, read again when it was changed. Null while it cannot be used, or is gone. */
+/**
+ * The rules of a file as it is now, read again when it was changed. Null while it cannot be used, or is gone.
+ */
 export function createRuleSource(options: {
   files: Files;
   path: string;

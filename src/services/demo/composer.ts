@@ -1,4 +1,6 @@
-/** The content of the composer: typed text and chips that stand for large pastes. The cursor is at the end. */
+/**
+ * The content of the composer: typed text and chips that stand for large pastes. The cursor is at the end.
+ */
 export interface Composer {
   readonly parts: readonly ComposerPart[];
 }

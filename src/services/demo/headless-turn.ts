@@ -9,9 +9,9 @@ export interface HeadlessSession {
 }
 
 /**
- * One line of the stream: `session {session_id, model, effort}`, `piece {text}` of an answer, `answer {text}` whole,
- * `thought {text}`, `action {action_id, name, arguments}`, `action_done {action_id, status, output}`, and last
- * `end {status, error?, usage?}`.
+ * One line of the stream: `session {session_id, model, effort}`, `piece {text}` of an answer, `answer {text}`
+ * whole, `thought {text}`, `action {action_id, name, arguments}`, `action_done {action_id, status, output}`,
+ * and last `end {status, error?, usage?}`.
  */
 export type HeadlessRecord = { type: string } & Record<string, unknown>;
 
@@ -39,9 +39,9 @@ export interface HeadlessFacts {
 }
 
 /**
- * What the scripted agent does with a prompt, as its last lines direct it (see `parseHeadlessPrompt`). `session`: the
- * conversation with this turn counted in. A prompt that says `remember X` is remembered once the turn succeeds;
- * `recall` is answered with everything remembered.
+ * What the scripted agent does with a prompt, as its last lines direct it (see `parseHeadlessPrompt`).
+ * `session`: the conversation with this turn counted in. A prompt that says `remember X` is remembered once
+ * the turn succeeds; `recall` is answered with everything remembered.
  */
 export function planHeadlessTurn(facts: HeadlessFacts): HeadlessPlan {
   const { session, model, effort } = facts;
@@ -178,8 +178,8 @@ const directives: Readonly<Record<string, Directive>> = {
 
 /**
  * Reads the directives that end a prompt, one a line: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `THINK [text]`,
- * `TOOL [name]`, `ASK [what]`, `STDERR [text]`, `ECHO`, `USAGE <input> <output>`, `ERROR [text]` (also `FAIL`),
- * `EXIT [code]`, `CRASH`. `said`: the lines before them.
+ * `TOOL [name]`, `ASK [what]`, `STDERR [text]`, `ECHO`, `USAGE <input> <output>`, `ERROR [text]` (also
+ * `FAIL`), `EXIT [code]`, `CRASH`. `said`: the lines before them.
  */
 export function parseHeadlessPrompt(prompt: string): { said: string; wishes: HeadlessWishes } {
   const lines = prompt.trimEnd().split(/\r\n|\r|\n/);

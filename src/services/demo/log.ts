@@ -72,8 +72,8 @@ export function parseDemoLog(text: string): DemoLogRecord[] {
 }
 
 /**
- * The payloads of the scripted agent's hook command, in the shape of Claude Code 2.1.330. An interrupted turn has no end
- * event, as in that version. The returned function takes each record of the log in order.
+ * The payloads of the scripted agent's hook command, in the shape of Claude Code 2.1.330. An interrupted turn
+ * has no end event, as in that version. The returned function takes each record of the log in order.
  */
 export function createHookPayloads(
   pid: number,
@@ -115,8 +115,9 @@ export function createHookPayloads(
 const toTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
- * The lines of the scripted agent's record of its conversation, in the shape of Claude Code 2.1.330. The returned function
- * takes each record of the log in order; `said`: what the agent answered in the turn that has just ended, or null.
+ * The lines of the scripted agent's record of its conversation, in the shape of Claude Code 2.1.330. The
+ * returned function takes each record of the log in order; `said`: what the agent answered in the turn that
+ * has just ended, or null.
  */
 export function createRecordLines(): (
   record: DemoLogRecord,

@@ -195,7 +195,9 @@ function answerRows(turn: number, words: number, cols: number, max: number): str
 /** Takes the screen over: bracketed paste on, screen empty. */
 export const enterSequence = "\x1b[?2004h\x1b[H\x1b[2J";
 
-/** Gives the screen back below the last frame, which stays visible: bracketed paste off, cursor on, no title. */
+/**
+ * Gives the screen back below the last frame, which stays visible: bracketed paste off, cursor on, no title.
+ */
 export function leaveSequence(last: Frame | null): string {
   return `\x1b[${last?.rows.length ?? 1};1H\r\n\x1b[0m\x1b[?7h\x1b[?25h\x1b[?2004l\x1b]2;\x07`;
 }

@@ -224,8 +224,8 @@ type MailAnswer =
   | { answer: "send"; to: string; subject: string; body: string };
 
 /**
- * Reads a wake-up prompt. Null for any other prompt: without a gateway's address and at least one reference there
- * is no round. The lines are those of the notifier's prompt (contract 2.6).
+ * Reads a wake-up prompt. Null for any other prompt: without a gateway's address and at least one reference
+ * there is no round. The lines are those of the notifier's prompt (contract 2.6).
  */
 export function parseMailRound(prompt: string): MailRound | null {
   const baseUrl = /^Gateway: (http:\/\/\S+)$/m.exec(prompt)?.[1];

@@ -4,9 +4,9 @@
  *
  * From top to bottom: banner and transcript; one blank row; while busy the status row; one `queuedPrefix` row
  * per queued input; an upper rule; the composer block (first row `composerGlyph`, further rows indented by
- * `continuationIndent`); popup rows while a slash command is typed; a lower rule; one footer row. The cursor is
- * inside the composer block, on its last row. In a dialog the composer block is replaced by the question, the
- * option rows and no composer glyph at all; the cursor is on the selected option.
+ * `continuationIndent`); popup rows while a slash command is typed; a lower rule; one footer row. The cursor
+ * is inside the composer block, on its last row. In a dialog the composer block is replaced by the question,
+ * the option rows and no composer glyph at all; the cursor is on the selected option.
  */
 export const demoSignature = {
   /** First row of a fresh session. */
@@ -40,7 +40,9 @@ export const demoSignature = {
   /** `✗ error: text` after FAIL, `✗ usage limit reached · resets <time>` after LIMIT. */
   failurePrefix: "✗ ",
   compactedRow: "compacted",
-  /** `[Pasted #1 · 12 lines]` is the chip in the composer for a paste of more than 6 lines or 2000 characters. */
+  /**
+   * `[Pasted #1 · 12 lines]` is the chip in the composer for a paste of more than 6 lines or 2000 characters.
+   */
   pasteChip: /\[Pasted #\d+ · \d+ lines\]/,
   trustQuestion: "Do you trust this folder?",
   titleReady: "demo: ready",

@@ -97,8 +97,8 @@ export type DemoEvent =
   | { kind: "stop"; why: string; atMs: number };
 
 /**
- * How a test makes the agent misbehave; it keeps its own state. The agent that ships has none. Each method is called where
- * the agent does the ordinary thing; one that returns true has done another instead.
+ * How a test makes the agent misbehave; it keeps its own state. The agent that ships has none. Each method is
+ * called where the agent does the ordinary thing; one that returns true has done another instead.
  */
 export interface Interference {
   /** All queued input becomes one turn. */

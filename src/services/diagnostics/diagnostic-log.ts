@@ -25,8 +25,9 @@ const maxTextLength = 300;
 const maxDepth = 4;
 
 /**
- * What of some fields may be written down: nothing under a name that could hold a prompt, a body, a secret or a
- * place on this machine, at any depth, and no long text. Pure. Source: contract 2.8; spec/gateway.md "Diagnostics".
+ * What of some fields may be written down: nothing under a name that could hold a prompt, a body, a secret or
+ * a place on this machine, at any depth, and no long text. Pure. Source: contract 2.8; spec/gateway.md
+ * "Diagnostics".
  */
 export function safeFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return safe(fields, 0) as Record<string, unknown>;
@@ -69,7 +70,9 @@ interface DiagnosticSettings {
   backups: number;
 }
 
-/** What an operator asked for in desired-config.json; null when diagnostics are off, as they are by default. */
+/**
+ * What an operator asked for in desired-config.json; null when diagnostics are off, as they are by default.
+ */
 export function diagnosticSettings(config: DesiredConfig): DiagnosticSettings | null {
   const {
     enabled = false,
@@ -148,10 +151,11 @@ const maxRunMs = 600_000;
 const maxOpenRuns = 32;
 
 /**
- * What a diagnostic does to the runs before it: the runs that go on, least recently seen first, and what is written
- * now, in order. One failing call makes several diagnostics of different keys, so several runs are open at once: a key that
- * is among them extends its own run and ends no other. A key that is not ends every run that held something back. An
- * info line neither begins nor ends a run, but for those whose time is over. Pure. Source: contract 2.8.
+ * What a diagnostic does to the runs before it: the runs that go on, least recently seen first, and what is
+ * written now, in order. One failing call makes several diagnostics of different keys, so several runs are
+ * open at once: a key that is among them extends its own run and ends no other. A key that is not ends every
+ * run that held something back. An info line neither begins nor ends a run, but for those whose time is over.
+ * Pure. Source: contract 2.8.
  */
 export function nextRuns(
   runs: readonly DiagnosticRun[],

@@ -11,8 +11,8 @@ export interface EventFiles {
   /** The smallest `seq` still kept, or null. */
   firstSeq(): number | null;
   /**
-   * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then none of
-   * them counts as written, and the next append takes away what there is of them.
+   * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then
+   * none of them counts as written, and the next append takes away what there is of them.
    */
   append(lines: string, seq: number): void;
   /** Events after a position, oldest first, across files. */
@@ -29,8 +29,8 @@ export interface EventFileLimits {
 }
 
 /**
- * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its end
- * gets it. Positions are stable: they go on after the newest event on disk, in whichever file it is.
+ * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its
+ * end gets it. Positions are stable: they go on after the newest event on disk, in whichever file it is.
  */
 function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }): EventFiles {
   const { files, path, limits } = options;
@@ -125,8 +125,8 @@ const scanChunkBytes = 256 * 1024;
 const searchChunkBytes = 1024 * 1024;
 
 /**
- * What a crash left after the last whole line: the offset where it begins and whether it is a whole event that
- * lacks only its end of line. Null when the file ends as it must or is empty or absent.
+ * What a crash left after the last whole line: the offset where it begins and whether it is a whole event
+ * that lacks only its end of line. Null when the file ends as it must or is empty or absent.
  */
 function findTornTail(files: Files, path: string): { offset: number; wholeEvent: boolean } | null {
   const size = files.stat(path)?.size ?? 0;
@@ -165,8 +165,8 @@ function lastSeqIn(files: Files, path: string): number | null {
 }
 
 /**
- * The events of a file whose lines contain `text`, newest first. What does not is passed over unread: 20 MB take some
- * 10 ms. `text` must be plain ASCII.
+ * The events of a file whose lines contain `text`, newest first. What does not is passed over unread: 20 MB
+ * take some 10 ms. `text` must be plain ASCII.
  */
 function* eventsWith(files: Files, path: string, text: string): Generator<GatewayEvent> {
   let end = files.stat(path)?.size ?? 0;
@@ -212,7 +212,9 @@ function offsetBefore(files: Files, path: string, afterSeq: number): number {
   return known;
 }
 
-/** Events from a byte offset on; `midLine` when the offset may lie inside a line, whose rest is then left out. */
+/**
+ * Events from a byte offset on; `midLine` when the offset may lie inside a line, whose rest is then left out.
+ */
 function* eventsFrom(
   files: Files,
   path: string,
@@ -245,8 +247,8 @@ function* eventsFrom(
 
 /**
  * The append-only history of a gateway. Written after the fact (a commit, a key sent), so a crash may lose
- * the line and never the fact. What could not be written is reported, kept, and written with the next event: of 1000
- * such events none is lost.
+ * the line and never the fact. What could not be written is reported, kept, and written with the next event:
+ * of 1000 such events none is lost.
  */
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
@@ -255,7 +257,9 @@ export interface EventLog {
   subscribe(listener: (event: GatewayEvent) => void): () => void;
 }
 
-/** Events after a position, oldest first. `firstSeq` and `lastSeq`: what is kept now; 0 when there is nothing. */
+/**
+ * Events after a position, oldest first. `firstSeq` and `lastSeq`: what is kept now; 0 when there is nothing.
+ */
 export interface EventPage {
   events: GatewayEvent[];
   firstSeq: number;
@@ -264,13 +268,13 @@ export interface EventPage {
 
 export interface StoredEventLog extends EventLog {
   /**
-   * At most `limit` events whose `seq` is greater than `afterSeq` (0 for all). When `firstSeq` is greater than
-   * `afterSeq + 1`, older ones are no longer kept.
+   * At most `limit` events whose `seq` is greater than `afterSeq` (0 for all). When `firstSeq` is greater
+   * than `afterSeq + 1`, older ones are no longer kept.
    */
   readEvents(query: { afterSeq: number; limit: number }): EventPage;
   /**
-   * The events on disk whose lines contain `text`, plain ASCII, newest first. What does not is passed over unread:
-   * 20 MB take some 10 ms.
+   * The events on disk whose lines contain `text`, plain ASCII, newest first. What does not is passed over
+   * unread: 20 MB take some 10 ms.
    */
   storedWith(text: string): Iterable<GatewayEvent>;
   /** Writes what has not been written yet. */
@@ -283,8 +287,8 @@ const maxRecent = 128;
 const defaultLimits: EventFileLimits = { maxBytes: 16 * 1024 * 1024, count: 4 };
 
 /**
- * Opens the history at `path` (events.jsonl) and goes on after its last event. Events of one turn of the event loop
- * share one write.
+ * Opens the history at `path` (events.jsonl) and goes on after its last event. Events of one turn of the
+ * event loop share one write.
  */
 export function createEventLog(deps: {
   files: Files;

@@ -6,10 +6,10 @@ export type StreamItem = { item: "event"; event: GatewayEvent } | { item: "heart
 
 export interface EventStream {
   /**
-   * Every event after `afterSeq` (null: only those to come; one that lies beyond the history, as of a log that was lost: all
-   * that is kept), oldest first, and a heartbeat in each silent span of
-   * `heartbeatMs`, until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since
-   * what it has missed is read from the file.
+   * Every event after `afterSeq` (null: only those to come; one that lies beyond the history, as of a log
+   * that was lost: all that is kept), oldest first, and a heartbeat in each silent span of `heartbeatMs`,
+   * until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since what it has
+   * missed is read from the file.
    */
   follow(options: { afterSeq: number | null; signal: AbortSignal }): AsyncGenerator<StreamItem>;
   /** Ends every stream, so that a stopping server need not wait for its readers. */

@@ -4,14 +4,17 @@ import type { ContainedPath } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 
 export interface RotatingFile {
-  /** Appends whole lines. What is larger than the limit by itself is dropped. Throws what the file system throws. */
+  /**
+   * Appends whole lines. What is larger than the limit by itself is dropped. Throws what the file system
+   * throws.
+   */
   append(text: string): void;
 }
 
 /**
- * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes `.2`
- * and so on up to `backups`; the oldest goes. With no backups it starts empty. The size is asked for each time:
- * a process started by us may have its streams appended to the same file.
+ * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes
+ * `.2` and so on up to `backups`; the oldest goes. With no backups it starts empty. The size is asked for
+ * each time: a process started by us may have its streams appended to the same file.
  */
 export function createRotatingFile(options: {
   files: Files;
@@ -79,9 +82,9 @@ const repeatQuietMs = 30_000;
 const defaultLimits = { maxBytes: 4 * 1024 * 1024, backups: 3 };
 
 /**
- * Appends to a file of bounded size, rotated with numeric suffixes. A line that says what it said less than 30 s ago
- * is held back; when the 30 s are over it is written once more with `suppressed=<how often>`. A log that cannot be
- * written must not stop the work: the failure is dropped here.
+ * Appends to a file of bounded size, rotated with numeric suffixes. A line that says what it said less than
+ * 30 s ago is held back; when the 30 s are over it is written once more with `suppressed=<how often>`. A log
+ * that cannot be written must not stop the work: the failure is dropped here.
  */
 export function createFileLog(deps: {
   files: Files;
@@ -93,7 +96,9 @@ export function createFileLog(deps: {
 }): FileLog {
   const { files, clock, path, limits = defaultLimits } = deps;
   const file = createRotatingFile({ files, label: "file:log", path, ...limits });
-  /** Written less than 30 s ago, oldest first; at most `maxRemembered`, since lines with an id never repeat. */
+  /**
+   * Written less than 30 s ago, oldest first; at most `maxRemembered`, since lines with an id never repeat.
+   */
   const recent = new Map<string, { atMs: number; suppressed: number; cancel: () => void }>();
   let closed = false;
 

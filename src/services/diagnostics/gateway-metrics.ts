@@ -8,9 +8,9 @@ import { afterThisTurn, type Clock, parseTimestamp } from "../../system/clock.ts
 import type { StoredEventLog } from "./event-log.ts";
 
 /**
- * The counters of one gateway in the Prometheus text format. They are made of its event log, from the start of the process
- * on, so that a gateway that nobody scrapes counts nothing. No label holds what an agent, a person or a caller wrote, but
- * for the name of a model. Loaded with the first scrape. Source: issue 29.
+ * The counters of one gateway in the Prometheus text format. They are made of its event log, from the start
+ * of the process on, so that a gateway that nobody scrapes counts nothing. No label holds what an agent, a
+ * person or a caller wrote, but for the name of a model. Loaded with the first scrape. Source: issue 29.
  */
 export interface GatewayMetrics {
   /** Counts one answer, from the first scrape on. Never throws. */

@@ -17,8 +17,9 @@ import { type GatewayLink, type GatewayLinkDeps, linkGateway, type ReadGateway }
 import { toAgentState } from "./projection.ts";
 
 /**
- * The one reader of an agent's state: through its gateway, else from tmux, the processes of its pane and the files of
- * its session. Its callers differ only in their ports: a command asks afresh, the coordination server keeps its links.
+ * The one reader of an agent's state: through its gateway, else from tmux, the processes of its pane and the
+ * files of its session. Its callers differ only in their ports: a command asks afresh, the coordination
+ * server keeps its links.
  */
 export interface ReaderDeps {
   files: Files;
@@ -131,7 +132,9 @@ export function toConnectivity(facts: {
   return status ? status.managed_agent_connectivity === "connected" : null;
 }
 
-/** Whether the tool's program occupies the agent's own pane. A tool that no profile describes counts as there. */
+/**
+ * Whether the tool's program occupies the agent's own pane. A tool that no profile describes counts as there.
+ */
 async function occupies(
   { tmuxFor, tools, processes }: ReaderDeps,
   { tmux, tmux_session_name, tool: name }: Manifest,
@@ -174,8 +177,8 @@ export interface Observed extends Pick<AgentReading, "state" | "terminal"> {
 const commandTimeoutMs = 5000;
 
 /**
- * One reading for a command: nothing is kept, and no terminal is watched. `known`: what was just read of its gateway, and
- * that its session lives; neither is asked again. Rejects when tmux cannot be read.
+ * One reading for a command: nothing is kept, and no terminal is watched. `known`: what was just read of its
+ * gateway, and that its session lives; neither is asked again. Rejects when tmux cannot be read.
  */
 export async function observeAgent(
   deps: ObserveDeps,

@@ -33,7 +33,10 @@ export interface AgentSnapshot {
   gatewayBaseUrl: string | null;
   /** Requests accepted or running, by the gateway or, without one, by its file; null where it is unknown. */
   queueDepth: number | null;
-  /** Unread messages of its inbox, counted to 100; null for an agent without a mailbox or with one out of reach. */
+  /**
+   * Unread messages of its inbox, counted to 100; null for an agent without a mailbox or with one out of
+   * reach.
+   */
   unreadMail: number | null;
   /** What keeps it from working, with the next step; null when nothing is known to. */
   problem: string | null;
@@ -55,8 +58,8 @@ const deadlineMs = 1500;
 const atOnce = 32;
 
 /**
- * A look at each of `records`, in their order. One agent that cannot be read or hangs never hides or delays the
- * others: it has 1.5 s, and 32 are looked at together. Never rejects.
+ * A look at each of `records`, in their order. One agent that cannot be read or hangs never hides or delays
+ * the others: it has 1.5 s, and 32 are looked at together. Never rejects.
  */
 export async function snapshotAgents(
   deps: SnapshotDeps,

@@ -37,7 +37,9 @@ interface AttachWish {
   allowOrigins?: readonly string[] | undefined;
   executionMode?: ExecutionMode | undefined;
   timings?: Partial<TrackingTimings> | undefined;
-  /** Where mail may take attachments from, besides the working directory; applied to a gateway that runs too. */
+  /**
+   * Where mail may take attachments from, besides the working directory; applied to a gateway that runs too.
+   */
   attachmentRoots?: readonly string[] | undefined;
   /** Base address of the collector that gets traces, or `none`; for a gateway that starts. */
   otlpEndpoint?: string | undefined;
@@ -47,7 +49,9 @@ interface AttachWish {
 
 export interface Attached {
   link: Extract<GatewayLink, { state: "healthy" }>;
-  /** False when a healthy gateway was there already; the wishes were then not applied, except to reconcile. */
+  /**
+   * False when a healthy gateway was there already; the wishes were then not applied, except to reconcile.
+   */
   started: boolean;
 }
 
@@ -58,10 +62,11 @@ const pollIntervalMs = 20;
 const logRows = 15;
 
 /**
- * Makes sure that a healthy gateway serves this agent. A healthy one is left as it is; otherwise starts one that
- * outlives this process, and keeps its options for later starts. Idempotent, also when called twice at once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with the gateway's message when
- * it ends or is not healthy within 10 s (it is then gone again), or when one that was there does not reconcile.
- * Source: contract 4.4 rule 7.
+ * Makes sure that a healthy gateway serves this agent. A healthy one is left as it is; otherwise starts one
+ * that outlives this process, and keeps its options for later starts. Idempotent, also when called twice at
+ * once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with the gateway's
+ * message when it ends or is not healthy within 10 s (it is then gone again), or when one that was there does
+ * not reconcile. Source: contract 4.4 rule 7.
  */
 export async function attachGateway(deps: AttachDeps, agent: Session, wish: AttachWish): Promise<Attached> {
   const { manifest, sessionRoot } = agent;
@@ -187,8 +192,8 @@ interface StartedGateway {
 const windowName = "gateway";
 
 /**
- * Starts `command` as the gateway of a session, as a separate process or in a window of the agent's tmux session. Its
- * error stream goes to gateway.log. Throws when it cannot be started at all.
+ * Starts `command` as the gateway of a session, as a separate process or in a window of the agent's tmux
+ * session. Its error stream goes to gateway.log. Throws when it cannot be started at all.
  */
 async function startGateway(
   deps: StartDeps,

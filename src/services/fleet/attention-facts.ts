@@ -38,8 +38,8 @@ export interface FailedRequest {
 }
 
 /**
- * What is known of one agent that may need a person. Holds nothing that changes while nothing happens, but for a question that
- * is being drawn: it is found at the next look.
+ * What is known of one agent that may need a person. Holds nothing that changes while nothing happens, but
+ * for a question that is being drawn: it is found at the next look.
  */
 export interface AttentionFacts {
   agent: { id: string; name: string; trackedId: string; generation: string };
@@ -130,7 +130,10 @@ export function toAttentionFacts(look: {
   };
 }
 
-/** A dialog is drawn in pieces. Within this time a question without options that can be read may still get them. */
+/**
+ * A dialog is drawn in pieces. Within this time a question without options that can be read may still get
+ * them.
+ */
 const drawingMs = 1000;
 
 /** Read in full it is another question: a person who was shown it before would look at one that is gone. */
@@ -149,8 +152,8 @@ function screenRowsOf({ parsed_surface: parsed }: TerminalState): string[] {
 }
 
 /**
- * Failed requests after which nobody gave new work: the person who did has seen how the earlier ended. A wake of the mail
- * notifier is repeated by the next one. Interrupts that failed stopped nothing and lost nothing.
+ * Failed requests after which nobody gave new work: the person who did has seen how the earlier ended. A wake
+ * of the mail notifier is repeated by the next one. Interrupts that failed stopped nothing and lost nothing.
  */
 function failuresOf(requests: readonly RequestRecord[]): FailedRequest[] {
   return requests.flatMap((request, index) => {
@@ -182,8 +185,8 @@ function failuresOf(requests: readonly RequestRecord[]): FailedRequest[] {
 }
 
 /**
- * The newest requests of an agent, newest first: of its gateway, or of its queue's file where none serves it. Empty when
- * they cannot be read. `client`: null without a gateway.
+ * The newest requests of an agent, newest first: of its gateway, or of its queue's file where none serves it.
+ * Empty when they cannot be read. `client`: null without a gateway.
  */
 export async function newestRequests(
   { files }: { files: Pick<Files, "exists"> },

@@ -44,7 +44,10 @@ const CoordinatorRecord = Strict({
 });
 export type CoordinatorRecord = Static<typeof CoordinatorRecord>;
 
-/** The coordination servers of this runtime root whose processes live and whose folders no other user can change. */
+/**
+ * The coordination servers of this runtime root whose processes live and whose folders no other user can
+ * change.
+ */
 export function runningCoordinators(deps: {
   files: Files;
   processes: Pick<Processes, "alive" | "startToken">;
@@ -128,7 +131,9 @@ function readInstance(text: string | null): CoordinatorRecord | null {
   }
 }
 
-/** By what others find the server: the record, and the token where our own programs look for it (ruling 12). */
+/**
+ * By what others find the server: the record, and the token where our own programs look for it (ruling 12).
+ */
 export function publishCoordinator(
   files: Files,
   paths: CoordinatorPaths,

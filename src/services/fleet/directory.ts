@@ -21,8 +21,8 @@ export interface KnownAgent {
 }
 
 /**
- * Who the agents are. A seam: today the shared registry of this machine, with every generation's record as it is
- * on disk; nothing is ever written there.
+ * Who the agents are. A seam: today the shared registry of this machine, with every generation's record as it
+ * is on disk; nothing is ever written there.
  */
 export interface Directory {
   /** Sorted by transport, then tracked_agent_id; at most 100 ms behind the registry. */
@@ -52,9 +52,9 @@ interface Kept {
 }
 
 /**
- * Records and manifests stay in memory and are parsed again only when their files are others (by inode, time and
- * size): a look costs two `stat` calls for each agent and nothing while nobody asks. Change notices would need one
- * watch for each agent's folder and could be missed.
+ * Records and manifests stay in memory and are parsed again only when their files are others (by inode, time
+ * and size): a look costs two `stat` calls for each agent and nothing while nobody asks. Change notices would
+ * need one watch for each agent's folder and could be missed.
  */
 export function createDirectory(deps: {
   files: Files;
@@ -200,7 +200,9 @@ export type Named = Pick<
 
 const ourPrefix = /^svc-/i;
 
-/** Every alias of an agent; a name is one with and without the `SVC-` before it. Pure. Source: contract 2.9. */
+/**
+ * Every alias of an agent; a name is one with and without the `SVC-` before it. Pure. Source: contract 2.9.
+ */
 export function aliasesOf(agent: Named): string[] {
   const all = [
     agent.tracked_agent_id,
@@ -220,10 +222,10 @@ function namesOf({ agent_name: name }: Named): string[] {
 }
 
 /**
- * The one agent that `ref` means among those that have it as an alias. Agents of one name: the only one that runs, else
- * the only one. An alias that is the id of one agent and the name of another names neither, whatever runs: a caller that
- * wrote it may mean either. Throws `not_found`, and `ambiguous` with the ids in `data.agent_ids`. Pure. Source:
- * contract 2.9.
+ * The one agent that `ref` means among those that have it as an alias. Agents of one name: the only one that
+ * runs, else the only one. An alias that is the id of one agent and the name of another names neither,
+ * whatever runs: a caller that wrote it may mean either. Throws `not_found`, and `ambiguous` with the ids in
+ * `data.agent_ids`. Pure. Source: contract 2.9.
  */
 export function chooseAgent<A extends { identity: Named }>(candidates: readonly A[], ref: string): A {
   const named = candidates.filter(({ identity }) => namesOf(identity).includes(ref));

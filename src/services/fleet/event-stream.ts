@@ -13,8 +13,8 @@ export type OpenedStream =
   | { kind: "unreachable"; detail: string };
 
 /**
- * Opens an event stream. The response must begin within `timeoutMs`; then the body is the caller's until it ends or
- * `signal` aborts. Never rejects. `request` sends the request; `describe` words its failure.
+ * Opens an event stream. The response must begin within `timeoutMs`; then the body is the caller's until it
+ * ends or `signal` aborts. Never rejects. `request` sends the request; `describe` words its failure.
  */
 export async function openEventStream(options: {
   clock: Clock;
@@ -44,7 +44,9 @@ export async function openEventStream(options: {
 
 /** Turns the bytes of an event stream into events. */
 export interface EventSource<Event = GatewayEvent> {
-  /** The events that these bytes complete, in order. What does not fit the schema is dropped. Never throws. */
+  /**
+   * The events that these bytes complete, in order. What does not fit the schema is dropped. Never throws.
+   */
   push(bytes: Uint8Array): Event[];
 }
 

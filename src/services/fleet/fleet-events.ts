@@ -33,9 +33,9 @@ interface Follower {
 }
 
 /**
- * Follows every live gateway while somebody reads. What comes is kept in the order of its coming under a position of
- * our own, `<this process>-<number>`; where a gateway's log was read to is kept beside it, so that nothing is missed or
- * repeated when a gateway or the last reader comes back.
+ * Follows every live gateway while somebody reads. Events are kept in the order of their arrival, each under
+ * a position of this process, `<this process>-<number>`. The position in a gateway's log is kept beside it:
+ * nothing is missed or repeated when a gateway or the last reader comes back.
  */
 export function createFleetEvents(deps: {
   directory: Directory;
@@ -49,7 +49,10 @@ export function createFleetEvents(deps: {
   const origin = deps.ids.hex(4);
   const closed = new AbortController();
   const followers = new Map<string, Follower>();
-  /** By session root: position in its gateway's log; null for one that was there before us and had no event yet. */
+  /**
+   * By session root: position in its gateway's log; null for one that was there before us and had no event
+   * yet.
+   */
   const positions = new Map<string, number | null>();
   /** Agents whose `gateway_unfollowed` event was published. */
   const unfollowed = new Set<string>();
@@ -279,9 +282,9 @@ export type FleetStreamItem = { item: "event"; id: string; event: FleetEvent } |
 /** What happens at all agents, in the order in which it came to us. */
 export interface FleetEvents {
   /**
-   * Everything after the event with the id `after` (null: only what is to come), and a heartbeat in each silent span of
-   * 15 s, until `signal` aborts. A position that is no longer kept gives one `stream_gap`. Reading slowly costs
-   * nothing but, in the end, a gap.
+   * Everything after the event with the id `after` (null: only what is to come), and a heartbeat in each
+   * silent span of 15 s, until `signal` aborts. A position that is no longer kept gives one `stream_gap`.
+   * Reading slowly costs nothing but, in the end, a gap.
    */
   follow(options: { after: string | null; signal: AbortSignal }): AsyncGenerator<FleetStreamItem>;
 }

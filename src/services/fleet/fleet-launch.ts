@@ -20,8 +20,8 @@ import { type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 /** Makes headless agents. */
 export interface FleetLaunch {
   /**
-   * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs already or its
-   * mailbox is another's, `unavailable` when it could not be made; nothing of it is left then.
+   * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs
+   * already or its mailbox is another's, `unavailable` when it could not be made; nothing of it is left then.
    */
   launch(wish: HeadlessLaunch): Promise<HeadlessLaunched>;
 }
@@ -156,7 +156,9 @@ function readRole(files: Files, definition: string, role: string, brain: Brain):
   return text;
 }
 
-/** The text of a file that a caller names, or null when there is none. What is no file of ours may be a pipe. */
+/**
+ * The text of a file that a caller names, or null when there is none. What is no file of ours may be a pipe.
+ */
 function textIn(files: Files, field: string, path: string): string | null {
   const real = looking(field, () => files.realPath(absolute(field, path)));
   if (real === null) return null;
@@ -169,7 +171,10 @@ function textIn(files: Files, field: string, path: string): string | null {
   return text;
 }
 
-/** What names programs, arguments or a role is read only where no other user can change it (security.md, rule 3). */
+/**
+ * What names programs, arguments or a role is read only where no other user can change it (security.md, rule
+ * 3).
+ */
 function refuseForeign(files: Files, field: string, path: string): void {
   const exposure = looking(field, () => files.exposure(path));
   if (exposure) throw invalid(field, `is refused: ${explainExposure(exposure)}`);

@@ -61,7 +61,10 @@ export function createSharedLooks(deps: {
 
 /** All agents in one answer, those of this machine with their states. */
 export interface FleetStates {
-  /** `agents`: ids, all without it. Looks that others began within `maxAgeMs` count; see `AgentStateList`. Never rejects. */
+  /**
+   * `agents`: ids, all without it. Looks that others began within `maxAgeMs` count; see `AgentStateList`.
+   * Never rejects.
+   */
   list(query: {
     agents?: readonly string[];
     maxAgeMs?: number;

@@ -18,13 +18,15 @@ import type { Links } from "./links.ts";
 import { submissionRefusal } from "./unknown-outcome.ts";
 
 /**
- * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only record
- * (ruling 23). Each method throws `not_found` and `ambiguous` for its `ref`, and `headless_only` for a terminal agent.
+ * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only
+ * record (ruling 23). Each method throws `not_found` and `ambiguous` for its `ref`, and `headless_only` for a
+ * terminal agent.
  */
 export interface FleetTurns {
   /**
-   * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while another runs
-   * or waits and when no conversation is pinned that it should go on with, `unavailable` when the agent cannot work.
+   * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while
+   * another runs or waits and when no conversation is pinned that it should go on with, `unavailable` when
+   * the agent cannot work.
    */
   submit(ref: string, submission: TurnSubmission, idempotencyKey?: string): Promise<Answer<TurnHandle>>;
   /** Throws `not_found` for an unknown turn, as do the two below. */
@@ -251,8 +253,8 @@ const maxLooked = 5;
 const beginsWithinMs = 10_000;
 
 /**
- * The turn of a headless agent that runs or is about to, or null. Turns whose runner is gone get their final state
- * first; so does one that nobody claimed and that no gateway is there to begin.
+ * The turn of a headless agent that runs or is about to, or null. Turns whose runner is gone get their final
+ * state first; so does one that nobody claimed and that no gateway is there to begin.
  */
 export function createRunningTurn(
   deps: SettleDeps & { links: Pick<Links, "to"> },

@@ -55,8 +55,8 @@ import type { PassiveTerminals } from "./passive-terminals.ts";
 import { resultOf, toAgentGateway } from "./projection.ts";
 
 /**
- * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`, and
- * `unavailable` when the agent's manifest cannot be read.
+ * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`,
+ * and `unavailable` when the agent's manifest cannot be read.
  */
 export interface FleetView {
   list(query: { state?: LifecycleState }): Promise<AgentList>;
@@ -84,7 +84,10 @@ export interface FleetReadings extends FleetView {
   /** Never rejects. */
   identityOf(agent: KnownAgent): Promise<AgentIdentity>;
   stateOf(agent: KnownAgent): Promise<AgentState>;
-  /** What of a running agent may need a person, and its state; a terminal without a gateway is not watched for it. */
+  /**
+   * What of a running agent may need a person, and its state; a terminal without a gateway is not watched for
+   * it.
+   */
   look(agent: KnownAgent): Promise<AgentLook>;
 }
 
@@ -153,7 +156,8 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
     const reading = await readAgent(ports, agent);
     if (reading.wasLost) links.doubt(agent);
     const { state, status, isSilent } = reading;
-    // Without a gateway the offline status; of a gateway that claims the agent and is silent nothing is known.
+    // Without a gateway the offline status; of a gateway that claims the agent and is silent nothing is
+    // known.
     const gateway =
       status || isSilent ? state.gateway : toAgentGateway(readOfflineStatus(files, agent, null));
     return { ...reading, agent, state: { ...state, gateway } };

@@ -47,9 +47,9 @@ const lookAtAllMs = 5000;
 const lookForNewMs = 1000;
 
 /**
- * Keeps one snapshot of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
- * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
- * `onChange` gets only what differs; the first call comes also when there is no agent.
+ * Keeps one snapshot of each agent whose record says that it runs. Looks at an agent soon after a hint, at
+ * new ones within a second and at all of them every 5 s, so that a hint that never came costs no more than
+ * that. `onChange` gets only what differs; the first call comes also when there is no agent.
  */
 export function createFleetWatch<Snapshot extends Seen>(deps: {
   directory: Pick<Directory, "agents">;
@@ -178,8 +178,8 @@ const proofOf = ({ files }: Pick<AskDeps, "files">, paths: CoordinatorPaths) => 
 });
 
 /**
- * Why programs of ours cannot find or ask a coordination server by the files that it left for them, as a clause; null
- * where they can. Never rejects.
+ * Why programs of ours cannot find or ask a coordination server by the files that it left for them, as a
+ * clause; null where they can. Never rejects.
  */
 export async function coordinatorFault(
   deps: AskDeps,

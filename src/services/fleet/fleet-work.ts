@@ -19,17 +19,17 @@ import { submissionRefusal } from "./unknown-outcome.ts";
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
 export interface FleetWork {
   /**
-   * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is driven
-   * directly. With a key, which the gateway keeps with the request, the same work is done once; for a terminal without a
-   * gateway, while this process lives. Throws `invalid_request` for what the agent does not take, `conflict` while it is busy or a person
-   * writes in it, `unavailable` when it cannot be reached.
+   * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is
+   * driven directly. With a key, which the gateway keeps with the request, the same work is done once; for a
+   * terminal without a gateway, while this process lives. Throws `invalid_request` for what the agent does
+   * not take, `conflict` while it is busy or a person writes in it, `unavailable` when it cannot be reached.
    */
   submit(ref: string, request: AgentRequest, idempotencyKey?: string): Promise<Answer<AgentSubmission>>;
   /** Ends the agent. Throws `transport_failed` when something of it lives on. */
   stop(ref: string): Promise<AgentStopped>;
   /**
-   * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot be, also for
-   * want of a variable of its launch; nothing has changed then.
+   * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot
+   * be, also for want of a variable of its launch; nothing has changed then.
    */
   relaunch(ref: string): Promise<AgentRelaunched>;
 }

@@ -19,8 +19,8 @@ export interface FollowOptions {
   /** Published in order, once for each event; the next event waits for its promise. */
   onEvent: (event: GatewayEvent) => void | Promise<void>;
   /**
-   * Called after each connection, before its events: the time to read the state that they change. `client` reaches
-   * the gateway that was found.
+   * Called after each connection, before its events: the time to read the state that they change. `client`
+   * reaches the gateway that was found.
    */
   onConnected?: (client: GatewayClient) => void | Promise<void>;
   /** Called once when a connection is lost, or the first is not made; not again until `onConnected`. */
@@ -33,9 +33,9 @@ const maxPauseMs = 5000;
 const silentMs = 45_000;
 
 /**
- * Follows the events of one gateway until `signal` aborts, over its restarts: events of the time in between come after
- * the next connection, as long as the gateway's log keeps them. Holds one event at a time. Rejects only when a
- * callback throws.
+ * Follows the events of one gateway until `signal` aborts, over its restarts: events of the time in between
+ * come after the next connection, as long as the gateway's log keeps them. Holds one event at a time. Rejects
+ * only when a callback throws.
  */
 export async function followEvents(options: FollowOptions): Promise<void> {
   const { clock, signal } = options;

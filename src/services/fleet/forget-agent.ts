@@ -29,13 +29,15 @@ interface ForgetDeps {
 /** What an agent that has ended left on this machine. */
 interface LeftBehind {
   record: RegistryRecord;
-  /** Null when it is gone already, or does not lie where sessions of ours are: then it is nobody's to remove. */
+  /**
+   * Null when it is gone already, or does not lie where sessions of ours are: then it is nobody's to remove.
+   */
   sessionRoot: ContainedPath | null;
 }
 
 /**
- * What `forgetAgent` would remove. Throws `conflict` while the agent, a process that says it is its gateway, or a turn,
- * which outlives its terminal, lives. Its manifest need not be readable.
+ * What `forgetAgent` would remove. Throws `conflict` while the agent, a process that says it is its gateway,
+ * or a turn, which outlives its terminal, lives. Its manifest need not be readable.
  */
 export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): Promise<LeftBehind> {
   const name = record.agent_name;
@@ -68,8 +70,9 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
 }
 
 /**
- * Removes the session folder and the record: prompts, turns, logs and history of the agent are then gone for good.
- * Its mail stays. False when the record was replaced meanwhile: a later instance of the agent keeps everything.
+ * Removes the session folder and the record: prompts, turns, logs and history of the agent are then gone for
+ * good. Its mail stays. False when the record was replaced meanwhile: a later instance of the agent keeps
+ * everything.
  */
 export async function forgetAgent(deps: ForgetDeps, left: LeftBehind): Promise<boolean> {
   const { agent_id: agentId, generation_id: generationId } = left.record;
@@ -99,9 +102,10 @@ interface Replacement {
 }
 
 /**
- * Ends whatever runs under this name, for a launch that is to take its place; with `clean` what it left is removed too.
- * Throws `conflict` when something of it lives on, and, with nothing ended, when another agent or a session that is none
- * of this agent's stands in the way of its replacement. True when something ran and was ended.
+ * Ends whatever runs under this name, for a launch that is to take its place; with `clean` what it left is
+ * removed too. Throws `conflict` when something of it lives on, and, with nothing ended, when another agent
+ * or a session that is none of this agent's stands in the way of its replacement. True when something ran and
+ * was ended.
  */
 export async function evictExisting(
   deps: StopAgentDeps & ForgetDeps & { tmux: Tmux },
@@ -141,9 +145,9 @@ async function refuseOthers(
 }
 
 /**
- * Ends what an agent of this name left whose tmux session has gone: a gateway that is a separate process lives on when the
- * tmux server dies, and once the name is taken again no command finds it. A record that cannot be opened is left
- * to the clean-up.
+ * Ends what an agent of this name left whose tmux session has gone: a gateway that is a separate process
+ * lives on when the tmux server dies, and once the name is taken again no command finds it. A record that
+ * cannot be opened is left to the clean-up.
  */
 export async function evictDead(
   deps: StopAgentDeps & { sessionAlive: SessionAlive },

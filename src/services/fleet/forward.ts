@@ -11,10 +11,11 @@ import { outcomeUnknown } from "./unknown-outcome.ts";
 /** Hands requests on to the gateway of an agent. */
 export interface Forward {
   /**
-   * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
-   * live gateway serves the agent, when the route needs a mailbox and the agent has none, when it does not begin to answer in the route's time, and when its share of the
-   * connections is in use: 32, or 4 while half of all are. Throws `outcome_unknown` when what changes something was sent and no
-   * whole answer came. Ends with the caller.
+   * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable`
+   * when no live gateway serves the agent, when the route needs a mailbox and the agent has none, when it
+   * does not begin to answer in the route's time, and when its share of the connections is in use: 32, or 4
+   * while half of all are. Throws `outcome_unknown` when what changes something was sent and no whole answer
+   * came. Ends with the caller.
    */
   send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
 }
@@ -29,12 +30,18 @@ export interface ForwardRequest {
   signal: AbortSignal;
 }
 
-/** A process has 256 requests to others under way at most, a further one waits silently; some are left for probes. */
+/**
+ * A process has 256 requests to others under way at most, a further one waits silently; some are left for
+ * probes.
+ */
 const maxTogether = 240;
 const maxOfOne = 32;
 /** While half of all are in use: gateways that hang or make wait leave room for the others. */
 const fewOfOne = 4;
-/** A body of a known length up to this is read whole, so that no caller gets a part of it from a gateway that dies meanwhile. */
+/**
+ * A body of a known length up to this is read whole, so that no caller gets a part of it from a gateway that
+ * dies meanwhile.
+ */
 const wholeBytes = 256 * 1024;
 /** The gateway keeps the key of what comes here. */
 const requestsPath = gatewayEndpoints.submitRequest.path;
@@ -42,8 +49,8 @@ const handedOn = ["content-type", "accept", "last-event-id", idempotencyHeader] 
 const handedBack = ["content-type", "cache-control"] as const;
 
 /**
- * What a gateway that hangs costs is its own requests' time: they are counted for each agent. `streams`: how many
- * other connections to gateways are held open; none when left out.
+ * What a gateway that hangs costs is its own requests' time: they are counted for each agent. `streams`: how
+ * many other connections to gateways are held open; none when left out.
  */
 export function createForward(deps: {
   directory: Directory;
@@ -160,7 +167,10 @@ function createWatch(clock: Clock, timeoutMs: number): Watch {
   };
 }
 
-/** The whole body, or a stream of it that takes part by part as the caller reads. `done` is called when it is over. */
+/**
+ * The whole body, or a stream of it that takes part by part as the caller reads. `done` is called when it is
+ * over.
+ */
 async function readBody(
   response: Response,
   watch: Watch,

@@ -10,8 +10,8 @@ import { type OpenedStream, openEventStream } from "./event-stream.ts";
 import { type ListenerProof, wasRefused, whyUnreachable } from "./listener-proof.ts";
 
 /**
- * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
- * it sent. `unreachable`: no whole answer within the timeout, or one that does not fit the contract.
+ * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is
+ * what it sent. `unreachable`: no whole answer within the timeout, or one that does not fit the contract.
  */
 export type CallResult<E extends Endpoint> =
   | { kind: "ok"; body: ResponseOf<E> }
@@ -46,15 +46,15 @@ export interface GatewayClient {
     options: CallRequest<Name>,
   ): Promise<CallResult<GatewayEndpoints[Name]>>;
   /**
-   * Opens the event stream after `afterSeq` (null: only what is to come). The answer must begin within 5 s; then
-   * the body is the caller's until it ends or `signal` aborts. Never rejects.
+   * Opens the event stream after `afterSeq` (null: only what is to come). The answer must begin within 5 s;
+   * then the body is the caller's until it ends or `signal` aborts. Never rejects.
    */
   openEvents(options: { afterSeq: number | null; signal: AbortSignal }): Promise<OpenedStream>;
   /** The same of what the agent's terminal shows. */
   openScreen(options: { signal: AbortSignal }): Promise<OpenedStream>;
   /**
-   * One request as it is, for who forwards: resolves when the answer begins, whatever its status. Rejects when none
-   * does or `signal` aborts, which ends the body too.
+   * One request as it is, for who forwards: resolves when the answer begins, whatever its status. Rejects
+   * when none does or `signal` aborts, which ends the body too.
    */
   forward(request: ForwardedRequest): Promise<Response>;
 }
@@ -83,8 +83,9 @@ const defaultTimeoutMs = 5000;
 const promptTimeoutMs = 25_000;
 
 /**
- * Client of the gateway at `baseUrl`. `token`: sent as bearer, or null. Connects directly past proxy variables
- * unless `respectProxyEnvironment` (contract 4.4, proxy rule): Bun's fetch would send even loopback through them.
+ * Client of the gateway at `baseUrl`. `token`: sent as bearer, or null. Connects directly past proxy
+ * variables unless `respectProxyEnvironment` (contract 4.4, proxy rule): Bun's fetch would send even loopback
+ * through them.
  */
 export function createGatewayClient(deps: {
   clock: Clock;
@@ -232,10 +233,14 @@ export function toUrl(
   return `${baseUrl}${filled}${search.size > 0 ? `?${search}` : ""}`;
 }
 
-/** What came of an operation that a gateway had a part in; its refusal keeps status and body (contract 4.4). */
+/**
+ * What came of an operation that a gateway had a part in; its refusal keeps status and body (contract 4.4).
+ */
 export type Answer<T> = { kind: "done"; body: T } | { kind: "refused"; status: number; body: unknown };
 
-/** A response that is no good one, as an answer. Throws `unavailable` when the gateway could not be reached. */
+/**
+ * A response that is no good one, as an answer. Throws `unavailable` when the gateway could not be reached.
+ */
 export function refusalOf<E extends Endpoint>(
   response: Exclude<CallResult<E>, { kind: "ok" }>,
 ): Extract<Answer<never>, { kind: "refused" }> {
@@ -249,7 +254,10 @@ export function isOpen({ state }: RequestRecord): boolean {
   return state === "accepted" || state === "running";
 }
 
-/** The request that answers for one that was coalesced with it, whose own record has no outcome; else null. Pure. */
+/**
+ * The request that answers for one that was coalesced with it, whose own record has no outcome; else null.
+ * Pure.
+ */
 export function coalescedInto({ state, result_json: result }: RequestRecord): string | null {
   const into = state === "coalesced" ? result?.["coalesced_into_request_id"] : null;
   return typeof into === "string" ? into : null;

@@ -44,9 +44,9 @@ export interface GatewayLinkDeps {
 const probeTimeoutMs = 5000;
 
 /**
- * Finds the live gateway of a session: the current-instance record says where, a proof that the
- * listener is that process (see `proveListener`), and the status that it serves this very session. Only then is the
- * token shown. A port is never guessed, and what the environment of an older process says is never used.
+ * Finds the live gateway of a session: the current-instance record says where, a proof that the listener is
+ * that process (see `proveListener`), and the status that it serves this very session. Only then is the token
+ * shown. A port is never guessed, and what the environment of an older process says is never used.
  * `attachIdentity`: see `gatewayIdentity`. The token comes from SVC_GATEWAY_TOKEN, else from the file beside
  * the record (ruling 12).
  */
@@ -82,8 +82,8 @@ export interface ReadGateway {
 }
 
 /**
- * The same with a snapshot, for who looks at many: one request where no token is shown, since the answer carries the proof.
- * `limit`: how many of the newest requests.
+ * The same with a snapshot, for who looks at many: one request where no token is shown, since the answer
+ * carries the proof. `limit`: how many of the newest requests.
  */
 export async function readGateway(
   deps: GatewayLinkDeps,
@@ -206,8 +206,10 @@ export function windowOf(instance: CurrentInstance): WindowHandles | null {
 }
 
 /**
- * `session`: name of the agent's tmux session. Whether the process with the recorded id is this session's gateway although it does not answer: it was started for
- * exactly this session root, or it is the process of the recorded window. A process id alone proves nothing, and one whose start was not recorded is none of ours.
+ * `session`: name of the agent's tmux session. Whether the process with the recorded id is this session's
+ * gateway although it does not answer: it was started for exactly this session root, or it is the process of
+ * the recorded window. A process id alone proves nothing, and one whose start was not recorded is none of
+ * ours.
  */
 export async function isGatewayProcess(
   deps: { processes: Processes; tmux: Tmux },

@@ -18,14 +18,16 @@ import { recordedProcessLives } from "./listener-proof.ts";
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 type AskedSession = Parameters<typeof linkGateway>[1];
 
-/** `claimed`: a gateway says that it serves the agent and does not answer; another must not act in its place. */
+/**
+ * `claimed`: a gateway says that it serves the agent and does not answer; another must not act in its place.
+ */
 export type FleetLink =
   | { state: "live"; instance: CurrentInstance; client: GatewayClient }
   | { state: "none"; claimed: boolean; why: string };
 
 /**
- * How the gateways of agents are reached. A seam: today loopback HTTP to where the current-instance record says,
- * after a proof of the listener and a status that names this very session; never a guess.
+ * How the gateways of agents are reached. A seam: today loopback HTTP to where the current-instance record
+ * says, after a proof of the listener and a status that names this very session; never a guess.
  */
 export interface Links {
   /** Known links are given at once while their record and process are the same. Never rejects. */
@@ -44,8 +46,9 @@ export interface ReadLink {
 /** For who looks at many agents. */
 export interface ReadingLinks extends Links {
   /**
-   * The link, as `to` gives it, and what a live gateway answers of its agent at one moment: one request, which also proves a new link.
-   * `limit`: how many of the newest requests. Null where no gateway is linked, and where one has no snapshots.
+   * The link, as `to` gives it, and what a live gateway answers of its agent at one moment: one request,
+   * which also proves a new link. `limit`: how many of the newest requests. Null where no gateway is linked,
+   * and where one has no snapshots.
    */
   read(agent: Session, options: { limit: number; timeoutMs: number }): Promise<ReadLink>;
 }
@@ -56,7 +59,9 @@ const nothingLinked: FleetLink = {
   why: "no gateway runs for this agent",
 };
 
-/** How long a gateway that did not answer is not asked again: callers of a hanging one get an answer at once. */
+/**
+ * How long a gateway that did not answer is not asked again: callers of a hanging one get an answer at once.
+ */
 const quietMs = 1000;
 
 interface Known {
@@ -84,7 +89,10 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): R
     return facts && `${facts.identity} ${facts.modifiedMs} ${facts.size}`;
   }
 
-  /** A record outlives a killed gateway, and its port may be another agent's by now: the process must be the same. */
+  /**
+   * A record outlives a killed gateway, and its port may be another agent's by now: the process must be the
+   * same.
+   */
   function stillHolds(one: Known, recordKey: string): boolean {
     if (one.recordKey !== recordKey) return false;
     if (one.link.state === "none") return clock.monotonicMs() - one.atMs < quietMs;

@@ -6,8 +6,8 @@ import { createIds } from "../../system/ids.ts";
 import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
 
-// A client sends a credential or a prompt only to a listener that proved to be the server of a record: a port passes
-// to anybody once its server is gone. Source: security.md rule 4.
+// A client sends a credential or a prompt only to a listener that proved to be the server of a record: a port
+// passes to anybody once its server is gone. Source: security.md rule 4.
 
 /** What a record says of a server. */
 export interface ListenerClaim {
@@ -26,7 +26,10 @@ export interface ProofDeps {
   network: Pick<Network, "fetch" | "listenerOwner">;
 }
 
-/** What the holder of `key` answers; the port keeps the answer of another server of the session from being handed on. */
+/**
+ * What the holder of `key` answers; the port keeps the answer of another server of the session from being
+ * handed on.
+ */
 export function answerChallenge(key: string, challenge: string, port: number): string {
   return hmacSha256(key, `svc-listener ${port} ${challenge}`);
 }
@@ -89,8 +92,8 @@ export function challengeFor(key: string, { port }: Pick<ListenerClaim, "port">)
 }
 
 /**
- * Why the listener is not believed, as a clause; null once it proved that it holds `key`. Sends nothing but `/health`
- * with a random challenge. Never rejects.
+ * Why the listener is not believed, as a clause; null once it proved that it holds `key`. Sends nothing but
+ * `/health` with a random challenge. Never rejects.
  */
 export async function proveListener(
   deps: ProofDeps,

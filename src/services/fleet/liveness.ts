@@ -18,8 +18,8 @@ import {
 /** Whether agents live, by the only proof there is: their tmux sessions. */
 export interface Liveness {
   /**
-   * `gone` also for an agent that was stopped. `unknown` when its tmux server is not there or did not answer within a
-   * second: that says nothing about one agent. At most 500 ms old. Never rejects.
+   * `gone` also for an agent that was stopped. `unknown` when its tmux server is not there or did not answer
+   * within a second: that says nothing about one agent. At most 500 ms old. Never rejects.
    */
   of(record: RegistryRecord): Promise<AgentLiveness>;
 }
@@ -102,8 +102,8 @@ function announcementOf(deps: ClaimDeps, session: Session) {
 
 /**
  * Makes the records of a session's gateway agree with its observed state (contract 5.4): a healthy gateway is
- * announced again where it is not; what a dead one left (live variables, registry locator, run files, a `healthy`
- * state.json) is cleared, its epoch kept. A gateway that lives and does not answer is left alone.
+ * announced again where it is not; what a dead one left (live variables, registry locator, run files, a
+ * `healthy` state.json) is cleared, its epoch kept. A gateway that lives and does not answer is left alone.
  */
 export async function settleClaims(deps: ClaimDeps, session: Session, link: GatewayLink): Promise<void> {
   const announcement = announcementOf(deps, session);
@@ -121,8 +121,8 @@ export async function settleClaims(deps: ClaimDeps, session: Session, link: Gate
 }
 
 /**
- * The same for a gateway that is known to have ended: `pid`, or null when there was none. A gateway that began in the
- * meantime is left alone.
+ * The same for a gateway that is known to have ended: `pid`, or null when there was none. A gateway that
+ * began in the meantime is left alone.
  */
 export async function clearClaims(deps: ClaimDeps, session: Session, pid: number | null): Promise<void> {
   const { files } = deps;

@@ -14,8 +14,8 @@ export interface PassiveTerminals {
   /** What the agent's terminal shows now; null when it cannot be watched. Never rejects. */
   state(agent: Session): Promise<TerminalState | null>;
   /**
-   * Runs `work` with the agent to be driven directly, while no gateway can begin to serve it. Throws `unavailable`
-   * when one does or its terminal cannot be reached.
+   * Runs `work` with the agent to be driven directly, while no gateway can begin to serve it. Throws
+   * `unavailable` when one does or its terminal cannot be reached.
    */
   drive<T>(agent: Session, work: (terminal: Agent) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
@@ -41,8 +41,8 @@ interface Watched {
 const firstLookMs = 3000;
 
 /**
- * One connection for each watched terminal, made by the first look and ended when nobody looked for `idleMs`. At most
- * `max` at once: the one that was not looked at for the longest time makes room.
+ * One connection for each watched terminal, made by the first look and ended when nobody looked for `idleMs`.
+ * At most `max` at once: the one that was not looked at for the longest time makes room.
  */
 export function createPassiveTerminals(deps: {
   open: (agent: Session) => WatchedTerminal;

@@ -34,7 +34,9 @@ export interface AgentFacts {
   diagnostics: readonly AgentDiagnostic[];
 }
 
-/** How an agent is tracked: a headless one by its session, a terminal one by its own id (contract 2.9). Pure. */
+/**
+ * How an agent is tracked: a headless one by its session, a terminal one by its own id (contract 2.9). Pure.
+ */
 export function trackedAgentId(manifest: Manifest): string {
   return backendFacts(manifest.backend).headless ? manifest.runtime.session_id : manifest.agent_id;
 }
@@ -81,8 +83,8 @@ export function toIdentity(
 }
 
 /**
- * The summary state (contract 2.9): the gateway's record of the terminal where there is one, else only whether
- * the program is there; what nobody observed is `unknown`. Pure.
+ * The summary state (contract 2.9): the gateway's record of the terminal where there is one, else only
+ * whether the program is there; what nobody observed is `unknown`. Pure.
  */
 export function toAgentState(facts: AgentFacts): AgentState {
   const { manifest, status, terminal } = facts;
@@ -148,7 +150,9 @@ export function resultOf(status: TurnStatusRecord["status"]): AgentState["last_t
   }
 }
 
-/** A tool that we cannot read is still there to be driven: only the program's absence makes it unavailable. */
+/**
+ * A tool that we cannot read is still there to be driven: only the program's absence makes it unavailable.
+ */
 function toAvailability(facts: AgentFacts): AgentState["availability"] {
   if (facts.turns && facts.status?.managed_agent_recovery === "reconciliation_required") return "error";
   switch (facts.terminal?.diagnostics.availability) {

@@ -34,11 +34,12 @@ const seenWithinMs = 10_000;
 const pollIntervalMs = 50;
 
 /**
- * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
- * a stopped one gets one when `gateway`, and so does one whose gateway died. It is a new instance: what was accepted before waits for an operator, and
- * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Where nothing waits, the
- * relaunch itself is that word. `needsVariables`: refused when a variable of its launch has no value here. Throws as these do,
- * `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
+ * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its
+ * gateway, a stopped one gets one when `gateway`, and so does one whose gateway died. It is a new instance:
+ * what was accepted before waits for an operator, and `reconcile` is the operator's word, for which a gateway
+ * is started when none runs (ruling 5). Where nothing waits, the relaunch itself is that word.
+ * `needsVariables`: refused when a variable of its launch has no value here. Throws as these do, `conflict`
+ * when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
  */
 export async function relaunchAgent(
   deps: RelaunchDeps & AttachDeps,
@@ -84,8 +85,8 @@ async function isQueueEmpty(deps: AttachDeps, session: Served): Promise<boolean>
 }
 
 /**
- * Whether no request of the former instance is left to fail; a queue that cannot be read may hold some. One whose agent
- * is away or new was read. Pure.
+ * Whether no request of the former instance is left to fail; a queue that cannot be read may hold some. One
+ * whose agent is away or new was read. Pure.
  */
 export function showsEmptyQueue({
   queue_depth: depth,
@@ -95,7 +96,10 @@ export function showsEmptyQueue({
   return depth === 0 && (block === undefined || ofAgent);
 }
 
-/** A gateway knows its session by name, and one of an earlier instance holds the queue; a session of ours may be empty. */
+/**
+ * A gateway knows its session by name, and one of an earlier instance holds the queue; a session of ours may
+ * be empty.
+ */
 async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent): Promise<void> {
   const { manifest } = agent;
   const stop = await stopGateway(deps, agent);
@@ -111,9 +115,9 @@ async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent):
 }
 
 /**
- * Ends the turns of a headless agent. Its gateway first sees the new instance, for which it begins nothing: otherwise the
- * end of a turn would hand the next prompt to a pane that is about to be taken. Cut short at any point it leaves a
- * queue that is closed, and an agent that can be relaunched.
+ * Ends the turns of a headless agent. Its gateway first sees the new instance, for which it begins nothing:
+ * otherwise the end of a turn would hand the next prompt to a pane that is about to be taken. Cut short at
+ * any point it leaves a queue that is closed, and an agent that can be relaunched.
  */
 async function endFormerInstance(deps: RelaunchDeps & AttachDeps, agent: FoundAgent, plan: RelaunchPlan) {
   const { sessionRoot } = agent;
@@ -134,9 +138,10 @@ const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Served) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 
 /**
- * Reconciling before the gateway has seen the new instance would agree to the old one. It also has to see the program,
- * which it may do a moment after us: the answer says whether the queue takes requests. A program that has ended by then
- * is not waited for longer. `unlessGone`: a gateway that does not answer is not waited for, and null is returned.
+ * Reconciling before the gateway has seen the new instance would agree to the old one. It also has to see the
+ * program, which it may do a moment after us: the answer says whether the queue takes requests. A program
+ * that has ended by then is not waited for longer. `unlessGone`: a gateway that does not answer is not waited
+ * for, and null is returned.
  */
 async function awaitSeen(
   deps: AttachDeps,

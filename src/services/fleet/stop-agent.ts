@@ -56,13 +56,13 @@ export interface StopAgentDeps extends StopGatewayDeps {
 const graceMs = 3000;
 
 /**
- * Ends an agent: its gateway first, so that nothing types any more; then its turns, where they are processes of their
- * own, so that each has its final state; then every process of its pane, by id,
- * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; then its program where that is in
- * no pane of the session; last the record
- * says `stopped` by the operator. Of an agent that was joined only its own program is ended: pane, window and
- * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's. Throws, with
- * nothing ended, where tmux cannot be asked, and where it may be another tmux than the agent's.
+ * Ends an agent: its gateway first, so that nothing types any more; then its turns, where they are separate
+ * processes, so that each has its final state; then every process of its pane, by id, since some outlive
+ * their terminal (spec/terminal.md 10); then exactly its tmux session; then its program where that is in no
+ * pane of the session; last the record says `stopped` by the operator. Of an agent that was joined only its
+ * own program is ended: pane, window and session were the person's before us (ruling 20). Idempotent; touches
+ * nothing that is not this agent's. Throws, with nothing ended, where tmux cannot be asked, and where it may
+ * be another tmux than the agent's.
  */
 export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise<AgentStop> {
   const { manifest, sessionRoot } = agent;
@@ -97,7 +97,10 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   };
 }
 
-/** Ends the agent's program where it outlived its session, or works in a pane that a person moved into another one. */
+/**
+ * Ends the agent's program where it outlived its session, or works in a pane that a person moved into another
+ * one.
+ */
 export async function endLeftProgram(
   deps: Pick<StopAgentDeps, "processes" | "clock">,
   manifest: Manifest,
@@ -130,8 +133,8 @@ function tolerateDisk() {
 }
 
 /**
- * An earlier manifest may name the tmux server in a way that leads elsewhere under another TMUX_TMPDIR: there a missing
- * session does not mean that its agent has gone.
+ * An earlier manifest may name the tmux server in a way that leads elsewhere under another TMUX_TMPDIR: there
+ * a missing session does not mean that its agent has gone.
  */
 async function refuseUnseen({ processes, tools }: StopAgentDeps, manifest: Manifest): Promise<void> {
   const { agent_pid: pid } = manifest.runtime;
@@ -148,8 +151,8 @@ async function refuseUnseen({ processes, tools }: StopAgentDeps, manifest: Manif
 type Ended = Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">;
 
 /**
- * Ends the tool's processes in the pane of a joined agent, and what its session published of it. A pane that turns were
- * run in gets a shell again.
+ * Ends the tool's processes in the pane of a joined agent, and what its session published of it. A pane that
+ * turns were run in gets a shell again.
  */
 async function endProgram(
   deps: StopAgentDeps,
@@ -177,11 +180,11 @@ async function endTerminal(deps: StopAgentDeps, manifest: Manifest): Promise<End
 const gatewayGraceMs = 5000;
 
 /**
- * Ends an agent whose manifest cannot be read, by what its record and its session show: its gateway, its turns, the
- * session if a launch of ours made it for this very agent, and the record then says `stopped`. The session of an agent
- * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked, and
- * as `refuseExposed` where a command makes the session's folder trusted again.
- * Source: spec/coordination.md "Stop, relaunch".
+ * Ends an agent whose manifest cannot be read, by what its record and its session show: its gateway, its
+ * turns, the session if a launch of ours made it for this very agent, and the record then says `stopped`. The
+ * session of an agent that was joined is the person's and stays. Idempotent; throws, with nothing ended,
+ * where tmux cannot be asked, and as `refuseExposed` where a command makes the session's folder trusted
+ * again. Source: spec/coordination.md "Stop, relaunch".
  */
 export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): Promise<AgentStop> {
   const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
@@ -247,7 +250,9 @@ async function isOurs(tmux: Tmux, session: string, agentId: string): Promise<boo
   return marked && (await tmux.environment(session))?.["SVC_AGENT_ID"] === agentId;
 }
 
-/** `unproven`: a process has the recorded id, but nothing shows that it is this gateway; it was left alone. */
+/**
+ * `unproven`: a process has the recorded id, but nothing shows that it is this gateway; it was left alone.
+ */
 type GatewayStop =
   | { outcome: "stopped"; pid: number }
   | { outcome: "not_running" }
@@ -259,9 +264,9 @@ type StopGatewayDeps = ClaimDeps;
 const endingMs = 500;
 
 /**
- * Ends the gateway of a session: TERM to the recorded process, whose start time matches the record, once it proved to be this
- * session's gateway or, silent, is seen to be it; KILL after 5 s; then its window, when it had one. What a gateway leaves when it could
- * not end cleanly is put right (see `clearClaims`). Idempotent.
+ * Ends the gateway of a session: TERM to the recorded process, whose start time matches the record, once it
+ * proved to be this session's gateway or, silent, is seen to be it; KILL after 5 s; then its window, when it
+ * had one. What a gateway leaves when it could not end cleanly is put right (see `clearClaims`). Idempotent.
  */
 export async function stopGateway(
   deps: StopGatewayDeps,

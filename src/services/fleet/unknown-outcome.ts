@@ -4,8 +4,8 @@ import { shellWord } from "../terminal/shell-word.ts";
 import { type CallResult, refusalOf } from "./gateway-client.ts";
 
 /**
- * The refusal of a request that may have been carried out, because it was sent and no answer came. `key`: with which the
- * gateway keeps a request; null where nothing keeps it. Pure.
+ * The refusal of a request that may have been carried out, because it was sent and no answer came. `key`:
+ * with which the gateway keeps a request; null where nothing keeps it. Pure.
  */
 export function outcomeUnknown(
   agent: { name: string; id: string },
@@ -22,7 +22,10 @@ export function outcomeUnknown(
   );
 }
 
-/** As `refusalOf`, of a request that a gateway was asked to accept. Throws `outcome_unknown` when it may have done so. */
+/**
+ * As `refusalOf`, of a request that a gateway was asked to accept. Throws `outcome_unknown` when it may have
+ * done so.
+ */
 export function submissionRefusal<E extends Endpoint>(
   response: Exclude<CallResult<E>, { kind: "ok" }>,
   agent: { name: string; id: string },

@@ -20,8 +20,9 @@ const claimMs = 5000;
 const pollIntervalMs = 20;
 
 /**
- * Gives a turn to the bridge that keeps the session's agent. Starts a new bridge when none runs, when it serves an
- * earlier instance of the agent, or when it does not take the turn. `start` replaces the program of the pane.
+ * Gives a turn to the bridge that keeps the session's agent. Starts a new bridge when none runs, when it
+ * serves an earlier instance of the agent, or when it does not take the turn. `start` replaces the program of
+ * the pane.
  */
 export async function handToBridge(
   deps: HandOverDeps,
@@ -49,7 +50,9 @@ export function decisionOf(files: Pick<Files, "readOwn">, turn: TurnDirectory): 
 
 const answerMs = 10_000;
 
-/** Answers the question of a turn; resolves once its bridge has taken the answer. Throws as `Agent.decide`. */
+/**
+ * Answers the question of a turn; resolves once its bridge has taken the answer. Throws as `Agent.decide`.
+ */
 export async function answerQuestion(
   { files, clock }: Pick<HandOverDeps, "files" | "clock">,
   turn: TurnDirectory | null,

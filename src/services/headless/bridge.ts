@@ -24,8 +24,8 @@ export interface BridgeDeps {
 
 export interface Bridge {
   /**
-   * Runs the turn in `folder` once: the tool, its output to disk, events, final state. Holds the turn's lock all the
-   * while. Resolves `refused`, with nothing run, when somebody has begun or settled the turn before.
+   * Runs the turn in `folder` once: the tool, its output to disk, events, final state. Holds the turn's lock
+   * all the while. Resolves `refused`, with nothing run, when somebody has begun or settled the turn before.
    */
   run(folder: string): Promise<"ran" | "refused">;
   /** Ends the tool as an interrupt does; the turn then finishes its record by itself. Safe at any time. */
@@ -35,7 +35,9 @@ export interface Bridge {
 /** What a tool that has ended may leave running with its output open is not waited for longer than this. */
 const drainMs = 2000;
 
-/** The process beside a provider: it outlives the gateway, and everything it knows is in the turn's directory. */
+/**
+ * The process beside a provider: it outlives the gateway, and everything it knows is in the turn's directory.
+ */
 export function createBridge(deps: BridgeDeps): Bridge {
   const { clock, files, processes, locks } = deps;
   let turn: TurnDirectory | null = null;

@@ -107,8 +107,8 @@ export function createHeadlessConnectivity(deps: {
 }
 
 /**
- * Identifies the instance of the agent. Its pane has another process with each turn, so a relaunch changes a mark in
- * the manifest instead (ruling 5).
+ * Identifies the instance of the agent. Its pane has another process with each turn, so a relaunch changes a
+ * mark in the manifest instead (ruling 5).
  */
 export function headlessInstanceId(pane: TmuxPane, manifest: Manifest): string {
   const mark = instanceMarkOf(manifest) ?? manifest.registry_generation_id;

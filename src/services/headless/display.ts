@@ -87,16 +87,20 @@ export function toOversizeEvent(
   });
 }
 
-/** How a pane shows a turn's events. Source: contract 2.9 (`headless_display_style`, `headless_display_detail`). */
+/**
+ * How a pane shows a turn's events. Source: contract 2.9 (`headless_display_style`,
+ * `headless_display_detail`).
+ */
 export interface Display {
   style: DisplayStyle;
   detail: DisplayDetail;
 }
 
 /**
- * What an event writes to the pane: whole lines with their ends, or nothing. No control character of the tool's text
- * reaches the terminal, only line ends, tabs and, in style fancy, our own colours. `json`: one object a line, the
- * tool's own record only in `detail`. `concise` leaves out thoughts, progress, chatter and records unknown to us.
+ * What an event writes to the pane: whole lines with their ends, or nothing. No control character of the
+ * tool's text reaches the terminal, only line ends, tabs and, in style fancy, our own colours. `json`: one
+ * object a line, the tool's own record only in `detail`. `concise` leaves out thoughts, progress, chatter and
+ * records unknown to us.
  */
 export function renderEvent(event: CanonicalEvent, { style, detail }: Display): string {
   if (style === "json") return renderJsonLine(event, detail);

@@ -18,8 +18,9 @@ interface ProviderEnd {
 }
 
 /**
- * Ends a provider and everything below it: SIGINT, then SIGTERM, then SIGKILL, each time to all that lives, what has
- * come since included. An id that another process got meanwhile is left alone. `first`: with which signal to begin.
+ * Ends a provider and everything below it: SIGINT, then SIGTERM, then SIGKILL, each time to all that lives,
+ * what has come since included. An id that another process got meanwhile is left alone. `first`: with which
+ * signal to begin.
  */
 export async function endProvider(
   deps: { processes: Processes; clock: Clock },

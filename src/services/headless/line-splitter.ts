@@ -1,4 +1,6 @@
-/** One line without its end; `truncated` when it was longer than the bound and only its first part is here. */
+/**
+ * One line without its end; `truncated` when it was longer than the bound and only its first part is here.
+ */
 export interface SplitLine {
   /** The line, or its first part: invalid UTF-8 becomes U+FFFD. */
   text: string;
@@ -21,7 +23,9 @@ export interface SplitBounds {
   maxLineBytes: number;
   /** How much of a line beyond the bound is kept. */
   keptBytes: number;
-  /** Of a JSON object beyond the bound each string is kept up to this length, and so the object may be whole. */
+  /**
+   * Of a JSON object beyond the bound each string is kept up to this length, and so the object may be whole.
+   */
   maxStringBytes?: number;
 }
 

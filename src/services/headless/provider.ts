@@ -22,7 +22,10 @@ export interface ProviderTurn {
   /** The launch's arguments, unattended flags included. */
   args: readonly string[];
   rolePrompt: string | null;
-  /** The path of a file that only this user can read, for a tool that does not read its prompt from standard input. */
+  /**
+   * The path of a file that only this user can read, for a tool that does not read its prompt from standard
+   * input.
+   */
   promptFile: string;
 }
 
@@ -35,8 +38,8 @@ export interface ProviderCommand {
   /** Added to the environment of the launch. */
   env: Record<string, string>;
   /**
-   * What `turn.promptFile` has to hold, for a tool that takes its prompt as an argument only, which others on the machine can
-   * see: the argument then names the file. Absent where standard input has the prompt.
+   * What `turn.promptFile` has to hold, for a tool that takes its prompt as an argument only, which others on
+   * the machine can see: the argument then names the file. Absent where standard input has the prompt.
    */
   promptFile?: string;
 }
@@ -83,8 +86,8 @@ export interface ReasoningLadder {
 export type ReasoningChoice = { ok: true; preset: string } | { ok: false; reason: string };
 
 /**
- * The preset of a level: 1 is the lowest, numbers above the ladder saturate to its highest, 0 is off where the
- * ladder has an off. Source: contract 4.2; spec/gateway.md "Reasoning".
+ * The preset of a level: 1 is the lowest, numbers above the ladder saturate to its highest, 0 is off where
+ * the ladder has an off. Source: contract 4.2; spec/gateway.md "Reasoning".
  */
 export function saturate(level: number, { levels, off }: ReasoningLadder): ReasoningChoice {
   if (!Number.isInteger(level) || level < 0) {
@@ -107,8 +110,8 @@ interface ModelChoice {
 }
 
 /**
- * Why a turn of `provider`, launched with `args`, cannot have this model and level, or null: to be asked at admission.
- * A name that begins with a dash is none, since a tool would read it as a flag.
+ * Why a turn of `provider`, launched with `args`, cannot have this model and level, or null: to be asked at
+ * admission. A name that begins with a dash is none, since a tool would read it as a flag.
  */
 export function refuseModel(
   provider: Pick<HeadlessProvider, "ladder" | "modelRefusal">,
@@ -123,7 +126,9 @@ export function refuseModel(
   return choice.ok ? null : choice.reason;
 }
 
-/** The model that the arguments of a launch name in any of our tools' ways, the last one; null when none does. */
+/**
+ * The model that the arguments of a launch name in any of our tools' ways, the last one; null when none does.
+ */
 export function modelIn(args: readonly string[]): string | null {
   const named = args.flatMap((arg, index) => {
     const next = args[index + 1] ?? "";

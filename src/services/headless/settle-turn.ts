@@ -36,10 +36,11 @@ export function isTurnAlive(processes: Processes, turn: TurnDirectory): boolean 
 }
 
 /**
- * Gives a turn whose runner is gone the final state that its output proves, and ends the processes that the runner
- * left behind. Does nothing while a runner holds the turn. A turn that has its final state gets the exit code
- * that is missing if the writer of the state ended before it could. `unbegun`: also a turn that no runner has claimed,
- * which none can run afterwards. Resolves with the final state, or null when the turn is not ours to settle.
+ * Gives a turn whose runner is gone the final state that its output proves, and ends the processes that the
+ * runner left behind. Does nothing while a runner holds the turn. A turn that has its final state gets the
+ * exit code that is missing if the writer of the state ended before it could. `unbegun`: also a turn that no
+ * runner has claimed, which none can run afterwards. Resolves with the final state, or null when the turn is
+ * not ours to settle.
  */
 export async function settleTurn(
   deps: SettleDeps,
@@ -133,7 +134,10 @@ async function summarize(deps: SettleDeps, turn: TurnDirectory): Promise<TurnSum
   return parser.summary();
 }
 
-/** A file in pieces from `offset`, at most `maxBytes` in all where given. Reads what is appended meanwhile, too. */
+/**
+ * A file in pieces from `offset`, at most `maxBytes` in all where given. Reads what is appended meanwhile,
+ * too.
+ */
 export function* partsOf(
   files: Files,
   path: string,
@@ -165,8 +169,8 @@ const askedMs = 15_000;
 const startMs = 10_000;
 
 /**
- * Interrupts a turn and proves it: the wish is on disk first, then the tool's processes are ended by ever stronger
- * signals, then the turn has its final state. A tool that ended by itself meanwhile is `no_op`.
+ * Interrupts a turn and proves it: the wish is on disk first, then the tool's processes are ended by ever
+ * stronger signals, then the turn has its final state. A tool that ended by itself meanwhile is `no_op`.
  */
 export async function interruptTurn(
   deps: StopDeps,
@@ -213,8 +217,9 @@ async function awaitResult(deps: StopDeps, turn: TurnDirectory, withinMs: number
 }
 
 /**
- * Ends every turn of a session that has no final state yet, as an interrupt does; none can begin afterwards, unless a
- * gateway still serves this instance of the agent. Returns the ids of the turns that had to be ended.
+ * Ends every turn of a session that has no final state yet, as an interrupt does; none can begin afterwards,
+ * unless a gateway still serves this instance of the agent. Returns the ids of the turns that had to be
+ * ended.
  */
 export async function stopTurns(
   deps: { files: Files; clock: Clock; processes: Processes; locks: Locks },

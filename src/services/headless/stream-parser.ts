@@ -60,8 +60,8 @@ export interface StreamReader {
 const maxRawLength = 65_536;
 
 /**
- * A parser of a tool that writes one JSON object a line. `reader` keeps the state of this turn only. Lines that are
- * no JSON become diagnostics, blank ones nothing, JSON that is no object passes through.
+ * A parser of a tool that writes one JSON object a line. `reader` keeps the state of this turn only. Lines
+ * that are no JSON become diagnostics, blank ones nothing, JSON that is no object passes through.
  */
 export function createStreamParser(
   context: EventContext & { writesTerminal: boolean },

@@ -9,15 +9,18 @@ export interface OpenToolCalls {
   clear(): void;
 }
 
-/** What is kept of all calls together: a call that does not fit is forgotten, and a request for it shows less. */
+/**
+ * What is kept of all calls together: a call that does not fit is forgotten, and a request for it shows less.
+ */
 const maxKeptCharacters = 8_000_000;
 const maxCalls = 1000;
 
 const fields = ["title", "name", "kind", "rawInput", "content", "locations"] as const;
 
 /**
- * Agents reuse ids. A call is known from its `tool_call` to its end, and a new `tool_call` replaces it: what is complete must
- * never be an earlier call. An update of an unknown call is not taken in for the same reason.
+ * Agents reuse ids. A call is known from its `tool_call` to its end, and a new `tool_call` replaces it: what
+ * is complete must never be an earlier call. An update of an unknown call is not taken in for the same
+ * reason.
  */
 export function createOpenToolCalls(): OpenToolCalls {
   const calls = new Map<string, { size: number; call: Fields }>();
@@ -75,7 +78,10 @@ const isEmpty = (value: unknown) =>
   (Array.isArray(value) && value.length === 0) ||
   (isFields(value) && Object.keys(value).length === 0);
 
-/** Without an input the title is all that shows: a request may call "Bash" what its `tool_call` named in full. Pure. */
+/**
+ * Without an input the title is all that shows: a request may call "Bash" what its `tool_call` named in full.
+ * Pure.
+ */
 function bothTitles(before: string | null, now: string | null): string | null {
   if (before === null || before === "" || now?.includes(before)) return now;
   if (now === null || now === "" || before.includes(now)) return before;
@@ -83,8 +89,8 @@ function bothTitles(before: string | null, now: string | null): string | null {
 }
 
 /**
- * Everything that a call says of what it would do, apart from its title: the texts of its input, an argument vector as one line,
- * those of its content, and paths. Pure.
+ * Everything that a call says of what it would do, apart from its title: the texts of its input, an argument
+ * vector as one line, those of its content, and paths. Pure.
  */
 export function textsOfCall(call: Fields): string[] {
   const texts = new Set<string>();

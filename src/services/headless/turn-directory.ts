@@ -32,7 +32,9 @@ export interface TurnDirectory {
   process(): TurnProcess | null;
   interrupt(): TurnInterrupt | null;
   result(): TurnResult | null;
-  /** Durable for the claim to run the turn; a tool that was started does not outlive what would lose its id. */
+  /**
+   * Durable for the claim to run the turn; a tool that was started does not outlive what would lose its id.
+   */
   saveProcess(process: TurnProcess): void;
   /** The first request counts; later ones change nothing. */
   saveInterrupt(interrupt: TurnInterrupt): void;
@@ -85,8 +87,8 @@ export interface TurnDirectories {
   /** Null when there is no such turn; an id that is none of ours names no folder, and a link is no turn. */
   find(turnId: string): TurnDirectory | null;
   /**
-   * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed` when the
-   * folder of turns is a link.
+   * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed`
+   * when the folder of turns is a link.
    */
   create(request: TurnRequest): TurnDirectory;
   /** In no particular order. */
@@ -151,8 +153,8 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
 }
 
 /**
- * The public record of a turn; `active` until it has its final state, `unknown` where that was lost: the exit code is written
- * last. Null for a directory without a request.
+ * The public record of a turn; `active` until it has its final state, `unknown` where that was lost: the exit
+ * code is written last. Null for a directory without a request.
  */
 export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecord | null {
   const request = turn.request();

@@ -30,9 +30,9 @@ interface EventPosition {
 }
 
 /**
- * Where the events of turns begin in their files, as far as they were read: a page is read without what precedes it. Files
- * of events only grow; a file that has become shorter is read from its beginning again. Holds a bounded
- * number of positions, evenly spaced over a turn.
+ * Where the events of turns begin in their files, as far as they were read: a page is read without what
+ * precedes it. Files of events only grow; a file that has become shorter is read from its beginning again.
+ * Holds a bounded number of positions, evenly spaced over a turn.
  */
 interface EventIndex {
   /** The last known position at or before the event with `after` events before it. */
@@ -153,8 +153,8 @@ const pollIntervalMs = 500;
 const partBytes = 256 * 1024;
 
 /**
- * Follows a turn through its directory until its final state, which it gives it itself when the runner is gone.
- * `claimWithinMs`: a turn that no runner has claimed by then never will be run.
+ * Follows a turn through its directory until its final state, which it gives it itself when the runner is
+ * gone. `claimWithinMs`: a turn that no runner has claimed by then never will be run.
  */
 export function followTurn(
   deps: FollowDeps,

@@ -17,9 +17,9 @@ export type ChatChoice =
   | { ok: false; detail: string };
 
 /**
- * The conversation that a prompt belongs to. Open (`auto`, or nothing said): for a direct prompt a pending override,
- * then the pinned one, then what the session was started with. `current` fails when none is pinned. Pure. Source:
- * contract 3.5, 4.3.
+ * The conversation that a prompt belongs to. Open (`auto`, or nothing said): for a direct prompt a pending
+ * override, then the pinned one, then what the session was started with. `current` fails when none is pinned.
+ * Pure. Source: contract 3.5, 4.3.
  */
 export function resolveChatSession(facts: {
   wanted: ChatSession | undefined;
@@ -94,15 +94,18 @@ export function turnIndexOf(manifest: Manifest): number {
   return typeof index === "number" && Number.isInteger(index) ? index : 0;
 }
 
-/** What identifies this instance of the agent in its manifest; a relaunch changes it. Null when the manifest has none. */
+/**
+ * What identifies this instance of the agent in its manifest; a relaunch changes it. Null when the manifest
+ * has none.
+ */
 export function instanceMarkOf(manifest: Manifest): string | null {
   const { life } = headlessOf(manifest);
   return typeof life === "string" ? life : null;
 }
 
 /**
- * Model and reasoning level of one turn: what the request says, each part alone, before what the launch said; null
- * when neither says anything. Pure. Source: contract 4.2 rule 7.
+ * Model and reasoning level of one turn: what the request says, each part alone, before what the launch said;
+ * null when neither says anything. Pure. Source: contract 4.2 rule 7.
  */
 export function toModel(manifest: Manifest, execution: Execution | undefined): TurnModel | null {
   const { headless_model: name, headless_reasoning_level: level } = manifest.launch_plan.metadata;

@@ -97,7 +97,9 @@ export interface TurnRunner {
     pane: TmuxPane;
     manifest: Manifest;
   }): Promise<RunningTurn>;
-  /** See `AgentTurns.resume`. Reports every known step at once, also those that an earlier process reported. */
+  /**
+   * See `AgentTurns.resume`. Reports every known step at once, also those that an earlier process reported.
+   */
   resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
   /** Follows what an earlier process began and did not see the end of. */
   takeOver(manifest: Manifest | null): Promise<void>;
@@ -115,9 +117,15 @@ export interface TurnRunnerDeps extends FollowDeps {
   events: EventLog;
 }
 
-/** The end of a turn is published first: what its callers wait for shares the thread and the disk with the manifest. */
+/**
+ * The end of a turn is published first: what its callers wait for shares the thread and the disk with the
+ * manifest.
+ */
 const pinAfterMs = 10;
-/** How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier gateway. */
+/**
+ * How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier
+ * gateway.
+ */
 const claimMs = { fresh: 30_000, left: 3000 };
 
 /** A request that was being executed belongs to one of the newest turns. */
@@ -141,8 +149,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   /** Of the newest turn; those of another gateway are found in `takeOver`. */
   let lastIndex = 0;
   /**
-   * Writes what the last turn pinned, now, and once; null when a later turn has waited for it. A gateway that dies before
-   * leaves it to the `takeOver` of the next one.
+   * Writes what the last turn pinned, now, and once; null when a later turn has waited for it. A gateway that
+   * dies before leaves it to the `takeOver` of the next one.
    */
   let savePin: (() => Promise<void>) | null = null;
 
@@ -195,8 +203,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       } finally {
         // Whatever became of its record, the turn is over: its slot is free.
         if (current === following) current = null;
-        // Who follows the events hears of it before the commit of its request: they are published in the next turn of the event
-        // loop, and their streams write in the one after.
+        // Who follows the events hears of it before the commit of its request: they are published in the next
+        // turn of the event loop, and their streams write in the one after.
         afterThisTurn(() =>
           afterThisTurn(() => {
             ended.resolve(toEnd(result));
@@ -245,8 +253,9 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   }
 
   /**
-   * A later turn that fails pins nothing, and nobody would pin the last one after a crash. The agent may be relaunched while
-   * its manifest is waited for: a turn of the instance before would not be ended by that relaunch.
+   * A later turn that fails pins nothing, and nobody would pin the last one after a crash. The agent may be
+   * relaunched while its manifest is waited for: a turn of the instance before would not be ended by that
+   * relaunch.
    */
   async function pinBefore(manifest: Manifest): Promise<void> {
     if (!savePin) return;
@@ -256,7 +265,9 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       throw new ServiceError("conflict", "the agent has just become a new instance");
   }
 
-  /** Runs `act` once, a moment later, or when what it returns is called before; that resolves when it is done. */
+  /**
+   * Runs `act` once, a moment later, or when what it returns is called before; that resolves when it is done.
+   */
   function soon(act: () => Promise<void>): () => Promise<void> {
     let done: Promise<void> | null = null;
     const run = () => {
@@ -353,8 +364,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
 }
 
 /**
- * The manifest with the number of the turn and, when it was completed, its conversation, which is the session's from now
- * on (contract 3.5). Pure.
+ * The manifest with the number of the turn and, when it was completed, its conversation, which is the
+ * session's from now on (contract 3.5). Pure.
  */
 function pinned(now: Manifest, request: TurnRequest, result: TurnResult): Manifest {
   const sessionId = result.status === "completed" ? result.session_id : null;

@@ -2,8 +2,8 @@ import { maxTurnModels, type Tokens, type TokenUsage } from "../../protocol/usag
 import { type Fields, fieldsOf, numberOf } from "./json-fields.ts";
 
 /**
- * Tokens of one call of a model. `key`: a later count of the same key takes this one's place, since tools write a message
- * more than once. `model`: null for the model that was named last.
+ * Tokens of one call of a model. `key`: a later count of the same key takes this one's place, since tools
+ * write a message more than once. `model`: null for the model that was named last.
  */
 export interface UsageCount {
   key: string;
@@ -67,7 +67,10 @@ export function hasTokens({ input_tokens, output_tokens }: Tokens): boolean {
   return input_tokens > 0 || output_tokens > 0;
 }
 
-/** What `whole` has beyond `part`, never less than nothing: for tools that count from the start of a conversation. Pure. */
+/**
+ * What `whole` has beyond `part`, never less than nothing: for tools that count from the start of a
+ * conversation. Pure.
+ */
 export function tokensBeyond(whole: Tokens, part: Tokens): Tokens {
   const beyond = (key: keyof Tokens) => Math.max(0, whole[key] - part[key]);
   return {

@@ -22,9 +22,9 @@ export interface Verdict {
 }
 
 /**
- * How a turn ended, once its process is gone: the tool's terminal event first, then the exit code, then our own
- * record that we interrupted. An error after our interrupt, and an end without a terminal event after it, is
- * `interrupted`; a success stays `completed`. An exit code of 0 is a success only for tools that have no
+ * How a turn ended, once its process is gone: the tool's terminal event first, then the exit code, then our
+ * own record that we interrupted. An error after our interrupt, and an end without a terminal event after it,
+ * is `interrupted`; a success stays `completed`. An exit code of 0 is a success only for tools that have no
  * terminal event. Source: spec/coordination.md "Finalize"; reference/real-clis.md 7.
  */
 export function decideVerdict(facts: VerdictFacts): Verdict {

@@ -120,7 +120,8 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     const whole = await gathered(response, host, call);
     if (whole.status === outcomeUnknownStatus)
       throw notKnownTo(host, call, "its agent's gateway did not answer");
-    // A gateway knows the key again. What refused this may not have asked it, and the process before may have.
+    // A gateway knows the key again. What refused this may not have asked it, and the process before may
+    // have.
     if (isOfReplacement && !whole.ok) {
       throw notKnownTo(
         host,
@@ -338,7 +339,9 @@ function notKnownTo(host: string, { operation, params, headers }: HostCall, why:
   );
 }
 
-/** Of what a host sends only the status, the form and the bytes are used: it must not speak as a page of ours. */
+/**
+ * Of what a host sends only the status, the form and the bytes are used: it must not speak as a page of ours.
+ */
 function toResponse(answer: HostAnswer, endpoint: Endpoint, body: ReadableStream<Uint8Array>): Response {
   const headers = new Headers({ "x-content-type-options": "nosniff" });
   for (const name of handedBack) {

@@ -19,7 +19,10 @@ export interface DirectoryWatch {
 const firstRetryMs = 500;
 const maxRetryMs = 8000;
 
-/** `onError` gets a fault once, until an entry came or `again` was called. A later one that is the same is not reported. */
+/**
+ * `onError` gets a fault once, until an entry came or `again` was called. A later one that is the same is not
+ * reported.
+ */
 export function createDirectoryWatch<T>(deps: {
   clock: Clock;
   open: () => Promise<Entries<T>>;

@@ -13,8 +13,8 @@ export interface PublishedHosts extends HostDirectory {
   agents(wanted?: { host?: string; alias?: string }): Promise<readonly HostAgent[]>;
   has(host: string): boolean;
   /**
-   * A host's record. `fresh`: it was published just now; one that was found says only that the host lived then. What does
-   * not fit, or is of an earlier start of the host, is dropped.
+   * A host's record. `fresh`: it was published just now; one that was found says only that the host lived
+   * then. What does not fit, or is of an earlier start of the host, is dropped.
    */
   record(host: string, value: unknown, options: { fresh: boolean }): void;
   /** The entry of an agent of this host; null when the host has it no more. */
@@ -56,7 +56,9 @@ const maxHosts = 1000;
 const hostName = new RegExp(hostNamePattern);
 const agentIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 
-/** Liveness is counted on our monotonic clock from what came to us: no clock of another machine is believed. */
+/**
+ * Liveness is counted on our monotonic clock from what came to us: no clock of another machine is believed.
+ */
 export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"] }): PublishedHosts {
   const { clock } = deps;
   const known = new Map<string, Known>();
@@ -206,7 +208,10 @@ function seenAt({ at_utc }: HostRecord): string {
   return parseTimestamp(at_utc) === null ? "" : at_utc;
 }
 
-/** What an operator shows of an agent of another host: no path, and nothing as live while the host is away. Pure. */
+/**
+ * What an operator shows of an agent of another host: no path, and nothing as live while the host is away.
+ * Pure.
+ */
 export function toRemoteIdentity(
   identity: AgentIdentity,
   host: string,

@@ -12,7 +12,10 @@ export interface HostAgent {
   identity: AgentIdentity;
 }
 
-/** Which agents a host or several hosts have. Two implementations: the folders of this machine, and what others publish. */
+/**
+ * Which agents a host or several hosts have. Two implementations: the folders of this machine, and what
+ * others publish.
+ */
 export interface HostDirectory {
   hosts(): readonly HostState[];
   agents(): Promise<readonly HostAgent[]>;
@@ -33,13 +36,14 @@ export interface HostRequest {
 }
 
 /**
- * How one host is reached: the operations of its coordination server, on its agents. Implementations: the server in this
- * very process (over folders and loopback HTTP), a message bus, a secure shell.
+ * How one host is reached: the operations of its coordination server, on its agents. Implementations: the
+ * server in this very process (over folders and loopback HTTP), a message bus, a secure shell.
  */
 export interface HostLink {
   /**
-   * The answer of the host, whatever its status; its body ends with `signal`. Throws `unavailable` when the operation was
-   * certainly not carried out, `outcome_unknown` when it may have been, `too_large` for a body that the way does not take.
+   * The answer of the host, whatever its status; its body ends with `signal`. Throws `unavailable` when the
+   * operation was certainly not carried out, `outcome_unknown` when it may have been, `too_large` for a body
+   * that the way does not take.
    */
   send(request: HostRequest): Promise<Response>;
 }
@@ -63,7 +67,10 @@ export function isRead({ method }: Pick<Endpoint, "method">): boolean {
   return method === "GET";
 }
 
-/** Path of an operation with its parameters filled in; throws `invalid_request` when one is missing or no name. Pure. */
+/**
+ * Path of an operation with its parameters filled in; throws `invalid_request` when one is missing or no
+ * name. Pure.
+ */
 function pathOfOperation({ path }: Pick<Endpoint, "path">, params: HostRequest["params"]): string {
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const value = params[name];
@@ -130,7 +137,10 @@ export function createLocalDirectory(deps: {
   };
 }
 
-/** The body of an answer, counted as it arrives. Throws `too_large` beyond `maxBytes`, and nothing more of it is read. */
+/**
+ * The body of an answer, counted as it arrives. Throws `too_large` beyond `maxBytes`, and nothing more of it
+ * is read.
+ */
 export async function readAtMost(answer: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -9,9 +9,10 @@ import type { StoredMessage } from "../mail/filesystem/message-file.ts";
 import { storedTime } from "../mail/view-state.ts";
 
 /**
- * A message between the mailboxes of two hosts. Each side names mailboxes as it sees them: `name@svc.localhost` is local,
- * `name@host` another host's. Nothing that the sending host says of itself is believed but the names of mailboxes:
- * under which host name it sends is proved by the way that the message came. Source: design/hosts.md. Pure.
+ * A message between the mailboxes of two hosts. Each side names mailboxes as it sees them:
+ * `name@svc.localhost` is local, `name@host` another host's. Nothing that the sending host says of itself is
+ * believed but the names of mailboxes: under which host name it sends is proved by the way that the message
+ * came. Source: design/hosts.md. Pure.
  */
 
 /** What this host sends to `host`; null when no recipient is there. */
@@ -54,8 +55,8 @@ export function toHostMail(
 }
 
 /**
- * The message as one mailbox root of this host keeps it. `receivers`: its registrations by the name in `deliver_to`. A time in
- * the future becomes now: it would stay the newest for ever.
+ * The message as one mailbox root of this host keeps it. `receivers`: its registrations by the name in
+ * `deliver_to`. A time in the future becomes now: it would stay the newest for ever.
  */
 export function fromHostMail(
   mail: HostMail,

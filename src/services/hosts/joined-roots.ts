@@ -12,8 +12,8 @@ export interface JoinedRoots {
 const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
 
 /**
- * Roots in the file at `path`. One whose folder is gone is forgotten: a later folder at that place may come with a cloned
- * repository, and mail that waits in it is not ours.
+ * Roots in the file at `path`. One whose folder is gone is forgotten: a later folder at that place may come
+ * with a cloned repository, and mail that waits in it is not ours.
  */
 export function openJoinedRoots(
   files: Pick<Files, "readOwn" | "exists" | "write">,

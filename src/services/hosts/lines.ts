@@ -2,8 +2,8 @@ import { maxPartBytes } from "../../protocol/hosts.ts";
 import { messageOverheadBytes } from "./message.ts";
 
 /**
- * Messages as lines of JSON, for a way that is one stream of bytes. A body is base64 in its line: 8 MiB are 11 MiB there,
- * and a person can read what is sent.
+ * Messages as lines of JSON, for a way that is one stream of bytes. A body is base64 in its line: 8 MiB are
+ * 11 MiB there, and a person can read what is sent.
  */
 
 export const maxLineBodyBytes = 8 * 1024 * 1024;
@@ -36,11 +36,16 @@ export function decodeLineBody(body: string | undefined): Uint8Array | null {
 }
 
 export interface LineReader {
-  /** Calls `onLine` for each line that these bytes end. False when a line is too long: nothing more is read. */
+  /**
+   * Calls `onLine` for each line that these bytes end. False when a line is too long: nothing more is read.
+   */
   push(bytes: Uint8Array): boolean;
 }
 
-/** `onLine` gets what the line holds as JSON, undefined for what is none. `maxBytes`: of a line; counted as they arrive. */
+/**
+ * `onLine` gets what the line holds as JSON, undefined for what is none. `maxBytes`: of a line; counted as
+ * they arrive.
+ */
 export function createLineReader(
   onLine: (value: unknown) => void,
   { maxBytes }: { maxBytes: number },

@@ -18,11 +18,14 @@ import type { MailRoot } from "../mail/filesystem/root.ts";
 import { fromHostMail, toHostMail } from "./host-mail.ts";
 import type { JoinedRoots } from "./joined-roots.ts";
 
-/** How messages reach another host: kept on the way until that host has dealt with them, in the order of one sender. */
+/**
+ * How messages reach another host: kept on the way until that host has dealt with them, in the order of one
+ * sender.
+ */
 export interface MailWay {
   /**
-   * Resolves once the way keeps the message; the same `id` is kept once. Throws `too_large`, and any other error when it is to
-   * be tried again.
+   * Resolves once the way keeps the message; the same `id` is kept once. Throws `too_large`, and any other
+   * error when it is to be tried again.
    */
   send(host: string, id: string, message: HostMail | HostMailReceipt): Promise<void>;
 }
@@ -38,8 +41,8 @@ export interface MailCarrier {
   start(): void;
   stop(): Promise<void>;
   /**
-   * Delivers a message of another host, and resolves when that is on disk. Throws when it is to come again. `from`: proved by the
-   * way.
+   * Delivers a message of another host, and resolves when that is on disk. Throws when it is to come again.
+   * `from`: proved by the way.
    */
   receive(from: string, message: unknown): Promise<void>;
   /** The way lost what it kept, perhaps: everything that is not confirmed is sent again. */
@@ -53,19 +56,22 @@ const pollIntervalMs = 500;
 const resendAfterMs = 10 * 60_000;
 const batchSize = 100;
 /**
- * Then a note says to the sender that the other host has not confirmed it. This process tries for `resendAfterMs` before: the
- * host may have been off for days, or its clock wrong.
+ * Then a note says to the sender that the other host has not confirmed it. This process tries for
+ * `resendAfterMs` before: the host may have been off for days, or its clock wrong.
  */
 const givenUpAfterMs = 3 * 24 * 3_600_000;
 const maxWhy = 500;
 const maxQuoted = 200;
-/** Mail waits only where this host has joined: other rows came with the folder, of a repository perhaps that was cloned. */
+/**
+ * Mail waits only where this host has joined: other rows came with the folder, of a repository perhaps that
+ * was cloned.
+ */
 const notOurs = "it waited in this folder before this host had joined it; send it again";
 
 /**
- * Mail between hosts: takes what waits in the outboxes of this host's mailbox roots to where it goes, and puts what comes into
- * their mailboxes, each message in one commit. A message stays in the outbox until the other host has confirmed it; the way
- * may lose everything.
+ * Mail between hosts: takes what waits in the outboxes of this host's mailbox roots to where it goes, and
+ * puts what comes into their mailboxes, each message in one commit. A message stays in the outbox until the
+ * other host has confirmed it; the way may lose everything.
  */
 export function createMailCarrier(deps: {
   clock: Clock;
@@ -119,7 +125,10 @@ export function createMailCarrier(deps: {
   const wayOf = (root: MailRoot, to: string) => `${root.root} ${to}`;
   const keyOf = (root: MailRoot, entry: OutboxEntry) => `${wayOf(root, entry.host)} ${entry.messageId}`;
 
-  /** Sends to each host the oldest of what waits: were more on the way, what it loses would arrive after later mail. */
+  /**
+   * Sends to each host the oldest of what waits: were more on the way, what it loses would arrive after later
+   * mail.
+   */
   async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
     const outbox = openHostOutbox(root.catalog);
     await join(root, signal);
@@ -223,8 +232,8 @@ export function createMailCarrier(deps: {
   }
 
   /**
-   * A note of the operator in the sender's mailbox; one who is no longer registered gets none, nor does a mailbox whose folder
-   * is damaged: all mail of this host would wait behind it.
+   * A note of the operator in the sender's mailbox; one who is no longer registered gets none, nor does a
+   * mailbox whose folder is damaged: all mail of this host would wait behind it.
    */
   async function noteToSender(
     root: MailRoot,
@@ -398,7 +407,10 @@ function toTotal(sizes: readonly { count: number; oldestUtc: string | null }[]) 
   return { count: sizes.reduce((sum, { count }) => sum + count, 0), oldestUtc: oldest[0] ?? null };
 }
 
-/** A line for each mailbox that the message was written to and that the other host refuses, in words of that host. Pure. */
+/**
+ * A line for each mailbox that the message was written to and that the other host refuses, in words of that
+ * host. Pure.
+ */
 function whyNot(
   stored: StoredMessage | null,
   { from, refused }: { from: string; refused: HostMailReceipt["refused"] },

@@ -51,13 +51,17 @@ export type AgentRoute =
 export interface MergedFleet {
   readonly localHost: string;
   /**
-   * `ref`: any alias of an agent, alone or with `@<host>`. An alias that agents of several hosts have is `ambiguous`,
-   * whatever runs: `agent_ids` in `data` has every candidate with its host. `not_found` for an unknown host.
+   * `ref`: any alias of an agent, alone or with `@<host>`. An alias that agents of several hosts have is
+   * `ambiguous`, whatever runs: `agent_ids` in `data` has every candidate with its host. `not_found` for an
+   * unknown host.
    */
   route(ref: string): Promise<AgentRoute>;
   /** Adds the agents of other hosts to our list. */
   list(own: AgentIdentity[], query: { state?: LifecycleState }): Promise<AgentIdentity[]>;
-  /** An operation on an agent of another host; ids in what comes back are qualified. Throws as `HostLink.send`. */
+  /**
+   * An operation on an agent of another host; ids in what comes back are qualified. Throws as
+   * `HostLink.send`.
+   */
   send(route: Extract<AgentRoute, { at: "host" }>, request: HostRequest): Promise<Response>;
   hosts(): HostState[];
   /** Hosts and carriers. `probe`: each live host is asked something now. Never rejects. */
@@ -66,7 +70,9 @@ export interface MergedFleet {
   stop(): Promise<void>;
 }
 
-/** Small answers whose identities are qualified; each is checked first, since it comes from another machine. */
+/**
+ * Small answers whose identities are qualified; each is checked first, since it comes from another machine.
+ */
 const rewritten = new Set([
   "readAgent",
   "agentState",
@@ -88,7 +94,9 @@ export function createMergedFleet(deps: {
 }): MergedFleet {
   const { clock, localHost, directory, remotes } = deps;
 
-  /** A host that two carriers reach is that of the first: no host takes the name of one that was configured. */
+  /**
+   * A host that two carriers reach is that of the first: no host takes the name of one that was configured.
+   */
   const carriers = (): Map<string, { carrier: RemoteHosts; state: HostState }> => {
     const found = new Map<string, { carrier: RemoteHosts; state: HostState }>();
     for (const carrier of remotes) {

@@ -4,9 +4,9 @@ import type { HostList, HostState } from "../../protocol/host-states.ts";
 import type { EndedOperation } from "./merged-fleet.ts";
 
 /**
- * The counters of a fleet in the Prometheus text format. Labels are names of hosts, carriers and states only: how many
- * there are is bounded by the directory, and none holds what an agent or a person wrote. Loaded with the first scrape, or
- * with the hosts.
+ * The counters of a fleet in the Prometheus text format. Labels are names of hosts, carriers and states only:
+ * how many there are is bounded by the directory, and none holds what an agent or a person wrote. Loaded with
+ * the first scrape, or with the hosts.
  */
 export interface FleetMetrics {
   /** Counts one operation. Never throws. */

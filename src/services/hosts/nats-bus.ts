@@ -36,7 +36,9 @@ export interface BusAddress {
   fleet: string;
 }
 
-/** Subjects and keys of one fleet. A host publishes below its name only, and reads only what is sent to it. */
+/**
+ * Subjects and keys of one fleet. A host publishes below its name only, and reads only what is sent to it.
+ */
 export function busNames(fleet: string) {
   const of = (host: string) => `svc.v1.${fleet}.${host}`;
   return {
@@ -133,8 +135,8 @@ async function openBus(
 }
 
 /**
- * Each attempt to connect a quarter to half a second after the previous one, on the monotonic clock. The client (3.4) compares
- * wall-clock times, and after a step back of an hour it does not connect for an hour.
+ * Each attempt to connect a quarter to half a second after the previous one, on the monotonic clock. The
+ * client (3.4) compares wall-clock times, and after a step back of an hour it does not connect for an hour.
  */
 function paceDials({
   clock,
@@ -161,7 +163,8 @@ function publish(connection: NatsConnection, subject: string, bytes: Uint8Array,
   try {
     connection.publish(subject, bytes, reply === undefined ? {} : { reply });
   } catch {
-    // The connection ends, or the message is larger than the server takes: the caller's time limit reports it.
+    // The connection ends, or the message is larger than the server takes: the caller's time limit reports
+    // it.
   }
 }
 
@@ -172,7 +175,10 @@ export interface HostRole {
   counts(): { open: number; dropped: number; calls: number };
 }
 
-/** The agent host's part: publishes its directory, carries out calls. Throws `unavailable` when there is no server. */
+/**
+ * The agent host's part: publishes its directory, carries out calls. Throws `unavailable` when there is no
+ * server.
+ */
 export async function joinBus(deps: {
   address: BusAddress;
   clock: Clock;

@@ -63,9 +63,9 @@ export interface ServerConfig {
 }
 
 /**
- * The configuration file of a server, by name and permission of each user. Each host has a separate account, into which
- * nothing but its subjects are imported: what the server answers to a host, a confirmation too, stays in that account,
- * whatever subject the host names for it. Pure.
+ * The configuration file of a server, by name and permission of each user. Each host has a separate account,
+ * into which nothing but its subjects are imported: what the server answers to a host, a confirmation too,
+ * stays in that account, whatever subject the host names for it. Pure.
  */
 export function renderNatsConfig({ fleet, listen, storeFolder, tls, users }: ServerConfig): string {
   const names = busNames(fleet);

@@ -6,7 +6,9 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createBusKey, hostUser, operatorUser, renderNatsConfig } from "./nats-config.ts";
 
-/** The files of a NATS server for trying a fleet out: who may connect, their keys, the server's configuration. */
+/**
+ * The files of a NATS server for trying a fleet out: who may connect, their keys, the server's configuration.
+ */
 
 const PublicKey = Type.String({ pattern: "^U[A-Z2-7]{55}$" });
 /** Public keys only: a key file may be moved to its host. */

@@ -5,8 +5,8 @@ import type { MailCarrier, MailWay } from "./mail-carrier.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
 
 /**
- * The way of mail over JetStream. Each host sends into its own work queue, and the server delivers from each of them, one
- * message at a time, to the host that it is for. `nats-shares.ts` makes the queues.
+ * The way of mail over JetStream. Each host sends into its own work queue, and the server delivers from each
+ * of them, one message at a time, to the host that it is for. `nats-shares.ts` makes the queues.
  */
 
 /** The subjects of mail from one host to another, and of what the server delivers to a host. */

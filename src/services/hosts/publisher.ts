@@ -5,7 +5,9 @@ import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { maxAgentsOfHost, toRemoteIdentity } from "./host-directory.ts";
 import type { HostDirectory } from "./host-link.ts";
 
-/** Where a host publishes what it has. Each method rejects when that did not succeed; it is then done again. */
+/**
+ * Where a host publishes what it has. Each method rejects when that did not succeed; it is then done again.
+ */
 export interface HostOutlet {
   record(record: HostRecord): Promise<void>;
   /** Null: the host has this agent no more. */

@@ -47,7 +47,10 @@ interface Entry {
   /** Null when it is over. */
   running: Running | null;
   runs: number;
-  /** The answer of an operation that changes something; null while there is none or when it was too large to keep. */
+  /**
+   * The answer of an operation that changes something; null while there is none or when it was too large to
+   * keep.
+   */
   kept: Piece[] | null;
   keptBytes: number;
 }
@@ -67,9 +70,9 @@ interface Window {
 }
 
 /**
- * A call with a known number is never carried out again when it changes something: the operator that lost the answer gets
- * the first one. A call older than the remembered ones is refused, so a replayed message does nothing.
- * `send` reaches the operator that called.
+ * A call with a known number is never carried out again when it changes something: the operator that lost the
+ * answer gets the first one. A call older than the remembered ones is refused, so a replayed message does
+ * nothing. `send` reaches the operator that called.
  */
 export function createResponder(deps: {
   clock: Clock;

@@ -18,8 +18,9 @@ import { createResponder, type Responder } from "./responder.ts";
 const silentMs = 30_000;
 
 /**
- * The agent host's part over standard input and output, which the operator's `ssh` connects. Resolves when the operator has
- * gone: its input ended, it is silent, or nobody takes the output. Throws `transport_failed` for an input that is no operator's.
+ * The agent host's part over standard input and output, which the operator's `ssh` connects. Resolves when
+ * the operator has gone: its input ended, it is silent, or nobody takes the output. Throws `transport_failed`
+ * for an input that is no operator's.
  */
 export async function joinStdio(deps: {
   clock: Clock;

@@ -83,7 +83,10 @@ export function createBudgetWatch(deps: {
     });
   }
 
-  /** What cannot be read holds nothing, and the other budget stays: a budget is no reason to lose a night's work. */
+  /**
+   * What cannot be read holds nothing, and the other budget stays: a budget is no reason to lose a night's
+   * work.
+   */
   function limitsIn(folder: string): readonly BudgetLimit[] {
     try {
       return readBudget(files, folder).limits;

@@ -102,8 +102,8 @@ export interface KnownTeam {
 }
 
 /**
- * The teams that `up` launched. `ownerOf`: the team file that owns an agent now, by its id: another team, or a person, may
- * have launched an agent of this id since.
+ * The teams that `up` launched. `ownerOf`: the team file that owns an agent now, by its id: another team, or
+ * a person, may have launched an agent of this id since.
  */
 export function listTeams(
   files: Pick<Files, "list" | "readOwn">,

@@ -159,7 +159,10 @@ export interface FleetLedgerDeps {
   teamsFolder: string;
 }
 
-/** The ledgers of the agents of this machine, with or without gateways. Throws `invalid_request` for a bad time. */
+/**
+ * The ledgers of the agents of this machine, with or without gateways. Throws `invalid_request` for a bad
+ * time.
+ */
 function readLocalLedgers(
   { files, records, teamsFolder }: FleetLedgerDeps,
   query: FleetLedgerQuery,

@@ -18,15 +18,19 @@ export interface LedgerQuery {
 }
 
 /**
- * The tokens of an agent's turns, each counted once, however often it is read: a turn is looked up when it has ended, and
- * at the start those that came while no gateway ran. Each turn whose count changed is an event `turn_usage`. Source: issue 29.
+ * The tokens of an agent's turns, each counted once, however often it is read: a turn is looked up when it
+ * has ended, and at the start those that came while no gateway ran. Each turn whose count changed is an event
+ * `turn_usage`. Source: issue 29.
  */
 export interface Ledger {
   /** The same object while nothing changed; null until a turn with tokens was counted. */
   sum(): TokenSum | null;
   /** The agent, whose prompts are remembered until their turns are counted. */
   noting(agent: Agent): Agent;
-  /** Counts soon, when the tool has written its record, and once more for a tool that writes late. Nothing after `stop`. */
+  /**
+   * Counts soon, when the tool has written its record, and once more for a tool that writes late. Nothing
+   * after `stop`.
+   */
   countSoon(): void;
   /** A turn has ended that no look came after. */
   counting(): boolean;
@@ -296,8 +300,8 @@ function isCopy(one: LedgerTurn, other: LedgerTurn): boolean {
 }
 
 /**
- * A tool's record of a turn that failed is complete also when it counts nothing: the model gave no answer. One that was
- * interrupted may have used tokens that codex 0.169.0 never hears of.
+ * A tool's record of a turn that failed is complete also when it counts nothing: the model gave no answer.
+ * One that was interrupted may have used tokens that codex 0.169.0 never hears of.
  */
 function isCovered({ source, status, usage }: ReadTurn): boolean {
   if (usage.some(hasTokens)) return true;

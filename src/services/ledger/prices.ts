@@ -5,7 +5,10 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import shipped from "./prices.json" with { type: "json" };
 
-/** The prices of the user's file, which replace the shipped ones as a whole. Throws `precondition_failed` for a damaged one. */
+/**
+ * The prices of the user's file, which replace the shipped ones as a whole. Throws `precondition_failed` for
+ * a damaged one.
+ */
 export function readPrices(files: Pick<Files, "exists" | "readOwn">, path: string): PriceList {
   if (!files.exists(path)) return shipped as PriceList;
   const own = parseJson(PriceList, files.readOwn(path));

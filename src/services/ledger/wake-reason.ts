@@ -18,8 +18,8 @@ const toolAheadMs = 5_000;
 const maxWaitMs = 3_600_000;
 
 /**
- * What a turn of a terminal was for: the newest prompt of its text that was given before it and has no other turn. Without
- * one somebody else typed it, unless no gateway ran then (`watchedSinceMs`). Pure.
+ * What a turn of a terminal was for: the newest prompt of its text that was given before it and has no other
+ * turn. Without one somebody else typed it, unless no gateway ran then (`watchedSinceMs`). Pure.
  */
 export function decideWake(
   turn: { startedMs: number | null; promptKey: PromptKey | null },
@@ -36,14 +36,19 @@ export function decideWake(
   return { reason: startedMs >= watchedSinceMs ? "by_hand" : "unknown", given: null };
 }
 
-/** What a request id says; `kind`: of the stored request, null where there is none. Null is a direct prompt. Pure. */
+/**
+ * What a request id says; `kind`: of the stored request, null where there is none. Null is a direct prompt.
+ * Pure.
+ */
 export function wakeOfRequest(requestId: string | null, kind: StoredRequest["kind"] | null): WakeReason {
   if (requestId === null || kind === "submit_prompt") return "prompt";
   if (kind === "mail_notifier_prompt") return "mail";
   return requestId.startsWith("greminder-") ? "reminder" : "unknown";
 }
 
-/** A stored request that was begun; null for one that was not, and for one whose prompt is not listed. Pure. */
+/**
+ * A stored request that was begun; null for one that was not, and for one whose prompt is not listed. Pure.
+ */
 export function toGivenPrompt({ requestId, kind, payload, startedAtUtc }: StoredRequest): GivenPrompt | null {
   const { prompt } = payload;
   const atMs = startedAtUtc === null ? null : parseTimestamp(startedAtUtc);

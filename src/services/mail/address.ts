@@ -47,8 +47,8 @@ export function isReserved(address: string): boolean {
 const hostName = new RegExp(hostNamePattern);
 
 /**
- * The parts of `name@host`, the address of a mailbox on another host of the fleet; null for any other address. A host is
- * one label, so that no domain of a mail server is taken for one. Pure.
+ * The parts of `name@host`, the address of a mailbox on another host of the fleet; null for any other
+ * address. A host is one label, so that no domain of a mail server is taken for one. Pure.
  */
 export function splitHostAddress(address: string): { name: string; host: string } | null {
   const [name = "", host = "", ...rest] = address.trim().split("@");
@@ -66,8 +66,8 @@ export function toFleetAddress(address: string, host: string): string {
 }
 
 /**
- * Another id for a message whose own is that of a message from elsewhere: a host that got a message of a third one may send
- * its id to keep that one out.
+ * Another id for a message whose own is that of a message from elsewhere: a host that got a message of a
+ * third one may send its id to keep that one out.
  */
 export function idBesideForeign(messageId: string, fromHost: string): string {
   return `${messageId.slice(0, -32)}${sha256(`${fromHost} ${messageId}`).slice(0, 32)}`;
@@ -76,7 +76,10 @@ export function idBesideForeign(messageId: string, fromHost: string): string {
 /** The local part of an address. Pure. */
 export const localPart = (address: string): string => address.split("@", 1)[0] ?? "";
 
-/** The mailbox of an agent without a chosen one. Throws `invalid_request` when the name has no usable character. */
+/**
+ * The mailbox of an agent without a chosen one. Throws `invalid_request` when the name has no usable
+ * character.
+ */
 export function defaultMailbox(agentName: string): { address: string; principalId: string } {
   const name = agentName.startsWith(reservedPrefix) ? agentName.slice(reservedPrefix.length) : agentName;
   const word = name
@@ -98,8 +101,8 @@ export function shown(text: string): string {
 }
 
 /**
- * The address that the caller probably wanted: the nearest in spelling, else the only one with the same local part,
- * or null when none is near. `typed` may lack the `@` and what follows. Pure.
+ * The address that the caller probably wanted: the nearest in spelling, else the only one with the same local
+ * part, or null when none is near. `typed` may lack the `@` and what follows. Pure.
  */
 export function nearestAddress(typed: string, addresses: readonly string[]): string | null {
   const name = localPart(typed);

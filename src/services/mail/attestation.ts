@@ -12,25 +12,29 @@ import { idBesideForeign, localPart, splitHostAddress, toFleetAddress } from "./
 
 /**
  * Who proved to have sent a message. Each mailbox has a key, and what is sent from it carries, in the header
- * `x-svc-attestation`, a statement signed with that key. The statement is one line of JSON, an array in this order:
+ * `x-svc-attestation`, a statement signed with that key. The statement is one line of JSON, an array in this
+ * order:
  *
  * 1. `svc-mail-attestation-v2`
  * 2. message id, 3. time of writing
  * 4. address of the sender, 5. addresses of `to`, 6. addresses of `cc`, as the sender's host writes them
  * 7. thread id, 8. id of the answered message or null
- * 9. SHA-256 of the content: the JSON array of subject, addresses of `reply_to`, attachments (each `[id, kind, path,
+ * 9. SHA-256 of the content: the JSON array of subject, addresses of `reply_to`, attachments (each [id, kind,
+ *   path,
  *    media type, sha256, size, label]`, null for what it lacks), notice (`[text, placement]` or null), `notify_auth` or
  *    null, and the other headers as `[name, value]`, sorted by name
  * 10. SHA-256 of the body
  * 11. sequence number of the message among those that the mailbox sent, from 1
  * 12. hash of the one before, or null for the first
- * 13. SHA-256 of the JSON array of what names the message shows: name of the sender, names of `to`, of `cc`, of
+ * 13. SHA-256 of the JSON array of what names the message shows: name of the sender, names of `to`, of `cc`,
+ *   of
  *    `reply_to`, each null where there is none, and the references
  *
  * `svc-mail-attestation-v1`, which earlier versions wrote, ends with 12: nothing of 13 is signed there.
  *
- * A digest is over UTF-8, in lower-case hexadecimal. The hash of an entry is the SHA-256 of `statement`, a line feed and
- * `signature`. JSON is as `JSON.stringify` writes it; the bytes that are signed are those of the stored text.
+ * A digest is over UTF-8, in lower-case hexadecimal. The hash of an entry is the SHA-256 of `statement`, a
+ * line feed and `signature`. JSON is as `JSON.stringify` writes it; the bytes that are signed are those of
+ * the stored text.
  */
 const layout = "svc-mail-attestation-v2";
 const formerLayout = "svc-mail-attestation-v1";
@@ -66,7 +70,10 @@ export interface Attested extends ChainLink {
   hash: string;
 }
 
-/** Signs a message that carries no attestation yet. Returns its envelope with one, and the hash of the new entry. */
+/**
+ * Signs a message that carries no attestation yet. Returns its envelope with one, and the hash of the new
+ * entry.
+ */
 export function attest(
   { envelope, body }: { envelope: MailEnvelope; body: string },
   key: SigningKey,
@@ -133,7 +140,9 @@ export function entryHash({ statement, signature }: MailAttestation): string {
   return sha256(`${statement}\n${signature}`);
 }
 
-/** The attestation of a message with its place in the chain; null for none, and for one that cannot be read. */
+/**
+ * The attestation of a message with its place in the chain; null for none, and for one that cannot be read.
+ */
 export function attestedOf({ headers }: MailEnvelope): Attested | null {
   const attestation = headers[attestationHeader];
   const signed = Value.Check(MailAttestation, attestation) ? readStatement(attestation) : null;

@@ -39,9 +39,9 @@ export interface Registered {
 }
 
 /**
- * Gives an agent a mailbox, also one that runs: registered below the root, then in the manifest, which a running
- * gateway reads at its next call, then in the registry. Throws as `Registrations.register`. Source: contract 4.5;
- * spec/mailbox-agui.md A2, A7, A10.
+ * Gives an agent a mailbox, also one that runs: registered below the root, then in the manifest, which a
+ * running gateway reads at its next call, then in the registry. Throws as `Registrations.register`. Source:
+ * contract 4.5; spec/mailbox-agui.md A2, A7, A10.
  */
 export async function registerMailbox(
   deps: RegisterDeps,
@@ -68,8 +68,8 @@ export async function registerMailbox(
 }
 
 /**
- * Takes an agent's mailbox from it: `deactivate` keeps its mail for a later registration, `purge` does not. Throws
- * `unsupported` for an agent without one, else as `Registrations.deregister`.
+ * Takes an agent's mailbox from it: `deactivate` keeps its mail for a later registration, `purge` does not.
+ * Throws `unsupported` for an agent without one, else as `Registrations.deregister`.
  */
 export async function unregisterMailbox(
   deps: RegisterDeps,
@@ -117,8 +117,8 @@ function toBinding(root: string, registration: Registration, bindingsVersion: st
 }
 
 /**
- * Null where nothing is left to deregister; the agent must be rid of its mailbox all the same. A manifest can be changed
- * to name the mailbox of another: only one that was registered for this manifest is ended with it.
+ * Null where nothing is left to deregister; the agent must be rid of its mailbox all the same. A manifest can
+ * be changed to name the mailbox of another: only one that was registered for this manifest is ended with it.
  */
 function deregister(
   { address, principal_id: principal }: MailboxBinding,

@@ -8,8 +8,8 @@ export interface MailboxOpener {
   /** Throws ServiceError when the binding's fields do not name a mailbox that can be opened. */
   open(binding: MailboxBinding): Mailbox;
   /**
-   * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call.
-   * Throws when it is unknown, since the mailbox cannot be reached from here; `transport_failed` when
+   * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every
+   * call. Throws when it is unknown, since the mailbox cannot be reached from here; `transport_failed` when
    * it is there and failed.
    */
   obstacle(binding: MailboxBinding): string | null;
@@ -25,15 +25,15 @@ export interface BoundMailbox {
 }
 
 /**
- * The mailbox that a session's manifest names at this moment. The manifest is read at every call, so that an agent
- * registered late has mail at once; the open mailbox is kept as long as `bindings_version` stays. Source: contract
- * 4.1 mail rule 3; spec/mailbox-agui.md A9, A10.
+ * The mailbox that a session's manifest names at this moment. The manifest is read at every call, so that an
+ * agent registered late has mail at once; the open mailbox is kept as long as `bindings_version` stays.
+ * Source: contract 4.1 mail rule 3; spec/mailbox-agui.md A9, A10.
  */
 export interface MailBinding {
   /**
-   * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no mailbox in
-   * its launch plan, a transport that is not known here, or a mailbox that cannot be acted on; `transport_failed`
-   * when its carrier failed.
+   * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no
+   * mailbox in its launch plan, a transport that is not known here, or a mailbox that cannot be acted on;
+   * `transport_failed` when its carrier failed.
    */
   bound(): BoundMailbox;
   /** The same, only the mailbox. */
@@ -41,8 +41,8 @@ export interface MailBinding {
   /** Whether `bound` would resolve, and if not why. Never throws. */
   supported(): { supported: boolean; error: string | null };
   /**
-   * Called after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns the
-   * function that ends it.
+   * Called after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns
+   * the function that ends it.
    */
   onArrival(listener: () => void): () => void;
   /** Closes its openers too. */
@@ -58,8 +58,8 @@ export function createMailBinding(deps: {
   openers: MailboxOpeners;
   clock: Clock;
   /**
-   * Calls back when `readBinding` may answer otherwise, so that a change of mailbox reaches the listeners at once;
-   * without it they do at the next call. Returns the function that ends it.
+   * Calls back when `readBinding` may answer otherwise, so that a change of mailbox reaches the listeners at
+   * once; without it they do at the next call. Returns the function that ends it.
    */
   watchBinding?: (listener: () => void) => () => void;
 }): MailBinding {
@@ -156,7 +156,9 @@ export function createMailBinding(deps: {
   };
 }
 
-/** The binding in a manifest. Throws `unsupported` when it cannot be read or has none; says what to do then. */
+/**
+ * The binding in a manifest. Throws `unsupported` when it cannot be read or has none; says what to do then.
+ */
 export function bindingOf(readManifest: () => Manifest): MailboxBinding {
   let manifest: Manifest;
   try {
@@ -171,8 +173,8 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
 }
 
 /**
- * Whether an error says that a mailbox is there and cannot be reached from here, so that somebody else may be asked.
- * Not one after which the thing may be done all the same. Pure.
+ * Whether an error says that a mailbox is there and cannot be reached from here, so that somebody else may be
+ * asked. Not one after which the thing may be done all the same. Pure.
  */
 export function isOutOfReach(error: unknown): error is ServiceError {
   if (isTransportFault(error)) return (error as ServiceError).data?.["may_be_done"] !== true;

@@ -23,8 +23,9 @@ import { checkedAuth, withNotice } from "./message-body.ts";
 import { inbox, parseBox } from "./view-state.ts";
 
 /**
- * Requests as the port takes them, with their defaults. All of it is pure and throws ServiceError `invalid_request`
- * for what no mailbox would take. Source: contract 4.1, 8; spec/mailbox-agui.md A1, A4, A6, A9.
+ * Requests as the port takes them, with their defaults. All of it is pure and throws ServiceError
+ * `invalid_request` for what no mailbox would take. Source: contract 4.1, 8; spec/mailbox-agui.md A1, A4, A6,
+ * A9.
  */
 
 export function toQuery(request: MailListRequest): MailQuery {
@@ -87,8 +88,8 @@ export function toReplyDraft(request: Content): ReplyDraft {
 }
 
 /**
- * The draft for a carrier that may know no notices: then the body goes as it was written and a notice that the
- * caller asked for is `unsupported` (contract 4.1 mail rule 6).
+ * The draft for a carrier that may know no notices: then the body goes as it was written and a notice that
+ * the caller asked for is `unsupported` (contract 4.1 mail rule 6).
  */
 export function fitCarrier<D extends ReplyDraft>(
   draft: D,

@@ -125,7 +125,9 @@ function inPlace<T>(place: string, read: () => T): T {
   }
 }
 
-/** A refusal of one field of a request, in the form of a schema error (ruling 9). `loc`: from the body down. */
+/**
+ * A refusal of one field of a request, in the form of a schema error (ruling 9). `loc`: from the body down.
+ */
 export function invalidField(loc: readonly (string | number)[], msg: string): ServiceError {
   const where = loc.length === 0 ? "" : `${loc.join(".")}: `;
   return new ServiceError("invalid_request", `${where}${msg}`, {
@@ -147,7 +149,10 @@ export function inField<T>(field: string, check: () => T): T {
 
 /** How a reply refers to its parent. Source: contract 2.5; spec/mailbox-agui.md A1, A9. Pure. */
 
-/** How many replies led to a message, one counted up by each: agents that answer each other for ever show in it. */
+/**
+ * How many replies led to a message, one counted up by each: agents that answer each other for ever show in
+ * it.
+ */
 export const hopsHeader = "x-svc-hops";
 
 /** Of a header's value, whatever wrote it; 0 for none. */

@@ -33,10 +33,10 @@ import type { Mail, Mailbox, ReplyDraft } from "./mailbox.ts";
 import { parseBox } from "./view-state.ts";
 
 /**
- * One agent's mail in the contract's words, whatever carries it. Refuses, in this order: what is wrong with the
- * request itself, `unavailable` where mail is not served, what is wrong with the binding, `unsupported` for what the
- * carrier cannot do, then what the mailbox says (see `Mailbox`). Never uses the terminal. Source: contract 4.1 mail
- * rules; spec/mailbox-agui.md A9; spec/gateway.md 2.5.
+ * One agent's mail in the contract's words, whatever carries it. Refuses, in this order: what is wrong with
+ * the request itself, `unavailable` where mail is not served, what is wrong with the binding, `unsupported`
+ * for what the carrier cannot do, then what the mailbox says (see `Mailbox`). Never uses the terminal.
+ * Source: contract 4.1 mail rules; spec/mailbox-agui.md A9; spec/gateway.md 2.5.
  */
 export interface MailFacade {
   status(): Promise<MailStatus>;
@@ -57,8 +57,8 @@ export function createMailFacade(deps: {
   /** Mail is served here at all: a gateway serves it on loopback only (contract 4.1 mail rule 2). */
   served: boolean;
   /**
-   * Folders below which a file has to lie to be attached, asked at every call: a caller may not have read what this
-   * process can. Left out where the caller's own process opens the file.
+   * Folders below which a file has to lie to be attached, asked at every call: a caller may not have read
+   * what this process can. Left out where the caller's own process opens the file.
    */
   attachmentRoots?: () => readonly string[];
 }): MailFacade {
@@ -182,8 +182,8 @@ function identityOf({ transport, principalId, address }: Mailbox) {
 }
 
 /**
- * A message as callers may see it: how a notice is authenticated but not its token, and no list beyond its maximum. Pure.
- * Most mail is of that form already: copies of a page took a tenth of its time.
+ * A message as callers may see it: how a notice is authenticated but not its token, and no list beyond its
+ * maximum. Pure. Most mail is of that form already: copies of a page took a tenth of its time.
  */
 function toWire(mail: Mail): MailMessage {
   const { notify_auth: auth, to, cc, reply_to, attachments } = mail;
@@ -198,8 +198,8 @@ const withoutBody = (message: MailMessage) =>
   message.body_text === null ? message : { ...message, body_text: null };
 
 /**
- * The same facade, with diagnostics of what begins, ends well and fails: the operation, references and counts, never a
- * word of a message. Source: spec/gateway.md "Diagnostics".
+ * The same facade, with diagnostics of what begins, ends well and fails: the operation, references and
+ * counts, never a word of a message. Source: spec/gateway.md "Diagnostics".
  */
 export function observeMail(facade: MailFacade, record: (diagnostic: Diagnostic) => void): MailFacade {
   function observed<R, T>(operation: keyof MailFacade, act: (request: R) => Promise<T>) {

@@ -7,8 +7,8 @@ export type AskedOperation = "send" | "reply" | "mark";
 export type AskedStatus = "submitted" | "rejected" | "busy" | "interrupted" | "tui_error";
 
 /**
- * The prompt that asks an agent to do with its own means what nobody else could do in its mailbox. `request`: the
- * body of the mail route; notice fields are left out, since only the mailbox could keep them. Pure.
+ * The prompt that asks an agent to do with its own means what nobody else could do in its mailbox. `request`:
+ * the body of the mail route; notice fields are left out, since only the mailbox could keep them. Pure.
  */
 export function renderMailPrompt(facts: {
   requestId: string;
@@ -49,7 +49,9 @@ export function toAskedStatus(outcome: SubmitOutcome): { status: AskedStatus; de
   }
 }
 
-/** Where one sees whether it was done, as commands. `words`: how the agent is named on a command line. Pure. */
+/**
+ * Where one sees whether it was done, as commands. `words`: how the agent is named on a command line. Pure.
+ */
 export function verificationPaths(
   operation: AskedOperation,
   words: string,

@@ -28,11 +28,10 @@ interface Planned extends MailboxRootChoice {
 }
 
 /**
- * The root by precedence: flag, `SVC_GLOBAL_MAILBOX_DIR`, the `mailbox` folder of the project overlay, else that of
- * a new overlay in `workdir`. Nothing is created. `flag` and `workdir` are absolute. Throws ServiceError
- * `invalid_request` for a relative value, `precondition_failed` for a root that another user could change and for an
- * overlay that is not used.
- * Source: contract 4.5, rulings 21 and 31.
+ * The root by precedence: flag, `SVC_GLOBAL_MAILBOX_DIR`, the `mailbox` folder of the project overlay, else
+ * that of a new overlay in `workdir`. Nothing is created. `flag` and `workdir` are absolute. Throws
+ * ServiceError `invalid_request` for a relative value, `precondition_failed` for a root that another user
+ * could change and for an overlay that is not used. Source: contract 4.5, rulings 21 and 31.
  */
 export function chooseMailboxRoot(files: Files, facts: MailboxRootFacts): MailboxRootChoice {
   const { overlay: _overlay, ...choice } = plan(files, facts);
@@ -73,8 +72,8 @@ function plan(files: Files, { overlays, flag, env, home, workdir }: MailboxRootF
 }
 
 /**
- * The same, and the overlay that it lies in is there afterwards, as `prepareOverlay`. For what is about to write; the
- * root itself is made when it is first opened.
+ * The same, and the overlay that it lies in is there afterwards, as `prepareOverlay`. For what is about to
+ * write; the root itself is made when it is first opened.
  */
 export function prepareMailboxRoot(files: Files, facts: MailboxRootFacts): MailboxRootChoice {
   const { overlay, ...choice } = plan(files, facts);

@@ -10,10 +10,10 @@ import type { DraftAttachment } from "./draft.ts";
 /**
  * One mailbox as its owner sees it, whatever carries the mail. Every method reads the truth afresh: another
  * process may have changed it. What a method resolves with is durable. Throws ServiceError: `not_found` for a
- * reference this mailbox does not hold, `invalid_request` for what the caller got wrong (address, recipient, box,
- * attachment, prefix, combination of flags, reply to a note without replies), `unsupported` for what `capabilities`
- * excludes, `transport_failed` only when the carrier itself failed. Nothing is changed by a call that throws.
- * Source: contract 2.5, 4.1; rulings 10, 14; spec/mailbox-agui.md A5, A6, A9.
+ * reference this mailbox does not hold, `invalid_request` for what the caller got wrong (address, recipient,
+ * box, attachment, prefix, combination of flags, reply to a note without replies), `unsupported` for what
+ * `capabilities` excludes, `transport_failed` only when the carrier itself failed. Nothing is changed by a
+ * call that throws. Source: contract 2.5, 4.1; rulings 10, 14; spec/mailbox-agui.md A5, A6, A9.
  */
 export interface Mailbox {
   readonly transport: MailTransport;
@@ -21,8 +21,8 @@ export interface Mailbox {
   readonly address: string;
   readonly capabilities: MailboxCapabilities;
   /**
-   * Newest first (created_at, then reference); all conditions hold before the limit. A page ends at the limit, at
-   * 10,000 messages or at 8 MiB, whichever comes first, but holds one message at least.
+   * Newest first (created_at, then reference); all conditions hold before the limit. A page ends at the
+   * limit, at 10,000 messages or at 8 MiB, whichever comes first, but holds one message at least.
    */
   list(query: MailQuery): Promise<MailPage>;
   /** The message with its body, nothing changed. */
@@ -40,8 +40,8 @@ export interface Mailbox {
   move(refs: readonly string[], destinationBox: string): Promise<Mail[]>;
   archive(refs: readonly string[]): Promise<Mail[]>;
   /**
-   * Called soon after mail may have arrived, by any process. A hint: it may be missing, and it may come for nothing.
-   * Returns the function that ends it.
+   * Called soon after mail may have arrived, by any process. A hint: it may be missing, and it may come for
+   * nothing. Returns the function that ends it.
    */
   onArrival(listener: () => void): () => void;
   close(): void;

@@ -7,9 +7,10 @@ import {
 import { invalidField } from "./draft.ts";
 
 /**
- * The notice of a message and the body that carries it: the caller's block, else the first fence of the body. A
- * block that the body lacks is written into it, so that a reader of the mail sees what the recipient was shown.
- * Throws `invalid_request` for a blank notice or one with NUL. Pure. Source: contract 2.5, 4.1 mail rule 5.
+ * The notice of a message and the body that carries it: the caller's block, else the first fence of the body.
+ * A block that the body lacks is written into it, so that a reader of the mail sees what the recipient was
+ * shown. Throws `invalid_request` for a blank notice or one with NUL. Pure. Source: contract 2.5, 4.1 mail
+ * rule 5.
  */
 export function withNotice(
   body: string,
@@ -27,7 +28,9 @@ export function withNotice(
   return { body: mirrorNotice(body, notifyBlock.text, notifyBlock.placement), notifyBlock };
 }
 
-/** At most 512 characters (code points); of a longer text the first 511 and an ellipsis (contract 8). Pure. */
+/**
+ * At most 512 characters (code points); of a longer text the first 511 and an ellipsis (contract 8). Pure.
+ */
 export function clipNotice(text: string, maxChars = noticeMaxChars): string {
   if (text.length <= maxChars) return text;
   // As many characters as that take twice as many code units at most.
@@ -69,8 +72,8 @@ const noticeInfo = "svc-notify";
 
 /**
  * The text of the first non-empty `svc-notify` fence of a body, trimmed, or null. Its opener is at the left
- * margin; fences inside other fences, and those that nothing closes, are none. Pure, never throws, linear in the
- * length of the body. Source: contract 4.1 mail rule 5; spec/mailbox-agui.md A4.
+ * margin; fences inside other fences, and those that nothing closes, are none. Pure, never throws, linear in
+ * the length of the body. Source: contract 4.1 mail rule 5; spec/mailbox-agui.md A4.
  */
 export function extractNotice(body: string): string | null {
   for (const block of findFences(body).blocks) {

@@ -12,8 +12,9 @@ import { readLogin } from "./jmap/register.ts";
 import { parseJmapUrl } from "./jmap/session.ts";
 
 /**
- * Opens the mailboxes below roots of the filesystem transport. Each root is opened once and kept until `close`. A
- * binding can be acted on while its address is registered for its principal and the mailbox is there.
+ * Opens the mailboxes below roots of the filesystem transport. Each root is opened once and kept until
+ * `close`. A binding can be acted on while its address is registered for its principal and the mailbox is
+ * there.
  */
 export function createFilesystemOpener(deps: {
   files: Pick<Files, "exists">;

@@ -12,9 +12,9 @@ export interface LiveGateway {
 }
 
 /**
- * What an agent needs in order to work with its mail: the binding, where the mailbox is, and the live gateway (null
- * without one, ruling 22). Pure. Throws `unsupported` for a transport that nobody knows or a binding without its
- * place. Source: contract 4.1 notifier rule 6; spec/mailbox-agui.md A10.
+ * What an agent needs in order to work with its mail: the binding, where the mailbox is, and the live gateway
+ * (null without one, ruling 22). Pure. Throws `unsupported` for a transport that nobody knows or a binding
+ * without its place. Source: contract 4.1 notifier rule 6; spec/mailbox-agui.md A10.
  */
 export function toResolveLive(binding: MailboxBinding, gateway: LiveGateway | null): MailResolveLive {
   const identity = {

@@ -20,7 +20,10 @@ const maxBoxBytes = 200;
 
 export const isArchived = (box: string) => box === archive;
 
-/** A name of ASCII may be as long as its folder's; of any other character at most so many, of up to four bytes each. */
+/**
+ * A name of ASCII may be as long as its folder's; of any other character at most so many, of up to four bytes
+ * each.
+ */
 const maxBoxCharacters = 50;
 
 /** The name of a box without the space around it. Throws `invalid_request` for what cannot be one. */
@@ -44,7 +47,10 @@ export function isBox(name: string): boolean {
   );
 }
 
-/** `home`: the box to which a message returns from the archive. Throws `invalid_request` for what excludes itself. */
+/**
+ * `home`: the box to which a message returns from the archive. Throws `invalid_request` for what excludes
+ * itself.
+ */
 export function planMark(state: ViewState, change: FlagChange, home: string): ViewState {
   const { read, answered, archived } = change;
   if (read === undefined && answered === undefined && archived === undefined) {
@@ -67,8 +73,8 @@ export function planMove(state: ViewState, box: string): ViewState {
 }
 
 /**
- * The selection that a query means, or null when nothing can meet it. Throws `invalid_request` for a time or cursor
- * that is none. Source: spec/mailbox-agui.md A9. Pure.
+ * The selection that a query means, or null when nothing can meet it. Throws `invalid_request` for a time or
+ * cursor that is none. Source: spec/mailbox-agui.md A9. Pure.
  */
 export function planList(query: MailQuery): Selection | null {
   const after = query.cursor === null ? null : parseCursor(query.cursor);

@@ -32,10 +32,10 @@ export const defaultNotifierConfig: NotifierConfig = {
 };
 
 /**
- * The settings after a PUT: every omitted field as stored, `enabled` included (a field given as null counts as
- * omitted, save quiet_hours, which it ends). `stored` is null before the first PUT or DELETE; then the PUT enables
- * unless it says otherwise. Throws ServiceError `invalid_request` when it carries a token as the status masks it, or
- * quiet hours that are none. Source: contract 4.1 notifier rule 1; ruling 13.
+ * The settings after a PUT: every omitted field as stored, `enabled` included (a field given as null counts
+ * as omitted, save quiet_hours, which it ends). `stored` is null before the first PUT or DELETE; then the PUT
+ * enables unless it says otherwise. Throws ServiceError `invalid_request` when it carries a token as the
+ * status masks it, or quiet hours that are none. Source: contract 4.1 notifier rule 1; ruling 13.
  */
 export function mergeConfig(stored: NotifierConfig | null, update: NotifierUpdate): NotifierConfig {
   const { schema_version: _, ...given } = update;
@@ -90,8 +90,8 @@ export interface ContextMaintenance {
   /** Why `compact` cannot be done with this agent, or null. */
   compactUnsupported(): string | null;
   /**
-   * Gives the agent its tool's own command and waits until it can begin a turn again, or until `signal` aborts. Null
-   * when it can, else why not. Never rejects.
+   * Gives the agent its tool's own command and waits until it can begin a turn again, or until `signal`
+   * aborts. Null when it can, else why not. Never rejects.
    */
   tend(action: BeforeWake, signal: AbortSignal): Promise<string | null>;
 }

@@ -55,8 +55,9 @@ interface Act {
 }
 
 /**
- * One poll: gathers what is known, decides, does it, and returns the one audit row and what is to be remembered.
- * `heldForMs`: when it held a wake-up back for a known time. Whatever goes wrong is a row too. Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
+ * One poll: gathers what is known, decides, does it, and returns the one audit row and what is to be
+ * remembered. `heldForMs`: when it held a wake-up back for a known time. Whatever goes wrong is a row too.
+ * Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
  */
 export async function runCycle(
   deps: CycleDeps,
@@ -228,8 +229,10 @@ const maxSummed = 50;
 type EligibilityConfig = Pick<NotifierConfig, "mode" | "max_hops" | "require_attestation">;
 
 /**
- * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
- * lost its content, has too many hops or is not proved is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
+ * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references.
+ * What has lost its content, has too many hops or is not proved is counted apart: it would wake the agent for
+ * ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1
+ * notifier rule 3.
  */
 export async function eligibleMail(
   open: () => Mailbox,

@@ -25,7 +25,9 @@ export type EligibleMail =
       unreadable: number;
       /** Messages to which too many replies led, which are not among `messages`. */
       looping: number;
-      /** Messages whose sender did not prove that it sent them, where that is required; not among `messages`. */
+      /**
+       * Messages whose sender did not prove that it sent them, where that is required; not among `messages`.
+       */
       unproved: readonly Mail[];
       digest: string;
     }
@@ -60,9 +62,9 @@ export type CycleDecision =
   | { outcome: "wake"; before: BeforeWake[] };
 
 /**
- * What one poll comes to, by everything that is known at that moment. Order: a mailbox that cannot be read, nothing
- * eligible, an agent that cannot take a prompt, a wake-up that is held back on purpose, then the wake-up. Never
- * throws. Source: contract 1.1, 2.6, 4.1; rulings 3, 13; spec/gateway.md 2.6 "Cycle".
+ * What one poll comes to, by everything that is known at that moment. Order: a mailbox that cannot be read,
+ * nothing eligible, an agent that cannot take a prompt, a wake-up that is held back on purpose, then the
+ * wake-up. Never throws. Source: contract 1.1, 2.6, 4.1; rulings 3, 13; spec/gateway.md 2.6 "Cycle".
  */
 export function decideCycle(facts: CycleFacts): CycleDecision {
   const { config, mail } = facts;

@@ -22,9 +22,9 @@ import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
 
 /**
  * Wakes the one agent of this gateway when there is mail for it and it can take a prompt. Polls every
- * `interval_seconds`, and at once when mail arrives, when it is enabled and when the gateway starts; such an extra
- * poll that found the agent busy is repeated as soon as it is free, and one that a gap or quiet hours held back when
- * these are over. Source: contract 1.1, 2.6, 4.1; ruling 13.
+ * `interval_seconds`, and at once when mail arrives, when it is enabled and when the gateway starts; such an
+ * extra poll that found the agent busy is repeated as soon as it is free, and one that a gap or quiet hours
+ * held back when these are over. Source: contract 1.1, 2.6, 4.1; ruling 13.
  */
 export interface Notifier extends Lifecycle {
   status(): NotifierStatus;
@@ -34,7 +34,10 @@ export interface Notifier extends Lifecycle {
   disable(): NotifierStatus;
   /** Newest first. */
   audit(options: { limit: number; before?: number }): NotifierAudit;
-  /** What it does to the agent itself at this moment, as a clause for people, or null: nobody else may type then. */
+  /**
+   * What it does to the agent itself at this moment, as a clause for people, or null: nobody else may type
+   * then.
+   */
   busyWith(): string | null;
   /** Which limit keeps mail from waking the agent, as of the last poll; null when none does. */
   wakesHeld(): WakesHeld | null;
@@ -64,8 +67,8 @@ export interface NotifierDeps {
 }
 
 /**
- * `pending`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy. `held`: one
- * looked and held the wake-up back until a known time.
+ * `pending`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy.
+ * `held`: one looked and held the wake-up back until a known time.
  */
 type WakeTrigger = "silent" | "pending" | "deferred" | "held";
 
@@ -236,7 +239,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       backoff = backoffAfter(result);
       return 0;
     } catch (error) {
-      // A poll that is not on record has answered nothing, unless it did something that must not be done each second.
+      // A poll that is not on record has answered nothing, unless it did something that must not be done each
+      // second.
       if (acted && clock.monotonicMs() >= scheduledPollAtMs) scheduleNextPoll(config);
       if (!acted && answersTrigger) wakeTrigger = "pending";
       backoff = { untilMs: clock.monotonicMs() + backoffMs, why: "held" };

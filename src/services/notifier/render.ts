@@ -30,8 +30,9 @@ const referenceChars = 512;
 export const mailRoundSkill = "svc-process-emails-via-gateway";
 
 /**
- * The wake-up prompt: parts in the contract's order, with a blank line between them. What senders wrote is quoted,
- * on one line and capped. Source: contract 1.1, 2.6, 4.1 notifier rules 4 and 6; ruling 4; spec/gateway.md 2.6.
+ * The wake-up prompt: parts in the contract's order, with a blank line between them. What senders wrote is
+ * quoted, on one line and capped. Source: contract 1.1, 2.6, 4.1 notifier rules 4 and 6; ruling 4;
+ * spec/gateway.md 2.6.
  */
 export function renderPrompt(facts: RenderFacts): string {
   const { notices, appendixText } = facts;
@@ -104,9 +105,9 @@ interface Notices {
 }
 
 /**
- * Renders the notices of `messages` (oldest first) under the trust posture and the caps. The total cap counts the
- * framed text; once it was hit nothing more is rendered. A token is compared, never shown. Source: contract 2.6, 8;
- * spec/gateway.md 2.6 "Notices".
+ * Renders the notices of `messages` (oldest first) under the trust posture and the caps. The total cap counts
+ * the framed text; once it was hit nothing more is rendered. A token is compared, never shown. Source:
+ * contract 2.6, 8; spec/gateway.md 2.6 "Notices".
  */
 export function renderNotices(messages: readonly Mail[], config: NotifierConfig): Notices {
   const notices: Notices = { entries: [], prepend: [], append: [] };
@@ -182,14 +183,16 @@ function frame(sender: string, text: string): string {
 /** Text of senders is shown, never obeyed and never free to draw: ruling 4. */
 
 /**
- * Between double quotes, on one line, at most `max` characters before its quotes and backslashes are escaped: nothing in
- * it ends the quotation or the line. For every field that a sender or a mail server chose.
+ * Between double quotes, on one line, at most `max` characters before its quotes and backslashes are escaped:
+ * nothing in it ends the quotation or the line. For every field that a sender or a mail server chose.
  */
 function quoted(text: string, max: number): string {
   return JSON.stringify(oneLine(text, max));
 }
 
-/** On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut. */
+/**
+ * On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut.
+ */
 function oneLine(text: string, max: number): string {
   return cutTo(
     withoutInvisible(text.slice(0, 16 * max))
@@ -217,8 +220,8 @@ function cutTo(text: string, max: number): { text: string; cut: boolean } {
 }
 
 /**
- * Whether the tool of this session finds the mail-round skill: in a folder that it reads, with the home it was
- * launched with. Source: spec/mailbox-agui.md D.
+ * Whether the tool of this session finds the mail-round skill: in a folder that it reads, with the home it
+ * was launched with. Source: spec/mailbox-agui.md D.
  */
 export function isSkillInstalled(
   files: Pick<Files, "exists">,

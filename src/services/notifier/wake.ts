@@ -12,17 +12,19 @@ const hourMs = 3_600_000;
 /** What keeps an agent from being woken that could be. */
 export interface Hold {
   why: string;
-  /** After so many milliseconds this alone holds no longer; null where only other mail or a scheduled poll ends it. */
+  /**
+   * After so many milliseconds this alone holds no longer; null where only other mail or a scheduled poll
+   * ends it.
+   */
   forMs: number | null;
   /** A limit that a person should know of. */
   limit?: WakesHeld["reason"];
 }
 
 /**
- * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time yet to
- * come, as after the clock was set back, counts as none. `mail`: what is eligible; `notified`: what woke the agent
- * before. Opt-in; with the defaults never holds. Pure.
- * Source: ruling 17.
+ * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time
+ * yet to come, as after the clock was set back, counts as none. `mail`: what is eligible; `notified`: what
+ * woke the agent before. Opt-in; with the defaults never holds. Pure. Source: ruling 17.
  */
 export function holdOf(facts: {
   config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "max_wakes_per_hour" | "quiet_hours">;
@@ -63,8 +65,8 @@ const stateOf = ({ read, answered }: WakingMail) =>
   `${read ? "read" : "unread"}${answered ? " answered" : ""}`;
 
 /**
- * Until when one message wakes nobody, epoch milliseconds: a new one does at once, one that stays as it is ever more
- * rarely. One that was read or answered since begins again with the first pause. Pure.
+ * Until when one message wakes nobody, epoch milliseconds: a new one does at once, one that stays as it is
+ * ever more rarely. One that was read or answered since begins again with the first pause. Pure.
  */
 function pausedUntilMs(mail: WakingMail, notified: Notified, nowMs: number): number {
   const before = Object.hasOwn(notified, mail.message_ref) ? notified[mail.message_ref] : undefined;
@@ -108,7 +110,10 @@ export function isQuiet(hours: QuietHours, nowMs: number): boolean {
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
-/** How long quiet hours that hold now still last. By the hands of the clock: a night in which it is changed is an hour off. */
+/**
+ * How long quiet hours that hold now still last. By the hands of the clock: a night in which it is changed is
+ * an hour off.
+ */
 export function untilEndMs(hours: QuietHours, nowMs: number): number {
   const minutes = toMinutes(hours.end) - minuteOfDay(nowMs, hours.time_zone);
   return (minutes > 0 ? minutes : minutes + 1440) * 60_000 - (nowMs % 60_000);

@@ -33,9 +33,9 @@ export interface HeadlessFacts {
 }
 
 /**
- * Everything about a direct prompt that does not need a fresh look at the screen, in the order in
- * which the refusals win. What the screen decides (readiness, pending input) is proved by the agent right before
- * the first byte. Source: contract 4.2; spec/gateway.md 4.2.
+ * Everything about a direct prompt that does not need a fresh look at the screen, in the order in which the
+ * refusals win. What the screen decides (readiness, pending input) is proved by the agent right before the
+ * first byte. Source: contract 4.2; spec/gateway.md 4.2.
  */
 export function decidePromptControl(facts: PromptFacts): PromptDecision {
   const { request, policy } = facts;

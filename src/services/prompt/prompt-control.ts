@@ -186,8 +186,8 @@ export function createHeadlessControl(deps: {
 
 /**
  * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
- * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request` for a bad token with nothing sent, `dispatch_failed`.
- * Source: contract 4.1, 4.3; spec/gateway.md 4.3.
+ * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request`
+ * for a bad token with nothing sent, `dispatch_failed`. Source: contract 4.1, 4.3; spec/gateway.md 4.3.
  */
 export interface KeyControl {
   send(request: SendKeysRequest): Promise<SendKeysResult>;

@@ -9,9 +9,10 @@ import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
 /**
- * Who may type into the terminal by hand: one person at a time. While a lease is held nothing takes the execution slot
- * but an interrupt. It ends when its holder gives it back, when anybody ends it, without a key for a minute, and half an
- * hour after it began. Throws ServiceError: `conflict` when another person has it, or this one no more.
+ * Who may type into the terminal by hand: one person at a time. While a lease is held nothing takes the
+ * execution slot but an interrupt. It ends when its holder gives it back, when anybody ends it, without a key
+ * for a minute, and half an hour after it began. Throws ServiceError: `conflict` when another person has it,
+ * or this one no more.
  */
 export interface TypingLeases {
   current(): TypingLease | null;
@@ -131,8 +132,8 @@ export function createTypingLeases(deps: {
 }
 
 /**
- * Without what a terminal answers by itself when a program asks it: tmux has answered already, and the program would take
- * a second answer for keys. Pure.
+ * Without what a terminal answers by itself when a program asks it: tmux has answered already, and the
+ * program would take a second answer for keys. Pure.
  */
 export function withoutTerminalReplies(text: string): string {
   return text.replace(

@@ -22,7 +22,10 @@ type Take = (
 ) => Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
 
 export interface AcceptOnce {
-  /** The answer to the request that was accepted with this key; null for none. `conflict` when that was another request. */
+  /**
+   * The answer to the request that was accepted with this key; null for none. `conflict` when that was
+   * another request.
+   */
   firstAnswer(key: string, request: GatewayRequest): AcceptedRequest | null;
   /** With a key that was accepted before nothing is stored, and the answer is that of `firstAnswer`. */
   accept(request: GatewayRequest, key: string): Promise<AcceptedRequest>;

@@ -83,9 +83,9 @@ export function createAcceptance(deps: {
 }
 
 /**
- * Request ids `gwreq-YYYYMMDD-HHMMSSZ-<8 hex>`, unique as far as the random start of each second reaches. They count up
- * within a second: random ids would collide now and then among ten thousand, and each would touch another page of the
- * index.
+ * Request ids `gwreq-YYYYMMDD-HHMMSSZ-<8 hex>`, unique as far as the random start of each second reaches.
+ * They count up within a second: random ids would collide now and then among ten thousand, and each would
+ * touch another page of the index.
  */
 export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string {
   let second = Number.NaN;

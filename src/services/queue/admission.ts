@@ -15,8 +15,9 @@ export interface AdmissionFacts {
 }
 
 /**
- * Whether a request may enter the queue: null, or why not. The order is the contract's: what can never be valid,
- * reconciliation, availability, then what this backend cannot do. Source: contract 4.3, 7; spec/gateway.md 2.2.
+ * Whether a request may enter the queue: null, or why not. The order is the contract's: what can never be
+ * valid, reconciliation, availability, then what this backend cannot do. Source: contract 4.3, 7;
+ * spec/gateway.md 2.2.
  */
 export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): ServiceError | null {
   const chatProblem = request.kind === "interrupt" ? null : chatSessionProblem(request.payload.chat_session);
@@ -63,8 +64,8 @@ function refuseTurn(
 const idForm = new RegExp(patterns.chatSessionId);
 
 /**
- * Why a chat session is invalid, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
- * terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
+ * Why a chat session is invalid, or null: an id belongs to `exact`, and nothing that reads as a flag is one.
+ * Holds for terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
  */
 export function chatSessionProblem(wanted: ChatSession | undefined): string | null {
   if (!wanted) return null;

@@ -20,9 +20,9 @@ export interface Coalesced {
 }
 
 /**
- * Collapses the leading run of control intents in one epoch. `rows`: oldest first, state `accepted`. Keeps the
- * first interrupt and the last context action of the highest rank (`/new` over `/clear` over `/compact`); the
- * interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with other options end
+ * Collapses the leading run of control intents in one epoch. `rows`: oldest first, state `accepted`. Keeps
+ * the first interrupt and the last context action of the highest rank (`/new` over `/clear` over `/compact`);
+ * the interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with other options end
  * the run. Null when the head is no control intent or there is nothing to collapse. Source: contract 3.1.
  */
 export function coalesce(rows: readonly StoredRequest[]): Coalesced | null {
@@ -97,8 +97,8 @@ export interface Superseding {
 }
 
 /**
- * The changes that put `request` into the slot at `at`, in one transaction: first the requests it stands for, then
- * itself. Source: contract 3.1.
+ * The changes that put `request` into the slot at `at`, in one transaction: first the requests it stands for,
+ * then itself. Source: contract 3.1.
  */
 export function promotionOf(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
   const { transitions, coalesced } = supersededBy(request, collapsed, at);
@@ -175,7 +175,9 @@ function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: s
  * never takes the slot (ruling 8).
  */
 export interface Preemption {
-  /** Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time. */
+  /**
+   * Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time.
+   */
   look(): void;
   /** Resolves when none is being executed. */
   settled(): Promise<void>;

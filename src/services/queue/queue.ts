@@ -43,18 +43,20 @@ import {
 import type { ExecutionSlot, SlotReport } from "./slot.ts";
 
 /**
- * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
- * until `stop`, which lets the request in the slot finish. A turn that is a separate process keeps running, and the
- * next start finds it. Source: contract 2.2, 3.1, 4.3.
+ * The durable queue with one execution slot. `start` first settles what a dead process left behind, then
+ * works until `stop`, which lets the request in the slot finish. A turn that is a separate process keeps
+ * running, and the next start finds it. Source: contract 2.2, 3.1, 4.3.
  */
 export interface Queue extends Lifecycle {
-  /** Resolves when the request is on disk; rejects when it cannot be stored. The caller has checked admission. */
+  /**
+   * Resolves when the request is on disk; rejects when it cannot be stored. The caller has checked admission.
+   */
   accept(request: GatewayRequest): Promise<AcceptedRequest>;
   /** The same for requests with a key of their caller. */
   readonly once: AcceptOnce;
   /**
-   * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by the content of the database at
-   * the insert; `acceptIf` throws the error that it returns.
+   * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by the content of the
+   * database at the insert; `acceptIf` throws the error that it returns.
    */
   acceptIf(
     request: GatewayRequest & { kind: "submit_prompt" },
@@ -134,9 +136,9 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   /**
-   * Settles the request that a dead process held in the slot. Its outcome is unknown, so it is never repeated. Its text
-   * may still be unsent in the composer, where it would keep the agent from being ready. A turn that is a separate
-   * process is found again and followed to its end.
+   * Settles the request that a dead process held in the slot. Its outcome is unknown, so it is never
+   * repeated. Its text may still be unsent in the composer, where it would keep the agent from being ready. A
+   * turn that is a separate process is found again and followed to its end.
    */
   async function settle(left: StoredRequest, signal: AbortSignal): Promise<void> {
     const seen = new Set(left.evidence.map((one) => one.step));
@@ -185,7 +187,8 @@ export function createQueue(deps: QueueDeps): Queue {
 
   function promote(request: StoredRequest, collapsed: Coalesced | null): void {
     const { transitions, coalesced } = promotionOf(request, collapsed, now());
-    // The step "typed", which is synced, comes before Enter; and with the power the instance of the agent is lost, too.
+    // The step "typed", which is synced, comes before Enter; and with the power the instance of the agent is
+    // lost, too.
     const durable = !agent.tracked || agent.turns !== undefined || request.kind === "interrupt";
     store.transition("sql:request-promoted", transitions, { durable });
     inSlot = true;
@@ -259,7 +262,8 @@ export function createQueue(deps: QueueDeps): Queue {
       unwritten = null;
       inSlot = false;
     }
-    // A turn that a direct prompt began is ended in the same way; what is being executed still counts as waiting.
+    // A turn that a direct prompt began is ended in the same way; what is being executed still counts as
+    // waiting.
     preemption.look();
     await preemption.settled();
     if (left) {

@@ -35,10 +35,10 @@ const begunDetail =
   "begun, and then put back by a loss in the file queue.sqlite; whether the agent took it is unknown";
 
 /**
- * Compares the event log with the database. An event is written after its commit, so a request that the log knows
- * better was lost from the database: the file was damaged, truncated, removed or replaced by an older copy. A request
- * that ended in the log gets that end; any other ends as unknown. `stateOf`: the state in the database, or null. Pure.
- * Source: ruling 7.
+ * Compares the event log with the database. An event is written after its commit, so a request that the log
+ * knows better was lost from the database: the file was damaged, truncated, removed or replaced by an older
+ * copy. A request that ended in the log gets that end; any other ends as unknown. `stateOf`: the state in the
+ * database, or null. Pure. Source: ruling 7.
  */
 export function planRecovery(
   history: Iterable<GatewayEvent>,
@@ -122,8 +122,8 @@ const newestCompared = 200;
 const maxListedIds = 100;
 
 /**
- * Restores the requests that the database lost, as far as the event log knows them, and reports them. Runs before the
- * queue starts. Without a loss it reads the newest events, and the last one that names a request.
+ * Restores the requests that the database lost, as far as the event log knows them, and reports them. Runs
+ * before the queue starts. Without a loss it reads the newest events, and the last one that names a request.
  */
 export function recoverFromEventLog(deps: {
   events: StoredEventLog;
@@ -149,8 +149,9 @@ export function recoverFromEventLog(deps: {
 }
 
 /**
- * The newest events, oldest first; when none of them has the state of a request, the last event that does comes first,
- * however old: a damaged file loses its newest rows first, so a database that has this one has lost nothing.
+ * The newest events, oldest first; when none of them has the state of a request, the last event that does
+ * comes first, however old: a damaged file loses its newest rows first, so a database that has this one has
+ * lost nothing.
  */
 function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
   const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
@@ -165,7 +166,9 @@ function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
 
 /** The requests that an earlier process of this gateway left unfinished. */
 export interface UnfinishedWork {
-  /** The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again. */
+  /**
+   * The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again.
+   */
   settle(left: StoredRequest): Promise<End>;
   /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
   followLast(): void;

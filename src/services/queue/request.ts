@@ -54,7 +54,10 @@ export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: Turn
   return { to: "failed", errorDetail: ended.detail ?? `the turn was ${ended.status}`, result };
 }
 
-/** The end of a request whose gateway died while it held the slot; `settled` is what was found of it (ruling 7). */
+/**
+ * The end of a request whose gateway died while it held the slot; `settled` is what was found of it (ruling
+ * 7).
+ */
 export function endUnknown(left: StoredRequest, settled: Evidence): End {
   return {
     to: "failed",
@@ -70,8 +73,8 @@ export function unknownOutcome(evidence: readonly Evidence[]): Record<string, un
 }
 
 /**
- * The public record of a stored request. The prompt itself is left out: only its length is public. While a request
- * is accepted it says why it waits: the oldest one for `waiting`, the others behind it.
+ * The public record of a stored request. The prompt itself is left out: only its length is public. While a
+ * request is accepted it says why it waits: the oldest one for `waiting`, the others behind it.
  */
 export function toRecord(
   stored: StoredRequest,
@@ -121,7 +124,10 @@ export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "la
   return { kind, lane: payload.delivery ?? "turn_boundary", payload: stored };
 }
 
-/** The answer to the caller of a stored request; `depth`: requests accepted or running, this one included. Pure. */
+/**
+ * The answer to the caller of a stored request; `depth`: requests accepted or running, this one included.
+ * Pure.
+ */
 export function toAccepted(
   request: GatewayRequest,
   stored: { request_id: string; accepted_at_utc: string; epoch: number },

@@ -34,8 +34,8 @@ export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt
 export type SlotRefusal = string | null;
 
 /**
- * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness covers it. Rows: the
- * claimant; columns: the holder of the slot.
+ * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness
+ * covers it. Rows: the claimant; columns: the holder of the slot.
  *
  * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease | budget  |
  * | request       | itself  | waits             | waits               | waits               | waits        | waits   |
@@ -100,8 +100,8 @@ export interface SlotMember {
 type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing" | "budget";
 
 /**
- * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each joins,
- * reports what it does with the slot, and looks again when another one calls `changed`.
+ * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each
+ * joins, reports what it does with the slot, and looks again when another one calls `changed`.
  */
 export interface ExecutionSlot {
   /** Members look in the order in which they join. */
@@ -198,9 +198,9 @@ export type NextDecision =
   | { do: "run"; request: StoredRequest };
 
 /**
- * Picks the request that takes the slot: the oldest eligible one. An interrupt is always eligible and so overtakes
- * prompts that wait; a prompt is eligible when the slot is free and the agent can take it under its delivery. Pure.
- * Source: contract 3.1; rulings 7 and 8.
+ * Picks the request that takes the slot: the oldest eligible one. An interrupt is always eligible and so
+ * overtakes prompts that wait; a prompt is eligible when the slot is free and the agent can take it under its
+ * delivery. Pure. Source: contract 3.1; rulings 7 and 8.
  */
 export function decideNext(facts: NextFacts): NextDecision {
   const { admission, heads } = facts;

@@ -6,8 +6,8 @@ const begin = /\x1b(?:[PX^_]|\]52;)/;
 const partOfBegin = /\x1b(?:\](?:5(?:2)?)?)?$/;
 
 /**
- * Drops from a terminal's output the strings that no screen shows and that may hold anything: what is copied to the
- * clipboard, pictures, and what tmux passes through. It keeps nothing of a string, however long.
+ * Drops from a terminal's output the strings that no screen shows and that may hold anything: what is copied
+ * to the clipboard, pictures, and what tmux passes through. It keeps nothing of a string, however long.
  */
 export function createControlStringFilter(): (text: string) => string {
   let waiting = "";

@@ -33,11 +33,16 @@ export interface Batch {
 export interface Encoder {
   /** `rotate`: the segment is large or old enough; `at`: when it ends although no picture comes. */
   encode(items: readonly Item[], options: { rotate: "no" | "at_picture" | "now" }): Batch[];
-  /** The lines that are held back as long as more output may come, as if no more came; empty when there are none. */
+  /**
+   * The lines that are held back as long as more output may come, as if no more came; empty when there are
+   * none.
+   */
   flush(): string;
   /** When output was held back first; null while nothing is. */
   heldSinceMs(): number | null;
-  /** The segment cannot be written any more: the next item begins another one. `why` is the gap until then. */
+  /**
+   * The segment cannot be written any more: the next item begins another one. `why` is the gap until then.
+   */
   abandon(fromMs: number, why: string): void;
   /** Takes items in without writing them. */
   skip(items: readonly Item[], why: string): void;

@@ -24,8 +24,9 @@ const howToRecord = "`svc record NAME on` records an agent from then on";
 const lateMs = 15_000;
 
 /**
- * What was known at a moment. Reads one segment and the next one's begin, whatever is recorded besides. A moment before
- * all records, or without any, throws `not_found`. `nowMs`: a recording without an end may go on until then.
+ * What was known at a moment. Reads one segment and the next one's begin, whatever is recorded besides. A
+ * moment before all records, or without any, throws `not_found`. `nowMs`: a recording without an end may go
+ * on until then.
  */
 export function readMoment(
   files: ReaderFiles,
@@ -57,7 +58,9 @@ export function readMoment(
   };
 }
 
-/** From the segment at `index`, or the newest before it that holds anything: a crash may leave an empty one. */
+/**
+ * From the segment at `index`, or the newest before it that holds anything: a crash may leave an empty one.
+ */
 function lastKnown(
   files: ReaderFiles,
   gatewayRoot: string,
@@ -180,8 +183,8 @@ export interface Cast {
 }
 
 /**
- * What the terminal was sent from `fromMs` to `untilMs`; each segment is read when it is reached. Throws `not_found`
- * where no screen is recorded then; one that begins later is given from its begin.
+ * What the terminal was sent from `fromMs` to `untilMs`; each segment is read when it is reached. Throws
+ * `not_found` where no screen is recorded then; one that begins later is given from its begin.
  */
 export function readCast(
   files: ReaderFiles,
@@ -219,7 +222,9 @@ export function readCast(
   return { width, height, fromMs: beginMs, events: events() };
 }
 
-/** The recording at `index`, or before it, else after it, that can be read: a crash may leave an empty one. */
+/**
+ * The recording at `index`, or before it, else after it, that can be read: a crash may leave an empty one.
+ */
 function openNearest(
   files: ReaderFiles,
   gatewayRoot: string,

@@ -12,8 +12,8 @@ import type { NextDecision, NextFacts } from "../queue/slot.ts";
 import { describeParked, promptReadyFacts } from "../terminal/readiness.ts";
 
 /**
- * What is recorded of a state of the terminal: each fact that a queued prompt asks for, and the first that did not hold.
- * `tracked` as in `judgeReadiness`. Pure.
+ * What is recorded of a state of the terminal: each fact that a queued prompt asks for, and the first that
+ * did not hold. `tracked` as in `judgeReadiness`. Pure.
  */
 export function toRecordedTerminal(state: TerminalState, tracked: boolean): RecordedTerminal {
   const { diagnostics, surface, awaiting_decision: asked, parked } = state;

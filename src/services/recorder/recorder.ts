@@ -31,7 +31,9 @@ export interface RecorderSources {
   queue(): RecordedQueue;
 }
 
-/** Records until it is stopped. Its sources never wait for it: what the disk does not take in time is a gap. */
+/**
+ * Records until it is stopped. Its sources never wait for it: what the disk does not take in time is a gap.
+ */
 export interface Recorder extends Lifecycle {
   facts(): { segments: number; bytes: number; fromMs: number | null; problem: string | null };
 }
@@ -57,7 +59,10 @@ const holdMs = 1000;
 export const aliveMs = 60_000;
 const maxPendingBytes = 4 * 1024 * 1024;
 const maxPendingItems = 20_000;
-/** In one turn of the event loop no more is read for secrets: a gateway answers meanwhile, whatever the terminal shows. */
+/**
+ * In one turn of the event loop no more is read for secrets: a gateway answers meanwhile, whatever the
+ * terminal shows.
+ */
 const maxPartBytes = 16 * 1024;
 const maxPartItems = 100;
 /** A segment that is over ends without a picture when none comes. */

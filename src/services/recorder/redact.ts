@@ -35,7 +35,10 @@ export function redactText(text: string): string {
 const privateName = /(?:passw|secret|credential|authorization|cookie|api_?key|access_?key)/i;
 const maxDepth = 12;
 
-/** A copy of a JSON value with each secret in its texts overwritten; a text under a private name as a whole. Pure. */
+/**
+ * A copy of a JSON value with each secret in its texts overwritten; a text under a private name as a whole.
+ * Pure.
+ */
 export function redactJson(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactText(value);
   if (value === null || typeof value !== "object") return value;
@@ -78,7 +81,10 @@ function joinRanges(ranges: Range[]): Range[] {
   return joined;
 }
 
-/** Where secrets are in a text, in order and apart from one another. The time grows with its length alone. Pure. */
+/**
+ * Where secrets are in a text, in order and apart from one another. The time grows with its length alone.
+ * Pure.
+ */
 function findSecrets(text: string): Range[] {
   const ranges: Range[] = [];
   /** Ends from which the next row was looked at: one row after the other may end in a secret. */
@@ -191,7 +197,10 @@ function followCutTokens(text: string, followed: Set<number>, ranges: Range[]): 
   }
 }
 
-/** A short word at a row's end with a long one in the next row: together they may have a hint that neither has. */
+/**
+ * A short word at a row's end with a long one in the next row: together they may have a hint that neither
+ * has.
+ */
 function hasCutWord(text: string): boolean {
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
     rowHead.lastIndex = at;
@@ -202,7 +211,9 @@ function hasCutWord(text: string): boolean {
 
 /** Overwrites secrets in what a terminal is sent, in parts. */
 export interface Redactor {
-  /** What may be written of all text so far. A bounded end is held back while it may be the begin of a secret. */
+  /**
+   * What may be written of all text so far. A bounded end is held back while it may be the begin of a secret.
+   */
   push(text: string): string;
   /** The rest, as if no more came. What comes nevertheless is still compared with it. */
   flush(): string;
@@ -226,8 +237,8 @@ interface Piece {
 }
 
 /**
- * What waits, split: the text that it shows, where each piece of it lies, and the end of the last whole sequence. Each end of a
- * string is looked for once.
+ * What waits, split: the text that it shows, where each piece of it lies, and the end of the last whole
+ * sequence. Each end of a string is looked for once.
  */
 function readShown(raw: string): { shown: string; pieces: Piece[]; end: number } {
   const pieces: Piece[] = [];
@@ -302,8 +313,8 @@ function createStringEnds(raw: string): (from: number) => number | null {
 }
 
 /**
- * Escape sequences stay as they are and do not part a secret, save those that move the cursor: these end a row, or are
- * blanks. At most `longestPrefix` characters without a blank are held back.
+ * Escape sequences stay as they are and do not part a secret, save those that move the cursor: these end a
+ * row, or are blanks. At most `longestPrefix` characters without a blank are held back.
  */
 export function createRedactor(): Redactor {
   /** The text before, as it was; it never leaves this process. */

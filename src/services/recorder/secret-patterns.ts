@@ -1,7 +1,8 @@
 /**
- * One form in which secrets are written. The time to apply it grows with the length of a text and no faster, whatever the text:
- * no pattern begins with a repetition, has two beside each other that fit the same characters, looks behind, or looks ahead without
- * a bound. `tests/unit/recorder/redact-time.test.ts` measures each.
+ * One form in which secrets are written. The time to apply it grows with the length of a text and no faster,
+ * whatever the text: no pattern begins with a repetition, has two beside each other that fit the same
+ * characters, looks behind, or looks ahead without a bound. `tests/unit/recorder/redact-time.test.ts`
+ * measures each.
  */
 export interface SecretPattern {
   name: string;
@@ -60,8 +61,9 @@ export const tokenPatterns: readonly SecretPattern[] = [
 ];
 
 /**
- * What looks like a secret in a text without escape sequences. A pattern matches within `longestPrefix` characters of
- * its beginning, so that a stream can be read in parts. The order does not matter: all of them are applied.
+ * What looks like a secret in a text without escape sequences. A pattern matches within `longestPrefix`
+ * characters of its beginning, so that a stream can be read in parts. The order does not matter: all of them
+ * are applied.
  */
 export const secretPatterns: readonly SecretPattern[] = [
   ...tokenPatterns,
@@ -137,7 +139,8 @@ export const secretPatterns: readonly SecretPattern[] = [
 export const longestPrefix = 512;
 
 /**
- * Whether a text may hold any of them: a single look at what nearly every output lacks. It has a hint of each pattern.
+ * Whether a text may hold any of them: a single look at what nearly every output lacks. It has a hint of each
+ * pattern.
  */
 export const secretHint =
   /-----BEGIN|\bsk-|[rsp]k_(?:live|test)|gh[pousr]_|github_pat|\bgl[a-z]{2,4}-|xox[abeoprs]-|hooks\.slack|AKIA|ASIA|aws|AIza|ya29|GOCSPX|hf_|npm_|pypi-|SG\.|gsk_|xai-|pplx-|r8_|do[opr]_v1|dckr_|hv[sbr]\.|AGE-SECRET|eyJ|bearer|authorization|:\/\/[^\s/@]{0,200}@|pass|_pwd|token|secret|key|credential|cookie|xapp-|csk-|nvapi-|ATATT3|lin_api_|ntn_|figd_|shp[a-z]{2}_|dapi[a-f0-9]|:AA|\s-u\s|--user|[?&]sig=|signature=/i;
@@ -146,7 +149,10 @@ export const secretHint =
 export const rowEnd = String.raw`[^\S\n]{0,400}(?:[│┃║|][^\S\n]{0,400})?`;
 export const nextRow = String.raw`\n+${rowEnd}`;
 
-/** The begin of a token up to the row's end or a part of the next row: a row may cut it before it has its form. */
+/**
+ * The begin of a token up to the row's end or a part of the next row: a row may cut it before it has its
+ * form.
+ */
 export const cutToken = new RegExp(
   String.raw`\b(?:sk-|[rsp]k_(?:live|test)_|gh[pousr]_|github_pat_|gl[a-z]{2,4}-|xox[abeoprs]-|xapp-|A[KS]IA|AIza|ya29\.|GOCSPX-|hf_|npm_|pypi-|SG\.|gsk_|csk-|nvapi-|xai-|pplx-|r8_|do[opr]_v1_|dckr_|hv[sbr]\.|AGE-SECRET|eyJ|ATATT3|lin_api_|ntn_|figd_|shp[a-z]{2}_|tskey-|dapi)[\w.=-]{0,40}${rowEnd}(?:${nextRow}\S{0,400})?$`,
 );

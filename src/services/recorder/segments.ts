@@ -4,8 +4,9 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 
 /**
- * A part of the recording, two files: `<number>-<start>.jsonl` with the records, and `<number>-<start>.cast` with the
- * terminal's output, where there was a terminal. The number grows; the start is in epoch milliseconds.
+ * A part of the recording, two files: `<number>-<start>.jsonl` with the records, and `<number>-<start>.cast`
+ * with the terminal's output, where there was a terminal. The number grows; the start is in epoch
+ * milliseconds.
  */
 export interface Segment {
   number: number;
@@ -46,8 +47,8 @@ export function segmentPath(
 }
 
 /**
- * The segments on disk, oldest first; other files are passed over. Throws `precondition_failed` when the folder is a link
- * or not this user's.
+ * The segments on disk, oldest first; other files are passed over. Throws `precondition_failed` when the
+ * folder is a link or not this user's.
  */
 export function listSegments(
   files: Pick<Files, "list" | "isLink" | "isOwnFolder">,
@@ -105,8 +106,8 @@ export function segmentLimits({ maxBytes, maxAgeMs }: RecorderLimits): { bytes: 
 }
 
 /**
- * The oldest segments that must go: all beyond `maxBytes`, and those that ended before `maxAgeMs`. A segment ends where
- * the next one begins; the last one, which is written, stays. `segments`: oldest first. Pure.
+ * The oldest segments that must go: all beyond `maxBytes`, and those that ended before `maxAgeMs`. A segment
+ * ends where the next one begins; the last one, which is written, stays. `segments`: oldest first. Pure.
  */
 export function expiredSegments(
   segments: readonly Segment[],
@@ -125,8 +126,8 @@ export function expiredSegments(
 }
 
 /**
- * The segment that holds a moment: the newest that began by then, else the oldest one. After the wall clock was set back two
- * segments may hold it; the one that was recorded later counts. Pure.
+ * The segment that holds a moment: the newest that began by then, else the oldest one. After the wall clock
+ * was set back two segments may hold it; the one that was recorded later counts. Pure.
  */
 export function segmentAt<S extends Pick<Segment, "startMs">>(
   segments: readonly S[],

@@ -23,9 +23,10 @@ export type ReminderDecision =
   | { do: "deliver" };
 
 /**
- * What becomes of the effective reminder now. Due, it needs open admission, a free slot and an empty queue; a prompt
- * moreover an agent that can begin a turn with nothing pending, for keys are for any screen. `reason` is one of a
- * few words, `detail` names the failing fact. Pure. Source: contract 3.3; ruling 7; spec/gateway.md 3.3.
+ * What becomes of the effective reminder now. Due, it needs open admission, a free slot and an empty queue; a
+ * prompt moreover an agent that can begin a turn with nothing pending, for keys are for any screen. `reason`
+ * is one of a few words, `detail` names the failing fact. Pure. Source: contract 3.3; ruling 7;
+ * spec/gateway.md 3.3.
  */
 export function decideReminder(facts: ReminderFacts): ReminderDecision {
   const { effective, admission, readiness } = facts;
@@ -52,7 +53,10 @@ interface Deferrals {
   waitingOf(reminder: Reminder): Waiting | null;
 }
 
-/** A changed reminder, or the next time of a repeating one, starts again. `onReason`: the first time of a reason. */
+/**
+ * A changed reminder, or the next time of a repeating one, starts again. `onReason`: the first time of a
+ * reason.
+ */
 export function createDeferrals(deps: {
   clock: Clock;
   onReason: (reminder: Reminder, why: { reason: string; detail: string }) => void;

@@ -22,7 +22,8 @@ export type Defined = Omit<
 
 /**
  * All definitions of one request as reminders. Throws ServiceError `invalid_request` with the problems in
- * `data.issues` (at most 20), each `loc` from the request's body down; `at` gives the path of the nth definition.
+ * `data.issues` (at most 20), each `loc` from the request's body down; `at` gives the path of the nth
+ * definition.
  */
 export function readDefinitions(
   definitions: readonly ReminderDefinition[],
@@ -42,8 +43,8 @@ export function readDefinitions(
 }
 
 /**
- * A definition that fits its schema as a reminder, or what is wrong with it across its fields, each `loc` from the
- * definition down. Pure. Source: contract 4.3; spec/gateway.md 2.3.
+ * A definition that fits its schema as a reminder, or what is wrong with it across its fields, each `loc`
+ * from the definition down. Pure. Source: contract 4.3; spec/gateway.md 2.3.
  */
 function readDefinition(
   definition: ReminderDefinition,
@@ -144,7 +145,9 @@ function faultsOfKeys({ send_keys: keys }: ReminderDefinition, exactKeys: boolea
   return problem === null ? [] : [issue(["send_keys", "sequence"], problem)];
 }
 
-/** Null for a `deliver_at_utc` that is no time and a `cron` that never comes; the present where none is given. */
+/**
+ * Null for a `deliver_at_utc` that is no time and a `cron` that never comes; the present where none is given.
+ */
 function dueOf(definition: ReminderDefinition, nowMs: number): number | null {
   if (typeof definition.cron === "string") return nextRun(definition.cron, timeZoneOf(definition), nowMs);
   const { deliver_at_utc: at, start_after_seconds: after } = definition;
@@ -179,8 +182,8 @@ function toTellable(epochMs: number): number {
 }
 
 /**
- * When a reminder whose delivery ended at `endedMs` is due again, epoch milliseconds; null when it never is. Runs that were
- * missed are not made up for. Pure.
+ * When a reminder whose delivery ended at `endedMs` is due again, epoch milliseconds; null when it never is.
+ * Runs that were missed are not made up for. Pure.
  */
 export function dueAgain(
   {
@@ -198,9 +201,10 @@ export function dueAgain(
 }
 
 /**
- * The next due time of a repeating reminder that was due at `dueMs` and whose delivery ended at `endedMs`: the first
- * moment after the end that lies a whole number of intervals after `dueMs`. Missed ones are not made up for. No
- * cadence is finer than a millisecond, nor later than a timestamp can give. Pure. Source: contract 3.3.
+ * The next due time of a repeating reminder that was due at `dueMs` and whose delivery ended at `endedMs`:
+ * the first moment after the end that lies a whole number of intervals after `dueMs`. Missed ones are not
+ * made up for. No cadence is finer than a millisecond, nor later than a timestamp can give. Pure. Source:
+ * contract 3.3.
  */
 export function nextDue(facts: { dueMs: number; intervalSeconds: number; endedMs: number }): number {
   const { dueMs, endedMs } = facts;

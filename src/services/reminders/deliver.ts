@@ -13,8 +13,8 @@ type Delivery =
   | { outcome: "failed"; detail: string };
 
 /**
- * Gives the agent what a reminder is for. `begin` is asked right before the first byte whether it is still wanted.
- * Never rejects after that.
+ * Gives the agent what a reminder is for. `begin` is asked right before the first byte whether it is still
+ * wanted. Never rejects after that.
  */
 export async function deliver(
   agent: Pick<Agent, "submit" | "keys">,

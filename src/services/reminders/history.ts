@@ -8,8 +8,8 @@ import type { Reminder, toLoss } from "./reminder.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Writes what became of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120 characters in
- * events; of prompts and keys only the length is written (ruling 12).
+ * Writes what became of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120
+ * characters in events; of prompts and keys only the length is written (ruling 12).
  */
 export interface ReminderHistory {
   registered(reminder: Reminder): void;

@@ -26,7 +26,9 @@ export function inRanking(reminders: Iterable<Reminder>): Reminder[] {
   return [...reminders].sort(compare);
 }
 
-/** The only one of those that block one another that may be delivered, paused or not; null when there is none. */
+/**
+ * The only one of those that block one another that may be delivered, paused or not; null when there is none.
+ */
 export function effectiveOf<R extends LostReminder>(reminders: Iterable<R>): R | null {
   let first: R | null = null;
   for (const one of reminders)
@@ -35,8 +37,8 @@ export function effectiveOf<R extends LostReminder>(reminders: Iterable<R>): R |
 }
 
 /**
- * Which reminders may be delivered: the effective one and those that are independent. `due`: earliest first; `nextMs`:
- * when the next of the others is due, null without any. A paused one is neither. Pure.
+ * Which reminders may be delivered: the effective one and those that are independent. `due`: earliest first;
+ * `nextMs`: when the next of the others is due, null without any. A paused one is neither. Pure.
  */
 export function candidatesOf(
   reminders: Iterable<Reminder>,

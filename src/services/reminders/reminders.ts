@@ -33,20 +33,24 @@ import {
 } from "./reminder.ts";
 
 /**
- * The reminders of one live gateway, in its memory; durable ones are on disk too. `start` takes over the durable ones of the
- * former process and reports the others as lost, then works until `stop`, which lets a delivery end and reports what is lost. Unknown ids throw ServiceError `not_found`, faulty
- * definitions `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
+ * The reminders of one live gateway, in its memory; durable ones are on disk too. `start` takes over the
+ * durable ones of the former process and reports the others as lost, then works until `stop`, which lets a
+ * delivery end and reports what is lost. Unknown ids throw ServiceError `not_found`, faulty definitions
+ * `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
  */
 export interface Reminders extends Lifecycle {
   /**
-   * All or none. The created ones, in their order. Throws `conflict` beyond `maxReminders` or `maxReminderChars`, `unavailable` once the
-   * gateway stops.
+   * All or none. The created ones, in their order. Throws `conflict` beyond `maxReminders` or
+   * `maxReminderChars`, `unavailable` once the gateway stops.
    */
   create(definitions: readonly ReminderDefinition[]): ReminderList;
   /** In the order in which they become effective, with the newest deliveries. */
   list(): ReminderList;
   get(reminderId: string): ReminderRecord;
-  /** Replaces the whole definition; its due time counts from now. Throws `conflict` while it is being delivered. */
+  /**
+   * Replaces the whole definition; its due time counts from now. Throws `conflict` while it is being
+   * delivered.
+   */
   update(reminderId: string, definition: ReminderDefinition): ReminderRecord;
   /** A delivery under way goes on to its end. */
   remove(reminderId: string): ReminderDeleted;
@@ -111,7 +115,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
     first = undefined;
   }
 
-  /** A change of a durable reminder fails with its write; of another only the report of its loss depends on it. */
+  /**
+   * A change of a durable reminder fails with its write; of another only the report of its loss depends on
+   * it.
+   */
   function persist(durable: boolean, change: () => void): void {
     try {
       change();

@@ -49,7 +49,8 @@ export const acpProfiles: readonly AcpProfile[] = [
     command: ["gemini", "--acp"],
     home_variable: "GEMINI_CLI_HOME",
     modes: { unattended: "yolo" },
-    // gemini 0.61.0 overwrites a conversation that is loaded within the clock minute in which its file was written.
+    // gemini 0.61.0 overwrites a conversation that is loaded within the clock minute in which its file was
+    // written.
     load: "next_minute",
     install: "Install it with: npm install -g @google/gemini-cli",
   },

@@ -15,8 +15,9 @@ export interface AnnouncementDeps {
 }
 
 /**
- * Where others look first for the gateway of an agent: the live variables of its tmux session and the locator in
- * its registry record. Both only point; the current-instance record and an answer decide (contract 2.8, 5.4).
+ * Where others look first for the gateway of an agent: the live variables of its tmux session and the locator
+ * in its registry record. Both only point; the current-instance record and an answer decide (contract 2.8,
+ * 5.4).
  */
 export interface Announcement {
   /** Says that the gateway listens there. What says so already is left as it is. Never rejects. */
@@ -70,8 +71,8 @@ export function createAnnouncement(deps: AnnouncementDeps): Announcement {
 }
 
 /**
- * The live bindings of a gateway: variables of the agent's tmux session that exist only while a gateway serves it
- * (contract 2.9). The token is never among them, only the path of the file that holds it.
+ * The live bindings of a gateway: variables of the agent's tmux session that exist only while a gateway
+ * serves it (contract 2.9). The token is never among them, only the path of the file that holds it.
  */
 type LiveVariables = Record<(typeof liveVariableNames)[number], string | null>;
 
@@ -115,9 +116,9 @@ function isPublished(environment: Environment, variables: LiveVariables): boolea
 }
 
 /**
- * The listener that the caller wants by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
- * are live bindings, which a pane of some agent's session inherits: that port is another gateway's (spec/gateway.md,
- * pitfall 13). Pure.
+ * The listener that the caller wants by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these are
+ * live bindings, which a pane of some agent's session inherits: that port is another gateway's
+ * (spec/gateway.md, pitfall 13). Pure.
  */
 export function wishedByCaller(env: Environment): { host?: string; port?: string } {
   if (env["SVC_GATEWAY_STATE_PATH"] || env["SVC_GATEWAY_PROTOCOL_VERSION"]) return {};

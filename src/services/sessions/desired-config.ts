@@ -24,7 +24,9 @@ export interface GatewayWish {
   recorder?: DesiredRecorder | undefined;
   /** `none` keeps traces off. */
   otlpEndpoint?: string | undefined;
-  /** It needs no reconciliation while no request waits (ruling 5): a relaunch without a gateway found none. */
+  /**
+   * It needs no reconciliation while no request waits (ruling 5): a relaunch without a gateway found none.
+   */
   reconciledInstanceId?: string | undefined;
 }
 
@@ -54,8 +56,8 @@ function misfitOf(value: unknown): string {
 }
 
 /**
- * Folders from which mail of this session takes attachments: where the agent works, and those that its user named.
- * Throws as `readDesiredConfig`.
+ * Folders from which mail of this session takes attachments: where the agent works, and those that its user
+ * named. Throws as `readDesiredConfig`.
  */
 export function attachmentRoots(
   files: Files,
@@ -94,8 +96,8 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
 }
 
 /**
- * Keeps the wish for every later start. Throws as `readDesiredConfig`; `invalid_request` for a wish that could not be read
- * again, since no gateway starts on such a file.
+ * Keeps the wish for every later start. Throws as `readDesiredConfig`; `invalid_request` for a wish that
+ * could not be read again, since no gateway starts on such a file.
  */
 export function saveWish(files: Files, sessionRoot: string, wish: GatewayWish): void {
   const before = readDesiredConfig(files, sessionRoot);

@@ -8,7 +8,9 @@ import type { GatewayExecution } from "../status/project.ts";
 import { paneVariables } from "../terminal/tmux-launch.ts";
 import type { Environment } from "./roots.ts";
 
-/** Variables of ours that an agent may inherit: where things are, never what a token is or who the parent is. */
+/**
+ * Variables of ours that an agent may inherit: where things are, never what a token is or who the parent is.
+ */
 const inherited = new Set([
   "SVC_GLOBAL_RUNTIME_DIR",
   "SVC_GLOBAL_REGISTRY_DIR",
@@ -26,8 +28,9 @@ const loopback = ["127.0.0.1", "localhost", "::1"];
 
 /**
  * The environment of an agent's program: the person's own (ruling 19), then `extra`, then what we publish. No
- * token of ours is in it, nor any trace of another agent that launched this one, nor what makes the hooks and servers of
- * ours that the agent starts run other code, and loopback is exempt from proxies. Pure. Source: spec/coordination.md "Env".
+ * token of ours is in it, nor any trace of another agent that launched this one, nor what makes the hooks and
+ * servers of ours that the agent starts run other code, and loopback is exempt from proxies. Pure. Source:
+ * spec/coordination.md "Env".
  */
 export function planEnvironment(facts: {
   person: Environment;
@@ -59,8 +62,9 @@ function exempt(list: string): string {
 }
 
 /**
- * The variables, with values, that a launch or a join gave a headless agent's tool. Other processes start its turns, and
- * the agent again, and need them. A file of the session's private folder, 0600; the manifest has the names only.
+ * The variables, with values, that a launch or a join gave a headless agent's tool. Other processes start its
+ * turns, and the agent again, and need them. A file of the session's private folder, 0600; the manifest has
+ * the names only.
  */
 const fileName = "launch-environment.json";
 
@@ -79,8 +83,9 @@ export function readLaunchEnvironment(files: Files, sessionRoot: string): Record
 }
 
 /**
- * Why the values of the variables that a headless agent's turns need are lost, or null: without them the tool would run
- * with another login or server than it was launched with. Some names of a joined agent have no value here.
+ * Why the values of the variables that a headless agent's turns need are lost, or null: without them the tool
+ * would run with another login or server than it was launched with. Some names of a joined agent have no
+ * value here.
  */
 export function launchEnvironmentFault(
   files: Pick<Files, "readOwn" | "exists">,
@@ -115,13 +120,14 @@ function readVariables(files: Pick<Files, "readOwn">, sessionRoot: string): Reco
 }
 
 /**
- * What a gateway's process is started with, so that it costs little beside an idle agent. The runtime reads them before
- * any code of ours runs: the parent process must set them. The agent does not get them.
+ * What a gateway's process is started with, so that it costs little beside an idle agent. The runtime reads
+ * them before any code of ours runs: the parent process must set them. The agent does not get them.
  */
 export const runtimeSettings = {
   // Else Bun's collector wakes an idle process every second; memory that grows is still collected.
   BUN_GC_TIMER_DISABLE: "1",
-  // A hundred times the usual: what runs a few times at the start is not worth compiling, nor the memory of its code.
+  // A hundred times the usual: what runs a few times at the start is not worth compiling, nor the memory of
+  // its code.
   BUN_JSC_thresholdForJITAfterWarmUp: "50000",
   // Blocks of the heap that wait for an allocation, and the thread that makes them.
   BUN_JSC_useWarmUpMarkedBlocks: "0",

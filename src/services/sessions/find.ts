@@ -29,8 +29,8 @@ export interface FindDeps {
 const whereAllAre = "`svc-mgr agents list --state all` shows all";
 
 /**
- * The team in which a name is said: its file owns the agents that its short names mean, also where a prefix makes their
- * whole names others.
+ * The team in which a name is said: its file owns the agents that its short names mean, also where a prefix
+ * makes their whole names others.
  */
 export interface TeamScope {
   /** The `svc.yaml`, as in the records of its agents. */
@@ -50,9 +50,9 @@ export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
 }
 
 /**
- * The record of a name or an id, whatever became of its manifest. Running records win over stopped ones of the same
- * name; a name that is also the id of another agent means neither, nor does one that means two agents by its team. Throws
- * `not_found`, and `ambiguous` with the ids to choose from in `data.agent_ids`.
+ * The record of a name or an id, whatever became of its manifest. Running records win over stopped ones of
+ * the same name; a name that is also the id of another agent means neither, nor does one that means two
+ * agents by its team. Throws `not_found`, and `ambiguous` with the ids to choose from in `data.agent_ids`.
  */
 export function findRecord(
   { registry }: Pick<FindDeps, "registry">,
@@ -100,7 +100,10 @@ function refuseNameThatIsAnId(named: RegistryRecord, records: readonly RegistryR
 
 type NameDecision = { record: RegistryRecord } | { agentIds: string[] };
 
-/** `own`: the agent of the team that the name may mean; null where the team has none now. `foreign`: of another owner. */
+/**
+ * `own`: the agent of the team that the name may mean; null where the team has none now. `foreign`: of
+ * another owner.
+ */
 interface ForeignName {
   own: RegistryRecord | null;
   foreign: RegistryRecord;
@@ -108,9 +111,10 @@ interface ForeignName {
 }
 
 /**
- * As `chooseByName`, for a name that is said in a team. It means the team's own agent of this short name, to an agent of the
- * team always. To a person it is ambiguous when another running agent has it as its whole name. A name of the team that
- * runs under a prefix never means an agent of another owner. Pure. Source: ruling 40.
+ * As `chooseByName`, for a name that is said in a team. It means the team's own agent of this short name, to
+ * an agent of the team always. To a person it is ambiguous when another running agent has it as its whole
+ * name. A name of the team that runs under a prefix never means an agent of another owner. Pure. Source:
+ * ruling 40.
  */
 export function chooseInTeam(
   records: readonly RegistryRecord[],
@@ -165,8 +169,8 @@ export interface SelfDeps extends FindDeps {
 }
 
 /**
- * The agent inside whose session we run: by SVC_MANIFEST_PATH, else by SVC_AGENT_ID and exactly one fresh record
- * of the current tmux session (contract 4.4 rule 7). The session's own environment is asked before the
+ * The agent inside whose session we run: by SVC_MANIFEST_PATH, else by SVC_AGENT_ID and exactly one fresh
+ * record of the current tmux session (contract 4.4 rule 7). The session's own environment is asked before the
  * process's, which goes stale. Either way the manifest must name the current session; outside tmux only
  * SVC_MANIFEST_PATH can say who we are. Throws `not_found`, `ambiguous`, `precondition_failed`.
  */

@@ -54,7 +54,10 @@ function buildAttachContract({ manifest, sessionRoot }: GatewayFolder): AttachCo
   };
 }
 
-/** gateway_manifest.json: derived bookkeeping with the live process in it, or without one (contract 2.8). Pure. */
+/**
+ * gateway_manifest.json: derived bookkeeping with the live process in it, or without one (contract 2.8).
+ * Pure.
+ */
 export function buildGatewayManifest(
   folder: GatewayFolder,
   instance: CurrentInstance | null,
@@ -89,9 +92,9 @@ export function writeGatewayManifest(
 
 /**
  * Makes the gateway folder of a session, so that its status can be read before the first attach: the version
- * marker, attach.json, gateway_manifest.json, desired-config.json and the offline state.json with epoch 0 (contract
- * 2.1, 2.8). What follows from the manifest is written wherever it differs; what a person or an earlier gateway left
- * is kept.
+ * marker, attach.json, gateway_manifest.json, desired-config.json and the offline state.json with epoch 0
+ * (contract 2.1, 2.8). What follows from the manifest is written wherever it differs; what a person or an
+ * earlier gateway left is kept.
  */
 export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
   const paths = sessionPaths(folder.sessionRoot);
@@ -112,8 +115,8 @@ export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
 }
 
 /**
- * The status of a session that no gateway serves, from queue.sqlite and, for what that lacks, from the last status
- * (ruling 34). `epoch`: of the gateway that ended just now.
+ * The status of a session that no gateway serves, from queue.sqlite and, for what that lacks, from the last
+ * status (ruling 34). `epoch`: of the gateway that ended just now.
  */
 export function readOfflineStatus(files: Files, folder: GatewayFolder, epoch: number | null): GatewayStatus {
   const { queue, state } = sessionPaths(folder.sessionRoot);

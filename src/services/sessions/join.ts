@@ -54,10 +54,11 @@ export interface JoinDeps extends SessionDeps {
 }
 
 /**
- * Adopts an agent that already runs, or an idle pane for a headless one, without touching its window: manifest, gateway folder, what its tmux session
- * publishes, registry record, in this order. All or nothing. Throws ServiceError: `invalid_request` for a bad name
- * or tool, `not_found` when there is no such session or window 0, `conflict` when the name or the session is taken,
- * `precondition_failed` when no known tool or more than one runs there, or when a pane for a headless agent is not idle.
+ * Adopts an agent that already runs, or an idle pane for a headless one, without touching its window:
+ * manifest, gateway folder, what its tmux session publishes, registry record, in this order. All or nothing.
+ * Throws ServiceError: `invalid_request` for a bad name or tool, `not_found` when there is no such session or
+ * window 0, `conflict` when the name or the session is taken, `precondition_failed` when no known tool or
+ * more than one runs there, or when a pane for a headless agent is not idle.
  */
 export async function joinAgent(deps: JoinDeps, given: JoinRequest): Promise<NewSession> {
   const { files, ids, clock, tmux, registry, manifests } = deps;
@@ -168,8 +169,8 @@ async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {
 }
 
 /**
- * The record of the running agent of a tmux session, or null. An earlier record may name the server in another way;
- * then the session's own variables decide.
+ * The record of the running agent of a tmux session, or null. An earlier record may name the server in
+ * another way; then the session's own variables decide.
  */
 export async function managedIn(
   deps: Pick<JoinDeps, "registry" | "sessionAlive" | "clock" | "tmux">,
@@ -199,8 +200,8 @@ async function refuseManaged(deps: JoinDeps, session: string): Promise<void> {
 }
 
 /**
- * The tool that runs among the processes of a pane, and the topmost process of it. Pure. Throws `precondition_failed`
- * when it is none or not one, `invalid_request` for a tool that nobody knows.
+ * The tool that runs among the processes of a pane, and the topmost process of it. Pure. Throws
+ * `precondition_failed` when it is none or not one, `invalid_request` for a tool that nobody knows.
  */
 export function chooseAgent(
   tree: readonly ProcessFacts[],

@@ -58,19 +58,24 @@ export function parseLaunchMark(mark: string): LaunchMark | null {
   return { pid: Number(oldPid), startToken: oldToken, manifestPath: oldPath, agent: null };
 }
 
-/** How long the tool's program may take to occupy the pane; once it is there, the limits below are its own. */
+/**
+ * How long the tool's program may take to occupy the pane; once it is there, the limits below are its own.
+ */
 const occupyMs = 10_000;
 /** A program that rejects its arguments says so, and goes a moment later. */
 const stayMs = 300;
-/** However long it takes to load, it is not taken for started before it shows something, unless it shows nothing at all. */
+/**
+ * However long it takes to load, it is not taken for started before it shows something, unless it shows
+ * nothing at all.
+ */
 const silentMs = 5000;
 const pollIntervalMs = 10;
 const tailRows = 20;
 
 /**
  * The tool's process once it is in the pane and has drawn its composer or a question; one whose screen cannot
- * be read so, once it has shown something and stayed for a moment after. Throws `dispatch_failed` with the end of the
- * screen when it ended or never came, and when `signal` aborts.
+ * be read so, once it has shown something and stayed for a moment after. Throws `dispatch_failed` with the
+ * end of the screen when it ended or never came, and when `signal` aborts.
  */
 export async function awaitProcessReady(
   deps: { clock: Clock; processes: Processes; tmux: Tmux },

@@ -82,7 +82,10 @@ export interface LaunchedSession {
   record: RegistryRecord;
 }
 
-/** A session that began under an agent's name, and the notifier settings that it took over from the session before. */
+/**
+ * A session that began under an agent's name, and the notifier settings that it took over from the session
+ * before.
+ */
 export interface NewSession extends LaunchedSession {
   notifier: NotifierCarryOver;
 }
@@ -142,7 +145,8 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
       workdir: request.workdir,
     });
     const pane = await launching.catch((error: unknown) => {
-      // The name of a session has a time: one that is taken is of a launch of the same agent in the same millisecond.
+      // The name of a session has a time: one that is taken is of a launch of the same agent in the same
+      // millisecond.
       const isTaken = request.tmuxSessionName === undefined && isConflict(error);
       throw isTaken ? startedMeanwhile(plan, tmux) : error;
     });
@@ -260,8 +264,8 @@ interface CheckedLaunch {
 }
 
 /**
- * The checks of a launch that do not depend on its name: for a caller that first ends the agent that has the name.
- * Changes nothing. Throws as `launchAgent`.
+ * The checks of a launch that do not depend on its name: for a caller that first ends the agent that has the
+ * name. Changes nothing. Throws as `launchAgent`.
  */
 export async function checkLaunch(
   { files, processes, tmux }: Pick<LaunchDeps, "files" | "processes" | "tmux">,
@@ -355,8 +359,8 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
 }
 
 /**
- * The program of a launch with the arguments by which it reports. They are not part of the manifest's `args`: each
- * start makes them again.
+ * The program of a launch with the arguments by which it reports. They are not part of the manifest's `args`:
+ * each start makes them again.
  */
 export function withHandover(
   program: { command: readonly [string, ...string[]]; environment: Record<string, string> },

@@ -15,8 +15,8 @@ import type { OwnershipWatch } from "./ownership-watch.ts";
 import { sessionPaths } from "./roots.ts";
 
 /**
- * What a running gateway keeps on disk about itself: the current-instance record and pid, by which others find
- * it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
+ * What a running gateway keeps on disk about itself: the current-instance record and pid, by which others
+ * find it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
  */
 export interface LiveFiles {
   /** Later statuses with another epoch or instance id rewrite the record at once (contract 2.7). */
@@ -30,8 +30,8 @@ export interface LiveFiles {
   /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
   publishToken(token: string | null): void;
   /**
-   * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced, since every part
-   * of it is derived. Nothing is written once the place is gone.
+   * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced,
+   * since every part of it is derived. Nothing is written once the place is gone.
    */
   saveStatus(status: GatewayStatus): void;
   /** As `retireLiveFiles`. Later saves are ignored. */
@@ -39,8 +39,8 @@ export interface LiveFiles {
 }
 
 /**
- * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where the disk is
- * full none is left rather than an earlier one: it can be derived again.
+ * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where
+ * the disk is full none is left rather than an earlier one: it can be derived again.
  */
 export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: number): void {
   const paths = sessionPaths(folder.sessionRoot);

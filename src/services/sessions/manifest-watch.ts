@@ -67,7 +67,9 @@ export function createManifestWatch(deps: {
   };
 }
 
-/** Why the manifest at `path` cannot be used, for callers of a service: without its folder. Null when it can. */
+/**
+ * Why the manifest at `path` cannot be used, for callers of a service: without its folder. Null when it can.
+ */
 function manifestProblem(files: Files, path: string): string | null {
   try {
     readManifest(files, path);

@@ -53,14 +53,16 @@ export interface ManifestTerminal {
   windowName: string;
   windowId: string;
   paneId: string;
-  /** Absolute path of the tmux server's socket; null for the person's own server, wherever it is asked for. */
+  /**
+   * Absolute path of the tmux server's socket; null for the person's own server, wherever it is asked for.
+   */
   socket: string | null;
 }
 
 /**
- * The manifest, version 4, of a session that `launch` started or `join` adopted. Pure. `tmux.socket` is additional: the path
- * of the server's socket, so that the session is found from anywhere.
- * Source: spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
+ * The manifest, version 4, of a session that `launch` started or `join` adopted. Pure. `tmux.socket` is
+ * additional: the path of the server's socket, so that the session is found from anywhere. Source:
+ * spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
  */
 export function buildManifest(facts: ManifestFacts): Manifest {
   const { tool, sessionId, generationId, workdir, tmux, headless } = facts;
@@ -157,8 +159,8 @@ function primaryHandles(tmux: ManifestTerminal) {
 }
 
 /**
- * The manifest of an agent that was launched again. In another session than before it is a new generation, and ours
- * even if the former one was joined. Pure.
+ * The manifest of an agent that was launched again. In another session than before it is a new generation,
+ * and ours even if the former one was joined. Pure.
  */
 export function toRelaunched(
   manifest: Manifest,
@@ -189,8 +191,8 @@ export function toRelaunched(
 }
 
 /**
- * The manifest of a headless agent whose next conversation is chosen again: what earlier turns pinned is forgotten, also
- * by a gateway that sees their end later. Pure.
+ * The manifest of a headless agent whose next conversation is chosen again: what earlier turns pinned is
+ * forgotten, also by a gateway that sees their end later. Pure.
  */
 export function toRestarted(manifest: Manifest, facts: { resume: Resume; life: string }): Manifest {
   const { resume, life } = facts;
@@ -236,8 +238,8 @@ export function parseManifest(text: string, path: string): Manifest {
 }
 
 /**
- * The manifest at `path`, through which everything comes to a session. Throws `not_found` when there is no file, else as
- * `refuseLinks`, `refuseExposed` and `parseManifest`.
+ * The manifest at `path`, through which everything comes to a session. Throws `not_found` when there is no
+ * file, else as `refuseLinks`, `refuseExposed` and `parseManifest`.
  */
 export function readManifest(files: Files, path: string): Manifest {
   refuseLinks(files, dirname(path));
@@ -247,7 +249,9 @@ export function readManifest(files: Files, path: string): Manifest {
   return parseManifest(text, path);
 }
 
-/** The manifest has three writers (launcher, gateway, coordinator): each change is one locked read and write. */
+/**
+ * The manifest has three writers (launcher, gateway, coordinator): each change is one locked read and write.
+ */
 export interface ManifestStore {
   read(path: string): Manifest;
   write(path: string, manifest: Manifest): Promise<void>;
@@ -279,9 +283,9 @@ export function isUnattended({ launch_policy_provenance: policy }: Manifest): bo
 }
 
 /**
- * Throws `precondition_failed` when the session's folder, or a folder or file of ours in it, is a symbolic link: what is
- * behind it is not ours to read or write. Folders above it may be links: where sessions live is the user's choice.
- * Of turns each is looked at by itself.
+ * Throws `precondition_failed` when the session's folder, or a folder or file of ours in it, is a symbolic
+ * link: its target is not ours to read or write. Folders above it may be links: the user chooses where
+ * sessions live. Each turn is looked at separately.
  */
 function refuseLinks(files: Pick<Files, "isLink" | "exists">, sessionRoot: string): void {
   const paths = sessionPaths(sessionRoot);

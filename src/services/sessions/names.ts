@@ -82,9 +82,9 @@ export function runsAlready({ agent_name: name, agent_id: id, terminal }: Runnin
 }
 
 /**
- * Throws `conflict` when another agent, running or not, has this name or id in other letters: its mailbox and its record
- * lie in folders of these names, and some file systems see one folder there. Not for an agent that is among `records`:
- * earlier versions let both in. Pure.
+ * Throws `conflict` when another agent, running or not, has this name or id in other letters: its mailbox and
+ * its record lie in folders of these names, and some file systems see one folder there. Not for an agent that
+ * is among `records`: earlier versions let both in. Pure.
  */
 export function refuseSimilarName(
   records: readonly RegistryRecord[],

@@ -12,9 +12,9 @@ import { refuseExposed } from "./trust.ts";
 export type NotifierCarryOver = { enabled: boolean } | { error: string } | null;
 
 /**
- * Gives a new session the notifier's settings that the agent's previous session had, `enabled` included: its mail is
- * kept from session to session too. What that notifier last did is not carried over. Runs before the new session has a
- * gateway. Never throws: an agent runs without them.
+ * Gives a new session the notifier's settings that the agent's previous session had, `enabled` included: its
+ * mail is kept from session to session too. What that notifier last did is not carried over. Runs before the
+ * new session has a gateway. Never throws: an agent runs without them.
  */
 export function carryNotifierOver(
   deps: { files: Files; clock: Clock; steps: Steps },

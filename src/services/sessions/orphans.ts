@@ -13,7 +13,9 @@ import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { sessionPaths } from "./roots.ts";
 
-/** A tmux session that a launch or a join of ours marked and that no record names: no command finds its agent. */
+/**
+ * A tmux session that a launch or a join of ours marked and that no record names: no command finds its agent.
+ */
 export interface Orphan {
   tmuxSession: string;
   sessionRoot: string;
@@ -25,8 +27,8 @@ export interface Orphan {
   manifest: Manifest | null;
   problem: string | null;
   /**
-   * `unfinished`: the launch was cut short before it was whole. `refused`: the manifest is there and can be used again
-   * once the refusal is mended. `lost`: the session's folder has gone from under an agent.
+   * `unfinished`: the launch was cut short before it was whole. `refused`: the manifest is there and can be
+   * used again once the refusal is mended. `lost`: the session's folder has gone from under an agent.
    */
   state: "whole" | "unfinished" | "refused" | "lost";
 }
@@ -41,8 +43,8 @@ export interface OrphanDeps {
 }
 
 /**
- * The orphans on one tmux server, by name of their session; one question to tmux. A launch that is still under way has
- * none: the process that makes it lives. Rejects when tmux cannot be asked.
+ * The orphans on one tmux server, by name of their session; one question to tmux. A launch that is still
+ * under way has none: the process that makes it lives. Rejects when tmux cannot be asked.
  */
 export async function findOrphans(deps: OrphanDeps, records: readonly RegistryRecord[]): Promise<Orphan[]> {
   const named = new Set(records.map((record) => record.terminal.current_session_name));
@@ -99,8 +101,8 @@ export function orphanRemedy({ socket }: Pick<Tmux, "socket">, orphan: Orphan): 
 }
 
 /**
- * Publishes the record that is missing, so that every command finds the agent. Throws `conflict` when another agent of
- * its id runs.
+ * Publishes the record that is missing, so that every command finds the agent. Throws `conflict` when another
+ * agent of its id runs.
  */
 export async function adoptOrphan(
   deps: { registry: Registry; clock: Clock },
@@ -114,9 +116,10 @@ export async function adoptOrphan(
 }
 
 /**
- * Throws `conflict` when an orphan on this tmux server has the name, in whatever letters, or the id: two agents would
- * share a mailbox. One that lacks nothing but its record gets that again, so that all commands find it. What a launch left
- * that was cut short is no agent. `inSession`: the session that is about to get the name.
+ * Throws `conflict` when an orphan on this tmux server has the name, in whatever letters, or the id: two
+ * agents would share a mailbox. One that lacks nothing but its record gets that again, so that all commands
+ * find it. What a launch left that was cut short is no agent. `inSession`: the session that is about to get
+ * the name.
  */
 export async function refuseOrphanName(
   deps: Omit<OrphanDeps, "registry"> & { registry: Registry; clock: Clock },

@@ -28,21 +28,25 @@ const Adoption = Type.Object({
   adopted_by: Type.Union([Type.Literal("created"), Type.Literal("command"), Type.Literal("named")]),
 });
 
-/** Which project overlays this user adopted. Recorded in the user's state folder, outside every working tree. */
+/**
+ * Which project overlays this user adopted. Recorded in the user's state folder, outside every working tree.
+ */
 export interface Overlays {
   /**
-   * Why the overlay is not used, or null: owner, mode, a link, or no adoption of exactly this folder. One that the user
-   * named in the environment needs no adoption.
+   * Why the overlay is not used, or null: owner, mode, a link, or no adoption of exactly this folder. One
+   * that the user named in the environment needs no adoption.
    */
   exposure(overlay: string, options?: { named: boolean }): Exposure | null;
   /** The valid record of an overlay; null when it was not adopted or is another folder now. */
   adoptionOf(overlay: string): Adoption | null;
   /**
-   * Records the overlay, which must exist, and gives it its `.gitignore`. Idempotent. Throws `precondition_failed` for
-   * one that another user could change, `not_found` when there is no such folder.
+   * Records the overlay, which must exist, and gives it its `.gitignore`. Idempotent. Throws
+   * `precondition_failed` for one that another user could change, `not_found` when there is no such folder.
    */
   adopt(overlay: string, by: AdoptedBy): Adoption;
-  /** Makes the overlay and adopts it. Throws as `adopt`, and for one that is there already and not adopted. */
+  /**
+   * Makes the overlay and adopts it. Throws as `adopt`, and for one that is there already and not adopted.
+   */
   create(overlay: string): Adoption;
   /** False when nothing was recorded. The folder stays as it is. */
   forget(overlay: string): boolean;
@@ -171,8 +175,8 @@ export function judgeOverlay(
 }
 
 /**
- * The overlay is there afterwards, adopted, with its `.gitignore`. One that was found by its name must have been adopted
- * before. For what is about to write below it. Throws as `Overlays.adopt`.
+ * The overlay is there afterwards, adopted, with its `.gitignore`. One that was found by its name must have
+ * been adopted before. For what is about to write below it. Throws as `Overlays.adopt`.
  */
 export function prepareOverlay(
   files: Files,

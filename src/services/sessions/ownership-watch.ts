@@ -17,8 +17,8 @@ export interface OwnershipWatch {
   /** Runs `write`, which changes the record; not once it is gone. */
   rewrite(write: () => void): void;
   /**
-   * The file at `path` in the folder of the record is ours too, as `write` has just written it: where somebody changes or
-   * removes it, it is written again.
+   * The file at `path` in the folder of the record is ours too, as `write` has just written it: where
+   * somebody changes or removes it, it is written again.
    */
   keep(path: string, write: () => void): void;
   stop(): void;
@@ -27,7 +27,10 @@ export interface OwnershipWatch {
 /** A change in the folder makes it look at once; this is for changes without a notice. */
 const pollIntervalMs = 30_000;
 
-/** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */
+/**
+ * `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that
+ * cannot be written again.
+ */
 export function createOwnershipWatch(deps: {
   files: Pick<Files, "read">;
   watch: FolderWatch;

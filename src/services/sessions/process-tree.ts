@@ -48,8 +48,8 @@ export async function waitForEnd(
 }
 
 /**
- * Ends exactly the processes given: TERM, up to `graceMs` for them to leave, then KILL and up to 1 s more. An id
- * that another process got meanwhile is left alone. Returns those that live on, normally none.
+ * Ends exactly the processes given: TERM, up to `graceMs` for them to leave, then KILL and up to 1 s more. An
+ * id that another process got meanwhile is left alone. Returns those that live on, normally none.
  */
 export async function endProcesses(
   deps: { processes: Processes; clock: Clock },
@@ -67,8 +67,8 @@ export async function endProcesses(
 
 /**
  * Ends the first process of a pane and everything below it. What is below goes first, so that an agent that
- * saves its work on TERM still has its terminal; then the first one, which gets HUP too: once the agent has left
- * it is an interactive shell, and that ignores TERM.
+ * saves its work on TERM still has its terminal; then the first one, which gets HUP too: once the agent has
+ * left it is an interactive shell, and that ignores TERM.
  */
 export async function endTree(
   deps: { processes: Processes; clock: Clock },
@@ -99,8 +99,8 @@ interface EndedSession {
 }
 
 /**
- * Ends what runs in `pane` (null: nothing is known to), then its session. Idempotent. `label` names the step, as
- * for `Tmux.killSession`.
+ * Ends what runs in `pane` (null: nothing is known to), then its session. Idempotent. `label` names the step,
+ * as for `Tmux.killSession`.
  */
 export async function endSession(
   deps: { processes: Processes; clock: Clock; tmux: Tmux },
@@ -112,7 +112,8 @@ export async function endSession(
   const { tmux } = deps;
   // The id of a dead pane's process may be another process's by now.
   const alive = pane?.dead === false ? pane : null;
-  // Else the session would go with its last process, at a moment that is not ours to choose (see `TmuxMutex`).
+  // Else the session would go with its last process, at a moment that is not ours to choose (see
+  // `TmuxMutex`).
   if (alive) await tmux.keepPane(label, alive.paneId, true);
   const tree = alive ? await endTree(deps, alive.panePid, graceMs) : { ended: 0, surviving: [] };
   const killed = await tmux.killSession(label, session);

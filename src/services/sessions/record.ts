@@ -9,8 +9,8 @@ const leaseMs = 100 * 365 * 24 * 3600 * 1000;
 const leaseGraceMs = 5 * 60 * 1000;
 
 /**
- * The record that makes a freshly launched session findable. Pure; holds no secret and no live port. `team`: never from the
- * manifest, which lies in the project where a project keeps its sessions.
+ * The record that makes a freshly launched session findable. Pure; holds no secret and no live port. `team`:
+ * never from the manifest, which lies in the project where a project keeps its sessions.
  */
 export function buildRecord(facts: {
   manifest: Manifest;
@@ -73,8 +73,8 @@ export function toStopped(record: RegistryRecord, reason: string, nowMs: number)
 export type ParsedRecord = { ok: true; record: RegistryRecord } | { ok: false; problem: string };
 
 /**
- * Parses a record and checks what the schema cannot express: `active` and `relaunching` need a session, a lease and no
- * stop time, `stopped` and `retired` the reverse, and the folder is named for the id.
+ * Parses a record and checks what the schema cannot express: `active` and `relaunching` need a session, a
+ * lease and no stop time, `stopped` and `retired` the reverse, and the folder is named for the id.
  */
 export function parseRecord(text: string, agentId: string): ParsedRecord {
   let value: unknown;
@@ -117,8 +117,8 @@ export function isFresh(record: RegistryRecord, nowMs: number): boolean {
 export type Verdict = { keep: true } | { keep: false; why: string };
 
 /**
- * Whether a record is still there for something: stopped and retired ones are kept for relaunch and history; a
- * running one whose lease ended more than 5 minutes ago or whose tmux session is gone is not. Pure.
+ * Whether a record is still there for something: stopped and retired ones are kept for relaunch and history;
+ * a running one whose lease ended more than 5 minutes ago or whose tmux session is gone is not. Pure.
  */
 export function judgeRecord(
   record: RegistryRecord,
@@ -137,8 +137,8 @@ export function judgeRecord(
 export type SessionAlive = (record: RegistryRecord) => Promise<boolean>;
 
 /**
- * Rejects when tmux cannot be asked, also where it is not on this PATH: "cannot read" is not "gone", and a session
- * taken for gone would be marked as stopped while its agent works on.
+ * Rejects when tmux cannot be asked, also where it is not on this PATH: "cannot read" is not "gone", and a
+ * session taken for gone would be marked as stopped while its agent works on.
  */
 export function createSessionAlive(tmuxFor: (socket: string | undefined) => Tmux): SessionAlive {
   return async ({ terminal }) =>

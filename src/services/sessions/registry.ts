@@ -26,8 +26,8 @@ export interface Registry {
   /** Absolute. */
   root: string;
   /**
-   * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id is
-   * published as running and its tmux session is alive; a dead or stopped one is replaced. Throws as
+   * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id
+   * is published as running and its tmux session is alive; a dead or stopped one is replaced. Throws as
    * `refuseSimilarName`.
    */
   publish(record: RegistryRecord): Promise<RegistryRecord>;
@@ -43,7 +43,10 @@ export interface Registry {
   setMailbox(agentId: string, generationId: string, mailbox: MailboxBinding | null): Promise<boolean>;
   /** False when the record is absent or of another generation. */
   remove(agentId: string, generationId: string): Promise<boolean>;
-  /** Records whose agent is gone are marked stopped (`session_gone`); unusable entries are removed. Idempotent. */
+  /**
+   * Records whose agent is gone are marked stopped (`session_gone`); unusable entries are removed.
+   * Idempotent.
+   */
   cleanUp(): Promise<IgnoredEntry[]>;
 }
 
@@ -70,8 +73,8 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const pathOf = (agentId: string) => join(folderOf(agentId), "record.json");
 
   /**
-   * The lock lives beside the folders, so that removing one never removes a held lock. Ids that differ only in capital
-   * letters share it.
+   * The lock lives beside the folders, so that removing one never removes a held lock. Ids that differ only
+   * in capital letters share it.
    */
   function exclusively<T>(agentId: string, work: () => T | Promise<T>): Promise<T> {
     files.ensureDirectory("file:registry-folder", locksRoot);
@@ -87,8 +90,8 @@ export function createRegistry(deps: RegistryDeps): Registry {
   }
 
   /**
-   * The record on disk. One that cannot be read now, for want of rights or handles, or that another user could have
-   * written, is passed over and `kept`.
+   * The record on disk. One that cannot be read now, for want of rights or handles, or that another user
+   * could have written, is passed over and `kept`.
    */
   function inspect(agentId: string): Inspected {
     try {

@@ -39,8 +39,8 @@ export interface RelaunchPlan {
   tool: LaunchTool;
   program: PaneProgram;
   /**
-   * Set for a headless agent, whose pane has no program until a turn: the conversation that its next turn resumes,
-   * and the id of the new instance.
+   * Set for a headless agent, whose pane has no program until a turn: the conversation that its next turn
+   * resumes, and the id of the new instance.
    */
   headless: { resume: Resume; life: string } | null;
   /** How the tool is asked to report; null for a headless agent. */
@@ -56,10 +56,9 @@ export interface RelaunchPlan {
 const graceMs = 3000;
 
 /**
- * Everything that can be refused is refused here, before anything was changed: `precondition_failed` for an agent
- * that was joined without its launch arguments, for a program or folder that is gone, `conflict` as
- * `refuseOrphanName`, `unsupported` for a tool that
- * we cannot start or that cannot resume.
+ * Everything that can be refused is refused here, before anything was changed: `precondition_failed` for an
+ * agent that was joined without its launch arguments, for a program or folder that is gone, `conflict` as
+ * `refuseOrphanName`, `unsupported` for a tool that we cannot start or that cannot resume.
  */
 export async function planRelaunch(
   deps: RelaunchDeps,
@@ -131,16 +130,19 @@ export async function planRelaunch(
   };
 }
 
-/** Writes the new instance of a headless agent into the manifest; from then on its gateway sees another instance. */
+/**
+ * Writes the new instance of a headless agent into the manifest; from then on its gateway sees another
+ * instance.
+ */
 export function beginInstance(deps: RelaunchDeps, agent: FoundAgent, plan: RelaunchPlan): Promise<Manifest> {
   return deps.manifests.update(agent.manifestPath, (now) => restarted(now, plan));
 }
 
 /**
- * Starts the agent of a plan again. In place: its processes end, the program starts in the same pane, the record
- * says `relaunching` meanwhile; when it does not stay, pane and record are the agent's still. Otherwise: a new tmux
- * session and generation with the same session root; when it does not stay, session, manifest and record are as
- * they were. Throws `dispatch_failed` with the end of the screen.
+ * Starts the agent of a plan again. In place: its processes end, the program starts in the same pane, the
+ * record says `relaunching` meanwhile; when it does not stay, pane and record are the agent's still.
+ * Otherwise: a new tmux session and generation with the same session root; when it does not stay, session,
+ * manifest and record are as they were. Throws `dispatch_failed` with the end of the screen.
  */
 export async function relaunchSession(
   deps: RelaunchDeps,

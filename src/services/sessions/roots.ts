@@ -25,10 +25,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The roots by precedence: flag, absolute environment variable, project overlay, the user's state folder. The
- * registry is shared by all projects, so it is never in an overlay. An overlay that a mailbox made holds no sessions: the
- * order of launches decides nothing. A relative or empty value is an error and not a guess. `overlay`: from
- * `findOverlay`; `overlayHoldsSessions`: from `holdsSessions`; `home`: the user's home folder.
- * Source: contract 4.5, spec/coordination.md "Roots", ruling 21.
+ * registry is shared by all projects, so it is never in an overlay. An overlay that a mailbox made holds no
+ * sessions: the order of launches decides nothing. A relative or empty value is an error and not a guess.
+ * `overlay`: from `findOverlay`; `overlayHoldsSessions`: from `holdsSessions`; `home`: the user's home
+ * folder. Source: contract 4.5, spec/coordination.md "Roots", ruling 21.
  */
 export function planRoots(facts: {
   flags: RootFlags;
@@ -58,7 +58,10 @@ export function planRoots(facts: {
   };
 }
 
-/** Whether its user wants the sessions of a project kept in its overlay: it was named, or given the folder for them. */
+/**
+ * Whether its user wants the sessions of a project kept in its overlay: it was named, or given the folder for
+ * them.
+ */
 export function holdsSessions(
   files: Pick<Files, "stat">,
   overlay: { path: string; named: boolean },
@@ -74,8 +77,8 @@ export function stateRootOf(env: Environment, home: string): string {
 }
 
 /**
- * The folder of the git worktrees of teams. It is none of the state folder: worktrees hold work of people and agents. Throws
- * for a relative XDG_DATA_HOME.
+ * The folder of the git worktrees of teams. It is none of the state folder: worktrees hold work of people and
+ * agents. Throws for a relative XDG_DATA_HOME.
  */
 export function worktreesRootOf(env: Environment, home: string): string {
   const data =
@@ -84,8 +87,8 @@ export function worktreesRootOf(env: Environment, home: string): string {
 }
 
 /**
- * The rule file of deliveries, in the user's configuration folder, unless a flag names another one. Throws for a
- * relative XDG_CONFIG_HOME.
+ * The rule file of deliveries, in the user's configuration folder, unless a flag names another one. Throws
+ * for a relative XDG_CONFIG_HOME.
  */
 export function defaultRulesFile(env: Environment, home: string): string {
   return join(configRootOf(env, home), "deliveries.yaml");
@@ -132,8 +135,9 @@ export function removeSession(files: Files, runtimeRoot: string, sessionRoot: st
 }
 
 /**
- * The folder of a session, to be removed with all that it holds; null when it is gone. Throws `PathRefused` unless it
- * is `<runtime-root>/sessions/<backend>/<session-id>` with no link among these: a record may name any folder.
+ * The folder of a session, to be removed with all that it holds; null when it is gone. Throws `PathRefused`
+ * unless it is `<runtime-root>/sessions/<backend>/<session-id>` with no link among these: a record may name
+ * any folder.
  */
 export function removableSession(
   files: Pick<Files, "realPath" | "contained">,

@@ -19,9 +19,10 @@ export interface TokenFacts {
 const usable = /^[\x21-\x7e]{8,}$/;
 
 /**
- * The token that a server asks its callers for; null lets everyone in who reaches the address. One that was started with
- * `--token`, or asked for a token once, asks for one after every restart, until somebody says `--no-token`. Where callers of other users cannot be
- * distinguished there is always one. Source: security.md rule 5.
+ * The token that a server asks its callers for; null lets everyone in who reaches the address. One that was
+ * started with `--token`, or asked for a token once, asks for one after every restart, until somebody says
+ * `--no-token`. Where callers of other users cannot be distinguished there is always one. Source: security.md
+ * rule 5.
  */
 export function decideToken(facts: TokenFacts): string | null {
   if (facts.given !== null) return facts.given;

@@ -2,7 +2,9 @@ import type { Manifest } from "../../protocol/files.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** Which conversation of the tool a launch goes on with (contract 3.5; spec/coordination.md "Stop, relaunch"). */
+/**
+ * Which conversation of the tool a launch goes on with (contract 3.5; spec/coordination.md "Stop, relaunch").
+ */
 export type Resume = { mode: "new" } | { mode: "tool_last_or_new" } | { mode: "exact"; id: string };
 
 /** Arguments that resume, put after all others: for codex they begin with a subcommand. */
@@ -14,7 +16,10 @@ const tools: Readonly<Record<string, { last: readonly string[]; exact: (id: stri
   opencode: { last: ["--continue"], exact: (id) => ["--session", id] },
 };
 
-/** Pure. Throws `unsupported` for a tool that is not known to resume. Source: spec/coordination.md "Chat sessions". */
+/**
+ * Pure. Throws `unsupported` for a tool that is not known to resume. Source: spec/coordination.md "Chat
+ * sessions".
+ */
 export function resumeArguments(tool: string, resume: Resume): string[] {
   if (resume.mode === "new") return [];
   const known = Object.hasOwn(tools, tool) ? tools[tool] : undefined;
@@ -23,8 +28,8 @@ export function resumeArguments(tool: string, resume: Resume): string[] {
 }
 
 /**
- * What a person asked for. `id` belongs to `exact` only, and cannot be taken for a flag. Throws `invalid_request`.
- * Pure.
+ * What a person asked for. `id` belongs to `exact` only, and cannot be taken for a flag. Throws
+ * `invalid_request`. Pure.
  */
 export function parseResume(mode: Resume["mode"], id: string | undefined): Resume {
   if (mode !== "exact") {
@@ -42,8 +47,8 @@ export interface Role {
 }
 
 /**
- * Arguments that give a terminal agent its role for good, as the tools' own flags do it. Pure. Throws `unsupported` for
- * a tool that has none: typing the text would make it a prompt.
+ * Arguments that give a terminal agent its role for good, as the tools' own flags do it. Pure. Throws
+ * `unsupported` for a tool that has none: typing the text would make it a prompt.
  */
 export function roleArguments(tool: string, { text }: Role): string[] {
   switch (tool) {

@@ -24,7 +24,9 @@ export async function readToolVersion(
 /** A launch does not wait longer for the version. */
 export const launchVersionTimeoutMs = 2000;
 
-/** The version of a tool whose reports depend on it; null for any other, and when it does not say it in time. */
+/**
+ * The version of a tool whose reports depend on it; null for any other, and when it does not say it in time.
+ */
 export async function reportingVersion(
   processes: Pick<Processes, "run">,
   { tool, path, env }: { tool: string; path: string; env: Environment },

@@ -6,14 +6,17 @@ import { visibleLine } from "../../system/visible.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 import { overlayName } from "./roots.ts";
 
-/** The exposure as one clause on one line, whatever the folder is called, with the command that mends it. Pure. */
+/**
+ * The exposure as one clause on one line, whatever the folder is called, with the command that mends it.
+ * Pure.
+ */
 export function explainExposure({ path, reason, command }: Exposure): string {
   return `${visibleLine(path)} ${reason}${command === null ? "" : `; run: ${command.map(shellWord).join(" ")}`}`;
 }
 
 /**
- * Throws `precondition_failed` when another user could change what `path` leads to, or when it lies in an overlay that
- * was not adopted. `what`: the subject of the message.
+ * Throws `precondition_failed` when another user could change what `path` leads to, or when it lies in an
+ * overlay that was not adopted. `what`: the subject of the message.
  */
 export function refuseExposed(files: Pick<Files, "exposure">, path: string, what: string): void {
   const exposure = files.exposure(path);
@@ -25,10 +28,11 @@ export function refuseExposed(files: Pick<Files, "exposure">, path: string, what
 }
 
 /**
- * The same files for one look at many sessions: the folder that holds sessions is judged once, not once a file below
- * it, and what would lie in a folder that `exists` did not find is not looked for, since each miss of an open is an exception.
- * Whether something is a link is asked once. Not to be kept: another user's change to that folder, a folder that comes and
- * a link that is made show only in the next look; files are opened without following links.
+ * The same files for one look at many sessions: the folder that holds sessions is judged once, not once a
+ * file below it, and what would lie in a folder that `exists` did not find is not looked for, since each miss
+ * of an open is an exception. Whether something is a link is asked once. Not to be kept: another user's
+ * change to that folder, a folder that comes and a link that is made show only in the next look; files are
+ * opened without following links.
  */
 export function judgingFoldersOnce(files: Files): Files {
   const verdicts = new Map<string, boolean>();

@@ -7,8 +7,8 @@ import { signalPaths } from "./spool-source.ts";
 import { claudeEvents, claudeEventsSince } from "./tool-events.ts";
 
 /**
- * The plugin that opencode loads from the session's folder. It runs inside the tool, so it writes the spool's lines itself:
- * the same record as the hook command, with its limits and order of fields. It throws nothing.
+ * The plugin that opencode loads from the session's folder. It runs inside the tool, so it writes the spool's
+ * lines itself: the same record as the hook command, with its limits and order of fields. It throws nothing.
  */
 export function opencodePlugin(spool: string): string {
   return `import { createHash, randomUUID } from "node:crypto";
@@ -100,7 +100,10 @@ export const SvcSignals = async () => {
 `;
 }
 
-/** What a launch gives its tool so that it reports: arguments before all others, variables, and files beside the spool. */
+/**
+ * What a launch gives its tool so that it reports: arguments before all others, variables, and files beside
+ * the spool.
+ */
 export interface Handover {
   args: string[];
   env: Record<string, string>;
@@ -130,8 +133,8 @@ export interface HandoverFacts {
 export const dependsOnVersion = (tool: string): boolean => tool === "claude";
 
 /**
- * How a tool is asked for reports without a change to its user's or project's files. Where that would replace what the
- * user has set, the tool gets nothing. Pure. Measured with the versions in tests/signals.
+ * How a tool is asked for reports without a change to its user's or project's files. Where that would replace
+ * what the user has set, the tool gets nothing. Pure. Measured with the versions in tests/signals.
  */
 export function planHandover(facts: HandoverFacts): HandoverPlan {
   const plan = Object.hasOwn(plans, facts.tool) ? plans[facts.tool] : undefined;
@@ -146,7 +149,9 @@ const plans: Readonly<Record<string, (facts: HandoverFacts) => HandoverPlan>> = 
   gemini,
 };
 
-/** Hooks of all its settings files run beside ours. Of two `--settings` claude 2.1.330 reads the last alone. */
+/**
+ * Hooks of all its settings files run beside ours. Of two `--settings` claude 2.1.330 reads the last alone.
+ */
 function claude(facts: HandoverFacts): HandoverPlan {
   if (hasFlag(facts.args, "--settings"))
     return refused("its arguments have --settings, of which it reads one only");
@@ -158,8 +163,8 @@ function claude(facts: HandoverFacts): HandoverPlan {
     Object.keys(claudeEvents).flatMap((event) => {
       const since = claudeEventsSince[event];
       if (since !== undefined && facts.version !== null && isOlder(facts.version, since)) return [];
-      // It waits for none of them before it goes on, except for the last, which its end would cut off. A starved machine
-      // takes more than 5 s to start one.
+      // It waits for none of them before it goes on, except for the last, which its end would cut off. A
+      // starved machine takes more than 5 s to start one.
       const waits = event === "SessionEnd";
       const hook = { type: "command", command, timeout: waits ? 5 : 60, async: !waits };
       return [[event, [{ matcher: "*", hooks: [hook] }]]];
@@ -178,7 +183,10 @@ function codex(facts: HandoverFacts): HandoverPlan {
   return given({ args: ["-c", `notify=${JSON.stringify(hookWords(facts))}`] });
 }
 
-/** Its lists of plugins are joined: the user's own, the project's, and that of the file that OPENCODE_CONFIG names. */
+/**
+ * Its lists of plugins are joined: the user's own, the project's, and that of the file that OPENCODE_CONFIG
+ * names.
+ */
 function opencode(facts: HandoverFacts): HandoverPlan {
   const { spool, opencodePlugin: plugin, opencodeConfig: config } = signalPaths(facts.sessionRoot);
   const content = renderJson({ plugin: [`file://${plugin}`] });
@@ -199,7 +207,10 @@ function demo(facts: HandoverFacts): HandoverPlan {
   return given({ env: { SVC_DEMO_HOOK: JSON.stringify(hookWords(facts)) } });
 }
 
-/** gemini 0.61.0 reads hooks from the user's files, the project's, and files of root in folders of root: no file of ours. */
+/**
+ * gemini 0.61.0 reads hooks from the user's files, the project's, and files of root in folders of root: no
+ * file of ours.
+ */
 function gemini(): HandoverPlan {
   return refused("it takes hooks from its user's and its project's files only, which svc does not change");
 }
@@ -237,7 +248,10 @@ function hasNotify(text: string): boolean | null {
   }
 }
 
-/** What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each relaunch. */
+/**
+ * What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each
+ * relaunch.
+ */
 export interface SignalsRecord {
   given: boolean;
   declined: boolean;
@@ -250,7 +264,10 @@ export interface PlannedSignals {
   record: SignalsRecord;
 }
 
-/** The plan of a launch with the user's configuration read for it; nothing is given where signals are declined. */
+/**
+ * The plan of a launch with the user's configuration read for it; nothing is given where signals are
+ * declined.
+ */
 export function planSignals(
   files: Pick<Files, "read">,
   facts: Omit<HandoverFacts, "userConfiguration"> & { declined: boolean },
@@ -317,8 +334,8 @@ export function lacksSignals(manifest: Manifest): boolean {
 }
 
 /**
- * Writes the files of a plan at every start, so that a file planted in the session folder is never run. Keeps the spool
- * with its unread lines. Throws `PathRefused` where no folder is.
+ * Writes the files of a plan at every start, so that a file planted in the session folder is never run. Keeps
+ * the spool with its unread lines. Throws `PathRefused` where no folder is.
  */
 export function writeHandover(files: Files, sessionRoot: string, handover: Handover): void {
   const { root } = signalPaths(sessionRoot);

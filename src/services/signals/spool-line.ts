@@ -7,8 +7,8 @@ export const maxLineBytes = 64 * 1024;
 export const maxSpoolBytes = 8 * 1024 * 1024;
 
 /**
- * The line of a report, at most `maxLineBytes` in UTF-8: first `message`, then `prompt` lose their ends. It begins with a
- * newline too: after a write that was cut short, this line stays whole. Pure.
+ * The line of a report, at most `maxLineBytes` in UTF-8: first `message`, then `prompt` lose their ends. It
+ * begins with a newline too: after a write that was cut short, this line stays whole. Pure.
  */
 export function toSpoolLine(report: ToolReport): string {
   let { message, prompt } = report;

@@ -11,13 +11,19 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import { maxSpoolBytes } from "./spool-line.ts";
 
 /**
- * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from another
- * session than the one in the pane; its user decides what that means.
+ * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from
+ * another session than the one in the pane; its user decides what that means.
  */
 export interface ReportSource extends Lifecycle {
-  /** Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come first. */
+  /**
+   * Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come
+   * first.
+   */
   subscribe(listener: (report: ToolReport) => void): () => void;
-  /** Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may come. */
+  /**
+   * Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may
+   * come.
+   */
   absence(): string | null;
 }
 
@@ -56,10 +62,9 @@ const Cursor = Type.Object({
 });
 
 /**
- * The reports that the hooks of a session's tool append to its spool. Each is passed on at most once, also over restarts:
- * how far the spool was read is saved before the reports of a chunk are passed on. `log` gets each kind of problem once
- * and never a text of the spool.
- * Source: spec/security.md, rules 1 and 8.
+ * The reports that the hooks of a session's tool append to its spool. Each is passed on at most once, also
+ * over restarts: how far the spool was read is saved before the reports of a chunk are passed on. `log` gets
+ * each kind of problem once and never a text of the spool. Source: spec/security.md, rules 1 and 8.
  */
 export function createSpoolSource(deps: {
   files: Files;

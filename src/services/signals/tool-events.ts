@@ -10,8 +10,8 @@ export type ReportedEvent = Pick<
 >;
 
 /**
- * What the payload of a hook of `tool` reports, or null for an event that says nothing to us. Never throws: a payload may
- * be of another version than the ones recorded in tests/signals. Pure.
+ * What the payload of a hook of `tool` reports, or null for an event that says nothing to us. Never throws: a
+ * payload may be of another version than the ones recorded in tests/signals. Pure.
  */
 export function toReportedEvent(tool: string, payload: unknown): ReportedEvent | null {
   if (payload === null || typeof payload !== "object" || Array.isArray(payload)) return null;
@@ -31,7 +31,10 @@ export const claudeEvents: Readonly<Record<string, Kind>> = {
   SessionEnd: "session_ended",
 };
 
-/** The first version that knows an event which 2.0.0 does not: an earlier one refuses the whole file that names it. */
+/**
+ * The first version that knows an event which 2.0.0 does not: an earlier one refuses the whole file that
+ * names it.
+ */
 export const claudeEventsSince: Readonly<Partial<Record<string, string>>> = {
   PermissionRequest: "2.0.45",
   StopFailure: "2.1.78",
@@ -106,9 +109,9 @@ function subjectOf(input: unknown): string | null {
 }
 
 /**
- * Codex notifies at the end of a turn only, neither of an interrupted nor of a failed one. `input-messages` are all of the
- * thread, the turn's own last. Beside the first turn it runs a separate one in another thread, which asks the model for a
- * title, and notifies of that too.
+ * Codex notifies at the end of a turn only, neither of an interrupted nor of a failed one. `input-messages`
+ * are all of the thread, the turn's own last. Beside the first turn it runs a separate one in another thread,
+ * which asks the model for a title, and notifies of that too.
  */
 function codexNotification(payload: Payload): ReportedEvent | null {
   if (payload["type"] !== "agent-turn-complete") return null;
@@ -134,8 +137,8 @@ function text(payload: Payload, key: string): string | null {
 }
 
 /**
- * The payload of a hook from its text. Of one that was cut off only what comes before the long fields is taken: the
- * tools put their ids first.
+ * The payload of a hook from its text. Of one that was cut off only what comes before the long fields is
+ * taken: the tools put their ids first.
  */
 export function parsePayload(given: string): unknown {
   try {

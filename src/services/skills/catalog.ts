@@ -9,7 +9,10 @@ export interface Skill {
   text: string;
 }
 
-/** The skills that come with us, flat, in the order in which they are installed. Source: spec/mailbox-agui.md D. */
+/**
+ * The skills that come with us, flat, in the order in which they are installed. Source: spec/mailbox-agui.md
+ * D.
+ */
 export const skills: readonly Skill[] = [
   { name: "svc-process-emails-via-gateway", text: mailRound },
   { name: "svc-agent-email-comms", text: communications },

@@ -26,10 +26,10 @@ export interface InstallDeps {
 }
 
 /**
- * Puts `skills` into `<home>/skills/<name>/SKILL.md`, as files or as links to our own store. A folder that we did not
- * make, or whose text was changed since, is never overwritten. Idempotent; a newer version of ours updates what an
- * older one wrote. Returns what became of each, in order, and where the record of ownership lies. Throws
- * `precondition_failed` for a home that cannot be read. Source: spec/mailbox-agui.md D.
+ * Puts `skills` into `<home>/skills/<name>/SKILL.md`, as files or as links to our own store. A folder that we
+ * did not make, or whose text was changed since, is never overwritten. Idempotent; a newer version of ours
+ * updates what an older one wrote. Returns what became of each, in order, and where the record of ownership
+ * lies. Throws `precondition_failed` for a home that cannot be read. Source: spec/mailbox-agui.md D.
  */
 export function installSkills(
   deps: InstallDeps,
@@ -89,9 +89,10 @@ export type RemovalOutcome =
   | { name: string; outcome: "kept"; why: "edited" | "foreign" };
 
 /**
- * Removes from a place what we put there and nobody changed, skills of older versions included. What a person made,
- * edited or laid beside a skill stays; so does the record of what was kept. Idempotent. Returns what became of each
- * skill: those of `skills` first, in order. Throws `precondition_failed` for a place that cannot be read.
+ * Removes from a place what we put there and nobody changed, skills of older versions included. What a person
+ * made, edited or laid beside a skill stays; so does the record of what was kept. Idempotent. Returns what
+ * became of each skill: those of `skills` first, in order. Throws `precondition_failed` for a place that
+ * cannot be read.
  */
 export function uninstallSkills(files: Files, place: ToolPlace, skills: readonly Skill[]): RemovalOutcome[] {
   const owned = readOwned(files, place);

@@ -51,9 +51,9 @@ const homes: Readonly<Record<Exclude<SkillTool, "universal">, ToolHome>> = {
 };
 
 /**
- * The folder that holds the `skills` folder of a tool: the one that was named, else the tool's own variable, else its
- * folder in `cwd`; for `universal` `.agents` of the person. Throws `invalid_request` for a variable that is not an
- * absolute path. Source: spec/mailbox-agui.md D.
+ * The folder that holds the `skills` folder of a tool: the one that was named, else the tool's own variable,
+ * else its folder in `cwd`; for `universal` `.agents` of the person. Throws `invalid_request` for a variable
+ * that is not an absolute path. Source: spec/mailbox-agui.md D.
  */
 export function skillHome(tool: SkillTool, facts: HomeFacts & { named: string | null }): string {
   if (facts.named !== null) return facts.named;
@@ -66,9 +66,9 @@ export function skillHome(tool: SkillTool, facts: HomeFacts & { named: string | 
 }
 
 /**
- * Every folder whose `skills` a tool reads when it runs in `cwd`, each once: its home first. A tool that we know
- * nothing of is taken to read its own dot-folder and the shared one. Never throws: a variable that is no absolute path
- * names nothing.
+ * Every folder whose `skills` a tool reads when it runs in `cwd`, each once: its home first. A tool that we
+ * know nothing of is taken to read its own dot-folder and the shared one. Never throws: a variable that is no
+ * absolute path names nothing.
  */
 export function readHomes(tool: string, { env, cwd, home }: HomeFacts): string[] {
   if (tool === "universal") return [join(home, shared)];
@@ -82,7 +82,10 @@ export function readHomes(tool: string, { env, cwd, home }: HomeFacts): string[]
   return [...new Set([own, join(cwd, folder), ...others])];
 }
 
-/** The folders of a tool alone, in the person's home and in the project: where its skills are looked for by default. */
+/**
+ * The folders of a tool alone, in the person's home and in the project: where its skills are looked for by
+ * default.
+ */
 export function ownHomes(tool: SkillTool, facts: HomeFacts): string[] {
   return readHomes(tool, facts).slice(0, 2);
 }
@@ -107,8 +110,9 @@ export interface ToolPlace {
 }
 
 /**
- * The state of a skill of ours in a home. `outdated`: as an older version of ours wrote it. `edited`: we wrote it and
- * somebody changed it since. `foreign`: somebody else made it. `unreadable`: this user may not look.
+ * The state of a skill of ours in a home. `outdated`: as an older version of ours wrote it. `edited`: we
+ * wrote it and somebody changed it since. `foreign`: somebody else made it. `unreadable`: this user may not
+ * look.
  */
 export type SkillState = "absent" | "current" | "outdated" | "edited" | "foreign" | "unreadable";
 
@@ -124,7 +128,8 @@ export function recordPath({ tool, home }: ToolPlace): string {
 }
 
 /**
- * Empty when there is no record, or none of ours: then nothing there counts as ours. Throws as `refuseUnreadable`.
+ * Empty when there is no record, or none of ours: then nothing there counts as ours. Throws as
+ * `refuseUnreadable`.
  */
 export function readOwned(files: Files, place: ToolPlace): Owned {
   try {
@@ -137,7 +142,9 @@ export function readOwned(files: Files, place: ToolPlace): Owned {
   }
 }
 
-/** Throws `precondition_failed` where `error` says that this user may not look, since nothing is known then. */
+/**
+ * Throws `precondition_failed` where `error` says that this user may not look, since nothing is known then.
+ */
 function refuseUnreadable(error: unknown, home: string): void {
   const fault = storageFaultOf(error);
   if (fault?.fault !== "unreadable" && fault?.fault !== "forbidden") return;

@@ -65,8 +65,8 @@ export interface Admission {
 }
 
 /**
- * Whether new work is let in, and if not, why. Unavailability comes before reconciliation (spec/gateway.md 2.1); what
- * cannot be stored is refused like what nobody would take (ruling 32). Pure.
+ * Whether new work is let in, and if not, why. Unavailability comes before reconciliation (spec/gateway.md
+ * 2.1); what cannot be stored is refused like what nobody would take (ruling 32). Pure.
  */
 export function decideAdmission(
   facts: Pick<StatusFacts, "identity" | "connectivity" | "instance" | "storage">,
@@ -97,7 +97,9 @@ function reconcileAdvice(agentName: string): string {
   return `the agent is a new instance and its queue is closed; open it with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
 }
 
-/** The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2). */
+/**
+ * The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2).
+ */
 export function toStatus(facts: StatusFacts): GatewayStatus {
   const { identity, listener, connectivity, instance } = facts;
   const admission = decideAdmission(facts);
@@ -158,8 +160,8 @@ export type LastStatus = Pick<
 >;
 
 /**
- * The status of a session whose gateway does not run: what an attacher seeds and a clean stop leaves. What waits in the
- * queue is there all the same (ruling 34). Pure.
+ * The status of a session whose gateway does not run: what an attacher seeds and a clean stop leaves. What
+ * waits in the queue is there all the same (ruling 34). Pure.
  */
 export function toOfflineStatus(
   identity: GatewayIdentity,
@@ -192,9 +194,9 @@ export function toOfflineStatus(
 }
 
 /**
- * What the queue knows of the agent's instance once `liveId` was seen (contract 3.2; ruling 5). The first instance
- * is epoch 1 and needs no reconciliation. Another id raises the epoch and never lowers it. `liveId` null (the
- * agent cannot be reached) keeps what was known. Returns `stored` itself when nothing changed.
+ * What the queue knows of the agent's instance once `liveId` was seen (contract 3.2; ruling 5). The first
+ * instance is epoch 1 and needs no reconciliation. Another id raises the epoch and never lowers it. `liveId`
+ * null (the agent cannot be reached) keeps what was known. Returns `stored` itself when nothing changed.
  */
 export function nextInstance(stored: InstanceRow | null, liveId: string | null): InstanceRow {
   const known = stored ?? { epoch: 1, instanceId: null, reconciledEpoch: 1 };
@@ -209,8 +211,8 @@ export function needsReconciliation(instance: InstanceRow): boolean {
 }
 
 /**
- * What queue.sqlite shows while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a file which
- * is missing was lost. Never throws: a file that cannot be read is a `block`.
+ * What queue.sqlite shows while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a
+ * file which is missing was lost. Never throws: a file that cannot be read is a `block`.
  */
 export function readOfflineQueue(files: Pick<Files, "exists">, path: string, served: boolean): OfflineQueue {
   const nothing = { instance: null, depth: null };
@@ -226,7 +228,10 @@ export function readOfflineQueue(files: Pick<Files, "exists">, path: string, ser
   }
 }
 
-/** The requests of the queue at `path`, newest first, each that has not begun with why it waits. Throws as `openQueueForReading`. */
+/**
+ * The requests of the queue at `path`, newest first, each that has not begun with why it waits. Throws as
+ * `openQueueForReading`.
+ */
 export function readOfflineRequests(path: string, limit: number, why: string): RequestRecord[] {
   return withQueue(path, (queue) =>
     queue.list({ limit }).map((stored) => toOfflineRecord(queue, stored, why)),

@@ -29,9 +29,9 @@ import {
 } from "./project.ts";
 
 /**
- * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
- * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and reports
- * listeners when the status differs; it never throws. Source: contract 2.1, 3.2; ruling 5.
+ * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change
+ * of the agent: it settles the instance epoch (in force at once, and durably before an operator can agree to
+ * it) and reports listeners when the status differs; it never throws. Source: contract 2.1, 3.2; ruling 5.
  */
 export interface StatusBoard {
   status(): GatewayStatus;
@@ -43,8 +43,8 @@ export interface StatusBoard {
   epoch(): number;
   refresh(): void;
   /**
-   * The operator's word that the present instance may be worked with: fails what was accepted for older ones and
-   * reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
+   * The operator's word that the present instance may be worked with: fails what was accepted for older ones
+   * and reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
    */
   reconcile(): string[];
   /** Whether this is the agent's present instance and no request waits. */
@@ -92,7 +92,9 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   let seen: GatewayStatus | null = null;
   let latest: { facts: StatusFacts; status: GatewayStatus } | null = null;
 
-  /** In force at once: what was accepted for the former instance must not reach the next, also on a full disk. */
+  /**
+   * In force at once: what was accepted for the former instance must not reach the next, also on a full disk.
+   */
   function seeInstance(): void {
     instance = nextInstance(instance, agent.connectivity().instanceId);
   }

@@ -18,7 +18,10 @@ function readSettings(listed: string): Setting[] {
   });
 }
 
-/** What of a repository's configuration git, or a filter of the user's own such as git-lfs, takes for a program. */
+/**
+ * What of a repository's configuration git, or a filter of the user's own such as git-lfs, takes for a
+ * program.
+ */
 const programs = [
   /^filter\..*\.(?:smudge|clean|process|required)$/,
   /^hook\./,
@@ -33,9 +36,9 @@ const programs = [
 ];
 
 /**
- * The settings with which git runs no program that the repository's configuration names, in the order in which they
- * count: an empty one, then the values that the user's own configuration has. `listed`: the output of
- * `git config --list --show-scope -z` where the command is to run. Pure.
+ * The settings with which git runs no program that the repository's configuration names, in the order in
+ * which they count: an empty one, then the values that the user's own configuration has. `listed`: the output
+ * of `git config --list --show-scope -z` where the command is to run. Pure.
  */
 export function withoutForeignPrograms(listed: string): { key: string; value: string }[] {
   const settings = readSettings(listed);

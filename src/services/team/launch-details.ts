@@ -1,8 +1,8 @@
 import type { TeamAgent } from "../../protocol/team-file.ts";
 
 /**
- * What a person decides about when an agent of the file is launched. Without values of variables, which may be secrets.
- * Fields that the file leaves out are null, false or empty.
+ * What a person decides about when an agent of the file is launched. Without values of variables, which may
+ * be secrets. Fields that the file leaves out are null, false or empty.
  */
 export interface LaunchDetails {
   tool: string;
@@ -60,7 +60,10 @@ export function toLaunchDetails(
   };
 }
 
-/** Words of the flags and settings by which the known tools skip, widen or move their permissions and sandboxes. */
+/**
+ * Words of the flags and settings by which the known tools skip, widen or move their permissions and
+ * sandboxes.
+ */
 const permissionWord =
   /dangerous|yolo|bypass|full-auto|auto-?(?:approve|accept|edit)|permission|approv|sandbox|trust|allow(?:ed)?[-_]?tools|skip[-_]/i;
 /** Their short forms. */
@@ -89,7 +92,10 @@ function permissionArguments(tool: string, args: readonly string[]): string[] {
   return found;
 }
 
-/** Read by the dynamic linker, shells, interpreters and git, or the place of programs and of their configuration. */
+/**
+ * Read by the dynamic linker, shells, interpreters and git, or the place of programs and of their
+ * configuration.
+ */
 const codeNames = [
   /^(?:PATH|HOME|SHELL|ENV|BASH_ENV|ZDOTDIR|IFS|PS4|SHELLOPTS|BASHOPTS|PROMPT_COMMAND)$/i,
   /^(?:LD|DYLD|XDG|SVC|NPM_CONFIG|BUN|DENO|LUA)_/i,

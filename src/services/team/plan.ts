@@ -60,14 +60,18 @@ export type TeamStep =
   /** `reminderId`: of one that takes its place or is gone from the file. */
   | { step: "forget"; agent: string; name: string; reminderId: string }
   | { step: "keep"; agent: string }
-  /** An agent of another owner has the name. `owner`: its team file, null where a person launched it in `folder`. */
+  /**
+   * An agent of another owner has the name. `owner`: its team file, null where a person launched it in
+   * `folder`.
+   */
   | { step: "clash"; agent: string; agentId: string; owner: string | null; folder: string | null }
   | { step: "leave"; agent: string; why: string };
 
 /**
- * What makes the machine as the file says, in the order in which it is done: people, then each agent of the file, then
- * agents that left it. An agent that is as the file says is kept; one that differs is replaced unless it works. An agent of
- * the same name that this file did not launch is a clash, and never touched. Pure. Source: ruling 40.
+ * What makes the machine as the file says, in the order in which it is done: people, then each agent of the
+ * file, then agents that left it. An agent that is as the file says is kept; one that differs is replaced
+ * unless it works. An agent of the same name that this file did not launch is a clash, and never touched.
+ * Pure. Source: ruling 40.
  */
 export function planTeam(facts: TeamFacts): TeamStep[] {
   const people = Object.entries(facts.team.people ?? {}).flatMap(([person, { address }]): TeamStep[] => {
@@ -81,7 +85,10 @@ export function planTeam(facts: TeamFacts): TeamStep[] {
   return [...people, ...agents, ...left];
 }
 
-/** What is kept of an agent that runs, and whose mailbox or gateway its launch did not get to: `up` replaces it. Pure. */
+/**
+ * What is kept of an agent that runs, and whose mailbox or gateway its launch did not get to: `up` replaces
+ * it. Pure.
+ */
 export function unfinished(launch: TeamLaunch): TeamLaunch {
   return { ...launch, env_sha256: "" };
 }
@@ -127,7 +134,10 @@ function planKept(facts: TeamFacts, agent: string): TeamStep[] {
   return [...planNotifier(facts, agent, live ?? {}), ...planReminders(facts, agent)];
 }
 
-/** `to`: the value of the file; `from`: the present one, null where none is known. `widens`: more than before can wake or steer. */
+/**
+ * `to`: the value of the file; `from`: the present one, null where none is known. `widens`: more than before
+ * can wake or steer.
+ */
 interface NotifierChange {
   setting: string;
   from: unknown;
@@ -164,7 +174,9 @@ function widensTrust(setting: string, from: unknown, to: unknown): boolean {
   return setting === "appendix_text" && to !== "";
 }
 
-/** Of an agent that runs. One that somebody removed is made again; one that `up` did not make is not touched. */
+/**
+ * Of an agent that runs. One that somebody removed is made again; one that `up` did not make is not touched.
+ */
 function planReminders(facts: TeamFacts, agent: string): TeamStep[] {
   const wanted = facts.reminders[agent] ?? {};
   const made = facts.state[agent]?.reminders ?? {};

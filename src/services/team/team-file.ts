@@ -147,7 +147,10 @@ function conflictsOf(agent: TeamFile["agents"][string]): { field: string; messag
   ];
 }
 
-/** The variables of an env file: `NAME=VALUE` lines, `#` comments and blank lines. Returns the number of a bad line. Pure. */
+/**
+ * The variables of an env file: `NAME=VALUE` lines, `#` comments and blank lines. Returns the number of a bad
+ * line. Pure.
+ */
 export function readEnvFile(text: string): { env: Record<string, string> } | { badLine: number } {
   const env: Record<string, string> = {};
   for (const [index, line] of text.split("\n").entries()) {
@@ -159,7 +162,10 @@ export function readEnvFile(text: string): { env: Record<string, string> } | { b
   return { env };
 }
 
-/** The command line of `svc-mgr` that launches an agent of the file under `name`, with the file as its owner. Pure. */
+/**
+ * The command line of `svc-mgr` that launches an agent of the file under `name`, with the file as its owner.
+ * Pure.
+ */
 export function launchWords(
   name: string,
   agent: TeamAgent,

@@ -34,7 +34,10 @@ export function prefixedName(prefix: string, member: string): string {
   return prefix === "" ? member : `${prefix}-${member}`;
 }
 
-/** Names of the file whose agents run under others, because of a prefix. A damaged record has none. `folder`: of all teams. */
+/**
+ * Names of the file whose agents run under others, because of a prefix. A damaged record has none. `folder`:
+ * of all teams.
+ */
 export function readPrefixed(
   files: Pick<Files, "exists" | "readOwn">,
   folder: string,

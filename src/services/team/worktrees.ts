@@ -6,7 +6,10 @@ import type { Environment } from "../sessions/roots.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 import { tookFromEnvironment, withoutForeignPrograms } from "./foreign-programs.ts";
 
-/** The git worktrees of a team's agents. They lie in a folder of the user's: a working tree cannot bring its own. */
+/**
+ * The git worktrees of a team's agents. They lie in a folder of the user's: a working tree cannot bring its
+ * own.
+ */
 export interface Worktrees {
   pathOf(agent: string): string;
   /** The agents whose worktrees are there, whole or not. */
@@ -14,11 +17,14 @@ export interface Worktrees {
   /** Whether it is there and filled: git writes the index last. */
   exists(agent: string): boolean;
   /**
-   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is filled; one whose
-   * folder was removed by hand is made again. Null when it was made, else why not.
+   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is
+   * filled; one whose folder was removed by hand is made again. Null when it was made, else why not.
    */
   make(agent: string): Promise<string | null>;
-  /** Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a `.svc` with mail. */
+  /**
+   * Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a
+   * `.svc` with mail.
+   */
   remove(agent: string): Promise<string | null>;
   /** What of it is nowhere else, commits that only its own branch has included; null without such work. */
   unsavedWork(agent: string): Promise<string | null>;
@@ -94,10 +100,10 @@ function parseWorktrees(text: string): ListedWorktree[] {
 type Ran = { ok: true; stdout: string } | { ok: false; problem: string };
 
 /**
- * `repository`: a folder of it; `root`: where the worktrees are, each by the name of its agent. `formerRoot`: where an earlier
- * version made them; one that is there stays there. `env`: the user's. No
- * command runs a program that the repository's configuration names, nor asks a server for objects that are missing:
- * the address of that server is the repository's too. Filters of the user's own configuration run.
+ * `repository`: a folder of it; `root`: where the worktrees are, each by the name of its agent. `formerRoot`:
+ * where an earlier version made them; one that is there stays there. `env`: the user's. No command runs a
+ * program that the repository's configuration names, nor asks a server for objects that are missing: the
+ * address of that server is the repository's too. Filters of the user's own configuration run.
  */
 export function createWorktrees(
   {
@@ -141,7 +147,9 @@ export function createWorktrees(
     }
   }
 
-  /** By the configuration that counts in `folder`: a repository can include some of it in one worktree only. */
+  /**
+   * By the configuration that counts in `folder`: a repository can include some of it in one worktree only.
+   */
   async function ask(folder: string, ...words: string[]): Promise<Ran> {
     const list = ["-C", folder, "config", "--list", "--show-scope", "--includes", "-z"];
     const listed = await run(list, [marker]);
@@ -157,7 +165,10 @@ export function createWorktrees(
     return done.ok ? null : done.problem;
   }
 
-  /** Where git keeps the index of the worktree at `path`; null where the worktree does not say it as a whole path. */
+  /**
+   * Where git keeps the index of the worktree at `path`; null where the worktree does not say it as a whole
+   * path.
+   */
   function gitFolder(path: string): string | null {
     try {
       const folder = /^gitdir: (.+)$/m.exec(files.read(join(path, ".git")) ?? "")?.[1];
@@ -175,8 +186,8 @@ export function createWorktrees(
   const fill = (path: string) => git(path, "reset", "--hard", "--quiet", "--no-recurse-submodules");
 
   /**
-   * Git forgets the worktree of the path and the one on the branch when their folders are gone: somebody removed them by
-   * hand. Returns why the branch cannot be used, or null.
+   * Git forgets the worktree of the path and the one on the branch when their folders are gone: somebody
+   * removed them by hand. Returns why the branch cannot be used, or null.
    */
   async function forgetMissing(path: string, branch: string): Promise<string | null> {
     const listed = await ask(repository, "worktree", "list", "--porcelain", "-z");
@@ -195,7 +206,9 @@ export function createWorktrees(
     return null;
   }
 
-  /** What no branch but `svc/AGENT` has; with `anyBranch` what no branch has at all. Null without such work. */
+  /**
+   * What no branch but `svc/AGENT` has; with `anyBranch` what no branch has at all. Null without such work.
+   */
   async function lostWith(agent: string, { anyBranch }: { anyBranch: boolean }): Promise<string | null> {
     const path = pathOf(agent);
     const changed = await ask(path, "status", "--porcelain", "--untracked-files=all");

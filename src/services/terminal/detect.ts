@@ -8,9 +8,9 @@ import { type CompiledProfile, isProvedVersion, matchProcesses } from "./profile
 import { type Observation, plainText, type Row } from "./screen.ts";
 
 /**
- * Reads one observation by the rules of one profile. `profile` null (a tool that nothing describes) and a pane
- * without the tool's process read unknown. When unsure a value is `unknown`, never a guess. Pure, never throws.
- * Source: spec/terminal.md 2.1, 5.
+ * Reads one observation by the rules of one profile. `profile` null (a tool that nothing describes) and a
+ * pane without the tool's process read unknown. When unsure a value is `unknown`, never a guess. Pure, never
+ * throws. Source: spec/terminal.md 2.1, 5.
  */
 export function detect(observation: Observation, profile: CompiledProfile | null): Signals {
   const screenText = plainText(observation.rows);
@@ -116,7 +116,9 @@ function versionOf(rows: readonly Row[], profile: CompiledProfile): string | nul
   return null;
 }
 
-/** In fewer columns the tools cut the rows that say that they work, in fewer rows they draw no whole composer. */
+/**
+ * In fewer columns the tools cut the rows that say that they work, in fewer rows they draw no whole composer.
+ */
 const smallestPane = { width: 30, height: 8 };
 /** In a smaller pane a screen that cannot be read is cut short by its size. */
 const usualPane = { width: 80, height: 24 };

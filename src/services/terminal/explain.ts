@@ -11,8 +11,8 @@ import { endOfNewest } from "./reported-turns.ts";
 import { type Observation, parseScreen } from "./screen.ts";
 
 /**
- * Explains the tracked state; `profile` is the one its signals were read with, `absence` is why the tool reports
- * nothing of itself.
+ * Explains the tracked state; `profile` is the one its signals were read with, `absence` is why the tool
+ * reports nothing of itself.
  */
 export function explainState(
   state: TrackState,
@@ -128,8 +128,8 @@ export function observationOf(recording: {
 }
 
 /**
- * Reads one `capture-pane -p -e` recording as if the tool showed nothing else before and the screen had been still long
- * enough to be stable. For `tools explain`.
+ * Reads one `capture-pane -p -e` recording as if the tool showed nothing else before and the screen had been
+ * still long enough to be stable. For `tools explain`.
  */
 export function explainRecording(
   recording: {

@@ -20,11 +20,14 @@ interface FusionFacts {
 export type FusedEnd =
   /** The screen alone decides, by its own timings. */
   | { by: "screen" }
-  /** The turn was reported to be over and the screen contradicts. `givenUp`: for so long that the report counts no more. */
+  /**
+   * The turn was reported to be over and the screen contradicts. `givenUp`: for so long that the report
+   * counts no more.
+   */
   | { by: "neither"; because: string; givenUp: boolean }
   /**
-   * The turn is over and the agent is ready. `leftover`: what the screen still says of work is of that turn. Result
-   * `unproved`: a closing row on the screen must say that it succeeded.
+   * The turn is over and the agent is ready. `leftover`: what the screen still says of work is of that turn.
+   * Result `unproved`: a closing row on the screen must say that it succeeded.
    */
   | { by: "tool"; result: "success" | "known_failure" | "none" | "unproved"; leftover: boolean };
 
@@ -34,10 +37,12 @@ export const reportHoldsMs = 3000;
 /**
  * Whether the newest turn is over, by the tool's report and the screen. The first that holds decides:
  * 1. no reported end, or a screen that cannot be read: the screen alone, with its own timings;
- * 2. the screen contradicts (`contradictionOf`): not over, and after `reportHoldsMs` the report counts no more;
+ * 2. the screen contradicts (`contradictionOf`): not over, and after `reportHoldsMs` the report counts no
+ *   more;
  * 3. a failure that the screen shows or the tool reports: over, failed, and ready at once;
  * 4. an error on the screen that is no failure, or a usage limit: over without a result, and ready at once;
- * 5. a tool that closes a turn that succeeded with a row (opencode reports the end of a turn whose question was refused,
+ * 5. a tool that closes a turn that succeeded with a row (opencode reports the end of a turn whose question
+ *   was refused,
  *    too), and no such row: over and ready at once, and the screen decides the result;
  * 6. over with success, and ready at once (ruling 27).
  * Pure.
@@ -60,10 +65,11 @@ function provenSuccess(signals: Signals): "success" | "unproved" {
 }
 
 /**
- * What on the screen contradicts an agent that reported to be done, or null. `still`: the screen has not changed for so
- * long that its signs of work are left over. In this order: a question; a composer that is not seen whole, or in which
- * text is no prompt; a draft; input that the tool holds behind its turn, and goes on with by itself; an interrupted
- * turn, whose end the tool need not report; work on a screen that moves; anything else that is not ready. Pure.
+ * What on the screen contradicts an agent that reported to be done, or null. `still`: the screen has not
+ * changed for so long that its signs of work are left over. In this order: a question; a composer that is not
+ * seen whole, or in which text is no prompt; a draft; input that the tool holds behind its turn, and goes on
+ * with by itself; an interrupted turn, whose end the tool need not report; work on a screen that moves;
+ * anything else that is not ready. Pure.
  */
 export function contradictionOf(signals: Signals, still: boolean): string | null {
   const { surface, activeReasons } = signals;
@@ -81,9 +87,10 @@ export function contradictionOf(signals: Signals, still: boolean): string | null
 export const reportedTurn = "reported_turn";
 
 /**
- * Whether a screen without a sign of work leaves room for the turn that the tool reported to have begun. Signs of work are
- * settings of a tool: vim mode of claude 2.1.331 takes the place of `esc to interrupt`, its title can be switched off, and its
- * prompt scrolls away. A tool that closes each turn with a row shows that row, an interruption or an error when it is over. Pure.
+ * Whether a screen without a sign of work leaves room for the turn that the tool reported to have begun.
+ * Signs of work are settings of a tool: vim mode of claude 2.1.331 takes the place of `esc to interrupt`, its
+ * title can be switched off, and its prompt scrolls away. A tool that closes each turn with a row shows that
+ * row, an interruption or an error when it is over. Pure.
  */
 export function leavesRoomForTurn(signals: Signals): boolean {
   const { surface, activeReasons, endsAreMarked, completionMarker } = signals;
@@ -98,7 +105,10 @@ export interface WitnessFacts {
   unprovedVersion: string | null;
   /** The first witness: the prompt-ready predicate holds. */
   screenReady: boolean;
-  /** What the tool itself reported last: that its turn ended or its session began; null when nothing or another thing. */
+  /**
+   * What the tool itself reported last: that its turn ended or its session began; null when nothing or
+   * another thing.
+   */
   reportedRest: "turn_ended" | "session_started" | null;
   /** The composer is seen whole, with the cursor where its first character goes. */
   composerProved: boolean;
@@ -114,8 +124,8 @@ export const stillScreenMs = 5000;
 export const stillReadingsMs = 60_000;
 
 /**
- * The second witness that a version asks for that its profile was not proved on; null when none is asked for. The first
- * that holds decides:
+ * The second witness that a version asks for that its profile was not proved on; null when none is asked for.
+ * The first that holds decides:
  * 1. a proved version, or a screen that does not read as ready: none;
  * 2. the tool's own report that it is at rest;
  * 3. a screen that does not change for `stillScreenMs`, with the cursor at the start of a whole composer;

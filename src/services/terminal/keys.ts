@@ -61,9 +61,9 @@ function isKeyName(name: string): name is KeyName {
 export type PromptKey = readonly string[];
 
 /**
- * What a tool may do to a text between its composer and its report, and nothing else: blanks and line breaks at both
- * ends (each tool cuts or adds some; we put a blank in front of `!` and behind `@word`), line ends as CR LF, a tab as
- * four blanks and composed characters (claude), no zero-width and direction marks (gemini).
+ * What a tool may do to a text between its composer and its report, and nothing else: blanks and line breaks
+ * at both ends (each tool cuts or adds some; we put a blank in front of `!` and behind `@word`), line ends as
+ * CR LF, a tab as four blanks and composed characters (claude), no zero-width and direction marks (gemini).
  */
 function normalForm(text: string): string {
   return text

@@ -1,9 +1,9 @@
 import { messageOf } from "../../system/errors.ts";
 
 /**
- * Regular expressions in linear time: what JavaScript's own do with the flag `u`, with every state visited once at most
- * for each position, so that no text makes one slow. Without back references, look-behind, flags in groups, groups that
- * capture inside look-ahead, and repeated parts that may match nothing.
+ * Regular expressions in linear time: what JavaScript's own do with the flag `u`, with every state visited
+ * once at most for each position, so that no text makes one slow. Without back references, look-behind, flags
+ * in groups, groups that capture inside look-ahead, and repeated parts that may match nothing.
  */
 export interface Pattern {
   test(text: string): boolean;
@@ -43,7 +43,10 @@ type Instruction =
 
 class Unsupported extends Error {}
 
-/** Compiles a pattern of a profile that is not our own. Refused with the reason: what is no pattern, and what is not offered. */
+/**
+ * Compiles a pattern of a profile that is not our own. Refused with the reason: what is no pattern, and what
+ * is not offered.
+ */
 export function compilePattern(source: string): { pattern: Pattern } | { problem: string } {
   try {
     new RegExp(source, "u");
@@ -299,7 +302,10 @@ function run({ code, splits }: Program, text: readonly string[], groups: number)
     return (isWord(at - 1) !== isWord(at)) === (what === "boundary");
   }
 
-  /** Whether a match can be reached from here. There is no way round without a character: no repeated part is empty. */
+  /**
+   * Whether a match can be reached from here. There is no way round without a character: no repeated part is
+   * empty.
+   */
   function matchesFrom(firstStep: number, from: number): boolean {
     let pc = firstStep;
     let at = from;

@@ -203,8 +203,8 @@ export function profileFor(tool: string, overrides: ProfileSet = []): CompiledPr
 }
 
 /**
- * Whether `version` is among those that the profile was proved on. A profile without versions claims nothing, and a
- * version that is not known is not held against the tool. Pure.
+ * Whether `version` is among those that the profile was proved on. A profile without versions claims nothing,
+ * and a version that is not known is not held against the tool. Pure.
  */
 export function isProvedVersion(profile: CompiledProfile, version: string | null): boolean {
   const proved = profile.data.proved_versions;
@@ -227,8 +227,8 @@ function shellScript(options: readonly string[]): string | null {
 
 /**
  * Names of the processes of `tree` that are the profile's tool, root first; empty when none is. A script is
- * recognised by any argument of its interpreter, so that `node --flag /x/bin/gemini` is gemini and `vim gemini`
- * is not; a shell's script by being the one it runs, because a shell is given much else.
+ * recognised by any argument of its interpreter, so that `node --flag /x/bin/gemini` is gemini and
+ * `vim gemini` is not; a shell's script by being the one it runs, because a shell is given much else.
  */
 export function matchProcesses(tree: readonly ProcessFacts[], profile: CompiledProfile): string[] {
   const { commands, scripts, arguments: tokens } = profile.data.process;

@@ -7,9 +7,9 @@ type Judged = Pick<
 >;
 
 /**
- * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the predicate;
- * empty when a prompt may be given. `pending_input` is a separate check. Source: spec/terminal.md 3; a usage
- * limit is ours (issue 4), and so is the second witness, which is asked for when all others hold.
+ * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the
+ * predicate; empty when a prompt may be given. `pending_input` is a separate check. Source: spec/terminal.md
+ * 3; a usage limit is ours (issue 4), and so is the second witness, which is asked for when all others hold.
  */
 export function failingFacts(state: Judged): string[] {
   const { second_witness: witness } = state;
@@ -30,7 +30,10 @@ export function failingOnScreen(state: Omit<Judged, "second_witness">): string[]
   ];
 }
 
-/** What only a person mends, with the remedy, as failing facts: a pane that is too small to read, a suspended tool. */
+/**
+ * What only a person mends, with the remedy, as failing facts: a pane that is too small to read, a suspended
+ * tool.
+ */
 function forAPerson(state: Pick<Judged, "parsed_surface">): string[] {
   const size = anomaly(state, "pane_size");
   const remedy = "too small to read; enlarge its window: tmux resize-window -x 120 -y 36";
@@ -101,9 +104,10 @@ export function describeParked({ notice, until }: Parked): string {
 const stuckAfterSeconds = 300;
 
 /**
- * What holds an agent that is not ready and on whose screen nothing has moved for minutes, whatever rule says so; null for
- * any other, but at once in a pane that is too small or where the tool is suspended. A tool at work moves its screen or its title: one that says that it
- * works and shows neither does not. A question, a usage limit and a tool that cannot be read have separate reports. Pure.
+ * What holds an agent that is not ready and on whose screen nothing has moved for minutes, whatever rule says
+ * so; null for any other, but at once in a pane that is too small or where the tool is suspended. A tool at
+ * work moves its screen or its title: one that says that it works and shows neither does not. A question, a
+ * usage limit and a tool that cannot be read have separate reports. Pure.
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
   const { awaiting_decision, parked, active_reasons = [], diagnostics } = state;

@@ -14,7 +14,9 @@ import { parkedAt } from "./usage-limit.ts";
 
 type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
 
-/** The record's fields from `diagnostics` to `stability`, as of `at`, which is not before the state's moment. */
+/**
+ * The record's fields from `diagnostics` to `stability`, as of `at`, which is not before the state's moment.
+ */
 export function observedFields(state: TrackState, at: Moment = state.at): ObservedFields {
   const { signals, turn, stability } = state;
   const parked = parkedAt(state, at);
@@ -51,8 +53,8 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
 }
 
 /**
- * What goes on beside the turns: as the screen says, and before it can have followed the end of a turn, as the tool
- * reported there. A report of a task that was ended by hand would otherwise hold for ever.
+ * What goes on beside the turns: as the screen says, and before it can have followed the end of a turn, as
+ * the tool reported there. A report of a task that was ended by hand would otherwise hold for ever.
  */
 function backgroundOf({ signals, reports: { background } }: TrackState, at: Moment): string[] {
   const seen = signals?.background ?? [];
@@ -109,7 +111,9 @@ export function toTerminalHistory(
   };
 }
 
-/** What a manifest says of the session whose terminal is tracked. Source: spec/terminal.md 1; coordination. */
+/**
+ * What a manifest says of the session whose terminal is tracked. Source: spec/terminal.md 1; coordination.
+ */
 export function toTrackedSession(manifest: Manifest, sessionRoot: string): TrackedSession {
   return {
     tracked_session_id: manifest.runtime.session_id,

@@ -91,8 +91,8 @@ const meanings: Readonly<Record<string, Partial<ScreenLabels>>> = {
 };
 
 /**
- * The labels of a screen that a person names `state`: as they were read, but for what the first word of the name
- * (`busy` of `busy-tool`) says otherwise. Pure.
+ * The labels of a screen that a person names `state`: as they were read, but for what the first word of the
+ * name (`busy` of `busy-tool`) says otherwise. Pure.
  */
 export function labelsNamed(state: string, read: ScreenLabels): ScreenLabels {
   const [word = ""] = state.split("-");

@@ -36,8 +36,8 @@ export type TrackEvent =
   /**
    * A prompt was submitted. `baseline`: the transcript before it was typed, null for the present one.
    * `sawActivity`: the tool was already seen working on it. `command`: it is one of the tool's own, such as
-   * `/clear`, which may leave no closing row. `reported`: a caller says so; we did not type it. `key`: of its text,
-   * where it is known.
+   * `/clear`, which may leave no closing row. `reported`: a caller says so; we did not type it. `key`: of its
+   * text, where it is known.
    */
   | {
       kind: "prompt_noted";
@@ -91,7 +91,10 @@ export interface TurnState {
   toolReady: boolean;
 }
 
-/** The newest usage limit that was seen. It outlives its time and its notice, so that neither is reported twice. */
+/**
+ * The newest usage limit that was seen. It outlives its time and its notice, so that neither is reported
+ * twice.
+ */
 export interface ParkedState {
   notice: string;
   /** Wall clock; null when the tool shows no time. */
@@ -104,7 +107,10 @@ export interface ParkedState {
 
 /** The question on the screen, and the texts of those before it. */
 interface AskedState {
-  /** `sinceMs`: wall clock. `byPerson`: somebody opened it at the terminal, and nothing says that the agent asks. */
+  /**
+   * `sinceMs`: wall clock. `byPerson`: somebody opened it at the terminal, and nothing says that the agent
+   * asks.
+   */
   current: { key: string; id: string; sinceMs: number; byPerson: boolean } | null;
   keys: readonly string[];
   /** The last composer that was seen whole; null when none was since the last question. */
@@ -216,9 +222,9 @@ const idLength = 12;
 const maxRemembered = 32;
 
 /**
- * The question after one more event. What a tool asks has an id made of its text, so that a gateway that starts again
- * finds the same one; a text that was answered and is asked again gets another. A screen that cannot be read says
- * nothing of it.
+ * The question after one more event. What a tool asks has an id made of its text, so that a gateway that
+ * starts again finds the same one; a text that was answered and is asked again gets another. A screen that
+ * cannot be read says nothing of it.
  */
 export function nextAsked(held: AskedState, state: Omit<TrackState, "asked">): AskedState {
   const { signals, at } = state;
@@ -241,10 +247,13 @@ export function nextAsked(held: AskedState, state: Omit<TrackState, "asked">): A
 }
 
 /**
- * Whether the list on the screen was opened by somebody at the terminal (`/model`, a key of the tool), so that the agent
- * asks nothing. Only what was seen counts; where anything may be a question of the agent, it is one:
- * 1. a list that is no permission, no trust and no title that asks, without a turn, a prompt that we typed and a report;
- * 2. another page of such a list, or the last composer held a command, or it was empty and at rest and the screen above
+ * Whether the list on the screen was opened by somebody at the terminal (`/model`, a key of the tool), so
+ * that the agent asks nothing. Only what was seen counts; where anything may be a question of the agent, it
+ * is one:
+ * 1. a list that is no permission, no trust and no title that asks, without a turn, a prompt that we typed
+ *   and a report;
+ * 2. another page of such a list, or the last composer held a command, or it was empty and at rest and the
+ *   screen above
  *    the list shows nothing that was not there: no prompt was submitted.
  */
 function isOpenedByPerson(
@@ -272,7 +281,9 @@ function showsNothingNew({ screenText, firedRules }: Signals, before: string): b
   return worded.length > 0 && worded.every((row) => known.has(row));
 }
 
-/** The command of a permission is above its question: rows of the screen's end that belong to the question. */
+/**
+ * The command of a permission is above its question: rows of the screen's end that belong to the question.
+ */
 const maxRows = 20;
 
 /** What a person decides on: everything but the mark of the chosen option and what moves by itself. Pure. */

@@ -54,8 +54,8 @@ export function transitionBetween(before: TrackState, after: TrackState): Transi
 }
 
 /**
- * The transitions that `now` holds and `before` did not, oldest first, as fields of a `terminal_state` event. Both
- * keep the newest few; what both hold is the same text.
+ * The transitions that `now` holds and `before` did not, oldest first, as fields of a `terminal_state` event.
+ * Both keep the newest few; what both hold is the same text.
  */
 export function newTransitions(before: TerminalState, now: TerminalState): Record<string, unknown>[] {
   const last = before.recent_transitions.at(-1);
@@ -79,8 +79,8 @@ function isSame(one: Transition, other: Transition): boolean {
 }
 
 /**
- * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
- * has not held long enough, or the last look failed. A settled state waits for a push (ruling 24).
+ * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible
+ * state has not held long enough, or the last look failed. A settled state waits for a push (ruling 24).
  */
 export function isUnsettled(state: TrackState): boolean {
   const { turn, stability, diagnostics } = state;
@@ -90,8 +90,8 @@ export function isUnsettled(state: TrackState): boolean {
 }
 
 /**
- * The monotonic moment at which time alone may change the verdict, so that the tracker looks again then; null when
- * only a new screen can. Never before the state's own moment.
+ * The monotonic moment at which time alone may change the verdict, so that the tracker looks again then; null
+ * when only a new screen can. Never before the state's own moment.
  */
 export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): number | null {
   const { turn, stability, screen, verdicts, signals } = state;

@@ -30,12 +30,11 @@ const leftoverReasons: readonly string[] = ["status_row", "turn_unfinished"];
 export const neverTypedMs = 2000;
 
 /**
- * The turn after one more look. Rules in this order, the first that holds decides:
- * no usable surface; a recovery that holds; recovery of an unmoving screen; recovery of a left-over status row;
- * a draft typed while idle; interrupted; failed; an end that the tool reported; working; a question in the middle of a
- * turn; a reported prompt that was never typed; a submitted prompt whose turn cannot be said to have ended; success;
- * plain ready or unknown.
- * Source: spec/terminal.md 2.2-2.4.
+ * The turn after one more look. Rules in this order, the first that holds decides: no usable surface; a
+ * recovery that holds; recovery of an unmoving screen; recovery of a left-over status row; a draft typed
+ * while idle; interrupted; failed; an end that the tool reported; working; a question in the middle of a
+ * turn; a reported prompt that was never typed; a submitted prompt whose turn cannot be said to have ended;
+ * success; plain ready or unknown. Source: spec/terminal.md 2.2-2.4.
  */
 export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings: TrackingTimings): TurnState {
   const { signals, activeReasons, surface } = facts;
@@ -90,7 +89,9 @@ function lost(turn: TurnState): TurnState {
   return { ...turn, ...cleared, phase: "unknown" };
 }
 
-/** The tool says that the turn is over, and the screen does not contradict: nothing has to settle (ruling 27). */
+/**
+ * The tool says that the turn is over, and the screen does not contradict: nothing has to settle (ruling 27).
+ */
 function endByReport(
   turn: TurnState,
   fused: Extract<FusedEnd, { by: "tool" }>,
@@ -129,8 +130,9 @@ function followAnchor(
 }
 
 /**
- * Since when the screen shows that a reported prompt was never typed: an empty idle composer, no sign of work, the
- * transcript of before. Null while it does not, and for a prompt that we typed: its tool may not have repainted yet.
+ * Since when the screen shows that a reported prompt was never typed: an empty idle composer, no sign of
+ * work, the transcript of before. Null while it does not, and for a prompt that we typed: its tool may not
+ * have repainted yet.
  */
 function idleSince(anchor: Anchor, facts: TurnFacts, signals: Signals, at: Moment): number | null {
   const { ready_posture, editing_input, pending_input } = facts.surface;
@@ -148,9 +150,9 @@ function idleSince(anchor: Anchor, facts: TurnFacts, signals: Signals, at: Momen
 }
 
 /**
- * How long a screen must not have moved to be left over from a turn. Longer where the tool, too, reported that the turn began (a
- * starved opencode 1.18.27 painted nothing for 29 s), and where nothing follows a prompt that we submitted (gemini 0.61.0: 21 s).
- * Pure.
+ * How long a screen must not have moved to be left over from a turn. Longer where the tool, too, reported
+ * that the turn began (a starved opencode 1.18.27 painted nothing for 29 s), and where nothing follows a
+ * prompt that we submitted (gemini 0.61.0: 21 s). Pure.
  */
 export function unmovingMs(
   { reports, turn, signals }: Pick<TrackState, "reports" | "turn" | "signals">,
@@ -208,10 +210,10 @@ export function closeTurn(turn: TurnState, result: "interrupted" | "known_failur
 }
 
 /**
- * The anchor of a prompt whose turn has not provably ended, or null when it has: it was seen working and is idle
- * again, or the transcript changed and the idle screen held. A bare idle screen right after the prompt proves
- * nothing: the tool may not have repainted yet. Nor does the prompt's own cell where turns are closed by a row:
- * a starved claude 2.1.197 showed only that for 2.6 s.
+ * The anchor of a prompt whose turn has not provably ended, or null when it has: it was seen working and is
+ * idle again, or the transcript changed and the idle screen held. A bare idle screen right after the prompt
+ * proves nothing: the tool may not have repainted yet. Nor does the prompt's own cell where turns are closed
+ * by a row: a starved claude 2.1.197 showed only that for 2.6 s.
  */
 function awaitEnd(
   anchor: Anchor,
@@ -298,8 +300,8 @@ export function sampleGrowth(growth: Growth, signals: Signals, nowMs: number): G
 }
 
 /**
- * A turn that was seen working a moment ago and whose transcript still grows goes on, though nothing on the screen
- * says so: some tools paint no status row while an answer streams.
+ * A turn that was seen working a moment ago and whose transcript still grows goes on, though nothing on the
+ * screen says so: some tools paint no status row while an answer streams.
  */
 export function growthHint(growth: Growth, signals: Signals, nowMs: number): boolean {
   if (!signals.growthCounts || signals.surface.ready_posture !== "yes") return false;

@@ -38,8 +38,8 @@ const maxStartupAnswers = 8;
 const excerptLength = 4000;
 
 /**
- * The tracked state after one event. Pure; `event.at` is the only time there is. A clock that went back counts as
- * being still. Source: spec/terminal.md 2.
+ * The tracked state after one event. Pure; `event.at` is the only time there is. A clock that went back
+ * counts as being still. Source: spec/terminal.md 2.
  */
 export function reduce(before: TrackState, event: TrackEvent, timings: TrackingTimings): TrackState {
   const at = notBefore(event.at, before.at);
@@ -194,7 +194,9 @@ const hold = (held: Held, key: string, nowMs: number): Held =>
 
 const sha1 = (text: string) => new Bun.CryptoHasher("sha1").update(text).digest("hex");
 
-/** The same text on its own: a slice keeps the whole text alive that it was cut from, here for 1000 samples. */
+/**
+ * The same text on its own: a slice keeps the whole text alive that it was cut from, here for 1000 samples.
+ */
 const ownText = (slice: string) => Buffer.from(slice, "utf8").toString("utf8");
 
 function probeOf(observation: Observation, signals: Signals): ProbeSnapshot {

@@ -58,7 +58,10 @@ export interface ReportedTurns {
   closedTurnIds: readonly string[];
   reportIds: readonly string[];
   question: ReportedQuestion | null;
-  /** What the tool said at the end of its newest turn to go on beside it; null when it was nothing. `reachedMs`: monotonic. */
+  /**
+   * What the tool said at the end of its newest turn to go on beside it; null when it was nothing.
+   * `reachedMs`: monotonic.
+   */
   background: { work: readonly string[]; reachedMs: number } | null;
   received: number;
   last: { kind: ToolReport["kind"]; wallMs: number } | null;
@@ -110,7 +113,9 @@ export function typedPrompt(
   return { ...setAside(turns, wallMs), typed };
 }
 
-/** The typed prompt was submitted. `noted`: a prompt that a caller noted and the gateway did not type. Pure. */
+/**
+ * The typed prompt was submitted. `noted`: a prompt that a caller noted and the gateway did not type. Pure.
+ */
 export function promptSubmitted(
   turns: ReportedTurns,
   noted: { key: PromptKey; command: boolean; wallMs: number } | null,
@@ -140,7 +145,10 @@ export function endGivenUp(turns: ReportedTurns, because: string, wallMs: number
   return { ...turnOver(turns, wallMs), doubts };
 }
 
-/** The reported end of the newest turn; null while a submitted prompt waits for the report that it was taken. Pure. */
+/**
+ * The reported end of the newest turn; null while a submitted prompt waits for the report that it was taken.
+ * Pure.
+ */
 export function endOfNewest({ typed, newest }: ReportedTurns): ReportedEnd | null {
   return typed === null || (typed.noted && typed.taken) ? (newest?.end ?? null) : null;
 }
@@ -163,10 +171,11 @@ function setAside(turns: ReportedTurns, asideMs: number): ReportedTurns {
 }
 
 /**
- * Takes one report in. `turnRuns`: the screen or a submitted prompt says that a turn runs. What a report is about is
- * decided by the first that holds:
+ * Takes one report in. `turnRuns`: the screen or a submitted prompt says that a turn runs. What a report is
+ * about is decided by the first that holds:
  * 1. an `id` that was seen: nothing, it came twice;
- * 2. the begin of a session: it is the agent's when none is known, the known one is over, or no turn runs; in the middle
+ * 2. the begin of a session: it is the agent's when none is known, the known one is over, or no turn runs; in
+ *   the middle
  *    of a turn it is another program's (an agent that the agent started);
  * 3. exactly the text that we typed, not before we typed it: our turn, and its session is the agent's;
  * 4. another session than the agent's: not believed;
@@ -277,7 +286,10 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
   );
 }
 
-/** Whether the question is of the turn whose begin is reported after it: by its id, or since its text was typed before. */
+/**
+ * Whether the question is of the turn whose begin is reported after it: by its id, or since its text was
+ * typed before.
+ */
 function isAskedIn(
   { question, typed }: ReportedTurns,
   begun: { turnId: string | null; ours: boolean },
@@ -327,7 +339,10 @@ function endTurn(
   return doubt(turns, report, "the end of a turn that is not the newest");
 }
 
-/** The older prompt that an end is about: by its id, by its text, or the oldest recent one when the end has neither. */
+/**
+ * The older prompt that an end is about: by its id, by its text, or the oldest recent one when the end has
+ * neither.
+ */
 function outstandingOf(
   { outstanding }: ReportedTurns,
   end: { turnId: string | null; key: PromptKey | null; wallMs: number },
@@ -345,8 +360,8 @@ function questionOf({ message, action, turn_id, at_ms }: ToolReport): ReportedQu
 }
 
 /**
- * An action that begins or ends after a question answers it. Hooks run at once, in any order: that of the very action
- * that is asked about may run after the one of its question.
+ * An action that begins or ends after a question answers it. Hooks run at once, in any order: that of the
+ * very action that is asked about may run after the one of its question.
  */
 function answered(turns: ReportedTurns, report: ToolReport): ReportedTurns {
   const { question } = turns;

@@ -217,7 +217,10 @@ export function isRed(span: Span): boolean {
   return rgb !== null && rgb[0] - Math.max(rgb[1], rgb[2]) > 80;
 }
 
-/** Red or pink: claude 2.1.150 draws errors in #ff6b80, and in 211 of 256 colours. Amber and orange are neither. */
+/**
+ * Red or pink: claude 2.1.150 draws errors in #ff6b80, and in 211 of 256 colours. Amber and orange are
+ * neither.
+ */
 export function isReddish(span: Span): boolean {
   const rgb = rgbOf(span.foreground);
   return rgb !== null && rgb[0] - rgb[1] > 80 && rgb[0] - rgb[2] >= 60 && rgb[2] + 20 >= rgb[1];

@@ -27,9 +27,9 @@ const rowEnd = /^[\s│┃║]*$/u;
 const restOfValue = /^[\s│┃║]*(?=\S*\d|[^\s│┃║]{16})([^\s│┃║]{4,})/u;
 
 /**
- * Overwrites letters and digits with `x` where the screen shows what looks like a secret, an address of a person, or
- * the path of a home folder. A value that goes on in the next row is followed there. Styling, columns and rows stay;
- * links behind text are removed. `home`: this user's, in whatever place it is. Pure.
+ * Overwrites letters and digits with `x` where the screen shows what looks like a secret, an address of a
+ * person, or the path of a home folder. A value that goes on in the next row is followed there. Styling,
+ * columns and rows stay; links behind text are removed. `home`: this user's, in whatever place it is. Pure.
  */
 export function scrubScreen(raw: string, { home, width }: { home: string; width: number }): ScrubbedScreen {
   const visible = raw.replace(escapes, (sequence) => (sequence.startsWith("\x1b]") ? "" : sequence));

@@ -6,8 +6,9 @@ export function quoteShell(text: string): string {
 }
 
 /**
- * The same for people to read: bare where no shell would see more in it than the word, always on one line, and with
- * nothing that a terminal obeys: as `$'…'`, which bash, zsh and ksh know, where it has such characters. Pure.
+ * The same for people to read: bare where no shell would see more in it than the word, always on one line,
+ * and with nothing that a terminal obeys: as `$'…'`, which bash, zsh and ksh know, where it has such
+ * characters. Pure.
  */
 export function shellWord(text: string): string {
   if (/^[\w./:@%+-]+$/.test(text)) return text;

@@ -26,10 +26,10 @@ export interface TmuxSession {
 }
 
 /**
- * tmux by one process per command (about 2 ms), for what happens without a connection. A session is named by the name
- * that it had when a launch or a join of ours marked it, also after a person renamed it; one without a mark by its whole
- * name. Reading never starts a server: without one there are no sessions. Failures that are not answers throw TmuxError:
- * `refused` with tmux's message.
+ * tmux by one process per command (about 2 ms), for what happens without a connection. A session is named by
+ * the name that it had when a launch or a join of ours marked it, also after a person renamed it; one without
+ * a mark by its whole name. Reading never starts a server: without one there are no sessions. Failures that
+ * are not answers throw TmuxError: `refused` with tmux's message.
  */
 export interface Tmux {
   /** As `tmuxCommand`: what a control connection must be given to reach the same server. */
@@ -42,7 +42,10 @@ export interface Tmux {
   sessionMarks(): Promise<{ name: string; mark: string }[]>;
   /** Marks a session that exists, and keeps its name with it; null takes both away. */
   setMark(label: string, session: string, mark: string | null): Promise<void>;
-  /** Absolute path of the server's socket, in the server's own words: one server, one path. The session must exist. */
+  /**
+   * Absolute path of the server's socket, in the server's own words: one server, one path. The session must
+   * exist.
+   */
   socketPath(session: string): Promise<string>;
   /** Every pane of every window, in order; empty when there is no such session. */
   panes(session: string): Promise<TmuxPane[]>;
@@ -59,18 +62,18 @@ export interface Tmux {
   /** Ends one window by its id (`@3`); false when there was none. */
   killWindow(label: string, windowId: string): Promise<boolean>;
   /**
-   * `keep`: the pane stays when its last process ends, and so does the session until `killSession`; else what its window
-   * says holds again. False when there was no such pane.
+   * `keep`: the pane stays when its last process ends, and so does the session until `killSession`; else what
+   * its window says holds again. False when there was no such pane.
    */
   keepPane(label: string, paneId: string, keep: boolean): Promise<boolean>;
   /**
-   * The whole command that shows a session in the terminal it is given, or in `client`, which is one of this server.
-   * Rejects when the server must not be used.
+   * The whole command that shows a session in the terminal it is given, or in `client`, which is one of this
+   * server. Rejects when the server must not be used.
    */
   attachCommand(session: string, client: string | null): Promise<string[]>;
   /**
-   * The terminal client that shows the session of this pane of the server, the one used last; null when none does.
-   * Left to itself tmux 3.3a takes any client, a control connection of a gateway included.
+   * The terminal client that shows the session of this pane of the server, the one used last; null when none
+   * does. Left to itself tmux 3.3a takes any client, a control connection of a gateway included.
    */
   clientOf(paneId: string): Promise<string | null>;
   /** One tmux command, its standard output. */
@@ -97,8 +100,8 @@ export function createTmux(deps: {
   /** See `tmuxCommand`. */
   socket?: string | undefined;
   /**
-   * Why what is at the socket's path is no server to be used, or null. Asked before each command: such a server counts as
-   * absent, and none is started in its place.
+   * Why what is at the socket's path is no server to be used, or null. Asked before each command: such a
+   * server counts as absent, and none is started in its place.
    */
   refusal?: () => string | null;
   /** Why no server is started there, or null; asked after `refusal`. */
@@ -139,8 +142,8 @@ export function createTmux(deps: {
 
   /**
    * A server whose last session has just ended may still take a connection and then leave without having done
-   * anything: who may start a server asks the next one. One that is met twice may be kept from leaving; helped away, it
-   * is given 2 s to leave.
+   * anything: who may start a server asks the next one. One that is met twice may be kept from leaving;
+   * helped away, it is given 2 s to leave.
    */
   async function run(args: readonly string[], options: RunOptions = {}) {
     for (let met = 1; ; met++) {
@@ -283,8 +286,8 @@ export function createTmux(deps: {
 }
 
 /**
- * Identifies the instance of the agent by the creation of the session, its pane and the pane's first process: a new
- * session, another pane and a relaunch in place are each a new instance (ruling 5).
+ * Identifies the instance of the agent by the creation of the session, its pane and the pane's first process:
+ * a new session, another pane and a relaunch in place are each a new instance (ruling 5).
  */
 export function instanceId(
   pane: Pick<TmuxPane, "sessionId" | "sessionCreated" | "paneId" | "panePid">,
@@ -306,7 +309,9 @@ export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | n
 /** An argument at whose end tmux would take a `;` for a separator of commands. */
 export const escapeEnd = (argument: string): string => argument.replace(/;$/, "\\;");
 
-/** Options of the session, which nothing that runs in it inherits: its mark, and the name that it had then. */
+/**
+ * Options of the session, which nothing that runs in it inherits: its mark, and the name that it had then.
+ */
 const markName = "@svc_launch";
 const nameOption = "@svc_session";
 
@@ -405,9 +410,10 @@ function refused(output: Output): TmuxError {
 }
 
 /**
- * Ends the control clients on a tmux server that is leaving and does not get away: tmux 3.3a waits for ever for one whose
- * gateway was killed with output unread, and meanwhile refuses new clients. No session of such a server is left,
- * so a client of a living gateway loses nothing. `command` is how we call tmux: program, then what names the server.
+ * Ends the control clients on a tmux server that is leaving and does not get away: tmux 3.3a waits for ever
+ * for one whose gateway was killed with output unread, and meanwhile refuses new clients. No session of such
+ * a server is left, so a client of a living gateway loses nothing. `command` is how we call tmux: program,
+ * then what names the server.
  */
 async function endClientsOfLeavingServer(
   processes: Pick<Processes, "tree" | "signal">,
@@ -424,8 +430,9 @@ async function endClientsOfLeavingServer(
 
 /**
  * Ends the control clients that dead gateways of `session` left: tmux 3.3a may keep one for ever whose output
- * nobody reads any more, and the agent would in time hang on it. Only for the holder of the session's gateway lock
- * and has not attached yet: then every client that attached in our way is such a one. Returns their pids.
+ * nobody reads any more, and the agent would in time hang on it. Only for the holder of the session's gateway
+ * lock and has not attached yet: then every client that attached in our way is such a one. Returns their
+ * pids.
  */
 export async function endStrayClients(
   deps: { tmux: Tmux; mutex: TmuxMutex; processes: Processes },

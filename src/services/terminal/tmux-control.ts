@@ -29,15 +29,15 @@ export interface ControlConnection extends Lifecycle {
   /** Resolves when attached; rejects with TmuxError `lost` after `timeoutMs` or when stopped. */
   whenConnected(timeoutMs: number): Promise<void>;
   /**
-   * Sends one line and resolves with the lines tmux printed for it. Commands are pipelined and answered in the
-   * order sent, also when nobody awaits them. `replies`: how many commands the line runs, counting those that
-   * `if-shell` inserts (default 1). Rejects with TmuxError: `refused` and tmux's message, or `lost`, also when
-   * nothing is answered for 10 s.
+   * Sends one line and resolves with the lines tmux printed for it. Commands are pipelined and answered in
+   * the order sent, also when nobody awaits them. `replies`: how many commands the line runs, counting those
+   * that `if-shell` inserts (default 1). Rejects with TmuxError: `refused` and tmux's message, or `lost`,
+   * also when nothing is answered for 10 s.
    */
   command(line: string, options?: { replies?: number }): Promise<string[]>;
   /**
-   * As `command`, each reply apart. `onReplies` is called while the last one is read: output that tmux sent before it was
-   * heard before, and output that it sends after it is not heard yet.
+   * As `command`, each reply apart. `onReplies` is called while the last one is read: output that tmux sent
+   * before it was heard before, and output that it sends after it is not heard yet.
    */
   batch(line: string, replies: number, onReplies: (parts: string[][]) => void): Promise<void>;
   /** Called with all that the pane writes, in order. Returns how to stop listening. */
@@ -252,8 +252,9 @@ const LEAVE_MS = 1000;
 /** What a client wrote before it ended is read for this long. */
 const DRAIN_MS = 100;
 /**
- * `no-output` until somebody listens. No `pause-after`: seen on tmux 3.3a, neither with it nor without does tmux
- * go on reading a pane while its only attached client reads nothing, so it would only add a second output form.
+ * `no-output` until somebody listens. No `pause-after`: seen on tmux 3.3a, neither with it nor without does
+ * tmux go on reading a pane while its only attached client reads nothing, so it would only add a second
+ * output form.
  */
 const ATTACH_FLAGS = "ignore-size,no-output";
 
@@ -382,8 +383,8 @@ function openControlClient(options: ControlClientOptions): ControlClient {
     attached: () => state === "attached",
     send,
     /**
-     * Once and never off again: tmux 3.3a answers nothing more to a client that names this flag while output is
-     * queued for it.
+     * Once and never off again: tmux 3.3a answers nothing more to a client that names this flag while output
+     * is queued for it.
      */
     turnOutputOn() {
       if (state !== "attached" || output) return;

@@ -9,8 +9,8 @@ import type { TmuxMutex } from "./tmux-mutex.ts";
 import { quoteArgument } from "./tmux-protocol.ts";
 
 /**
- * The only way to write to one pane: tasks run one after another in the order asked, and a task's writer is of
- * use only while the task runs. A task that throws rejects its own caller only.
+ * The only way to write to one pane: tasks run one after another in the order asked, and a task's writer is
+ * of use only while the task runs. A task that throws rejects its own caller only.
  */
 export interface ExclusivePane {
   exclusive<T>(task: (pane: PaneWriter) => Promise<T>): Promise<T>;
@@ -48,23 +48,25 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
 }
 
 /**
- * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, takes the pane out of
- * those that tmux types into together (`synchronize-panes`), where an Enter would run in a person's shell, and throws
- * `unavailable` for a pane that is dead, closed to input or gone, or when tmux is gone: nothing was typed then.
- * Whether the right program reads the pane is for the caller to have looked at.
+ * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, takes
+ * the pane out of those that tmux types into together (`synchronize-panes`), where an Enter would run in a
+ * person's shell, and throws `unavailable` for a pane that is dead, closed to input or gone, or when tmux is
+ * gone: nothing was typed then. Whether the right program reads the pane is for the caller to have looked at.
  * Steps: `pane.mode`, `pane.buffer`, `pane.paste`, `pane.keys`.
  */
 export interface PaneWriter {
   /**
-   * Puts each piece in front of the program as one bracketed paste (brackets only when the program asked for them),
-   * byte for byte but without control characters, and presses nothing. Nothing but blanks is `invalid_request`.
+   * Puts each piece in front of the program as one bracketed paste (brackets only when the program asked for
+   * them), byte for byte but without control characters, and presses nothing. Nothing but blanks is
+   * `invalid_request`.
    */
   paste(...pieces: string[]): Promise<void>;
   /** Presses and types in the order given; text without its control characters. No Enter is implied. */
   keys(tokens: readonly KeyToken[]): Promise<void>;
   /**
-   * Presses Enter if the cursor is `at` that place at this very moment, which tmux decides. False, with nothing pressed, when it is
-   * elsewhere, because somebody typed, or when a mode was on that would have taken the key. Null: wherever it is.
+   * Presses Enter if the cursor is `at` that place at this very moment, which tmux decides. False, with
+   * nothing pressed, when it is elsewhere, because somebody typed, or when a mode was on that would have
+   * taken the key. Null: wherever it is.
    */
   enter(at: { row: number; column: number } | null): Promise<boolean>;
   /** Sends what a keyboard sent, byte for byte. */
@@ -156,7 +158,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
       steps.before("pane.buffer");
       const bytes = Buffer.from(clean, "utf8");
       const filled = fill(buffer, bytes);
-      // A buffer of one piece is there or not, and its paste fails without it: both go in one turn. Of more it is awaited.
+      // A buffer of one piece is there or not, and its paste fails without it: both go in one turn. Of more
+      // it is awaited.
       if (bytes.length > CHUNK_BYTES) await filled;
       steps.after("pane.buffer");
       const pasted = step("pane.paste", () => release(buffer, UNFIT));
@@ -181,8 +184,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
   }
 
   /**
-   * tmux itself looks at the pane and pastes in one go: tmux 3.3a loses its whole server to a paste into a dead
-   * pane, so no moment may pass between the two. False when the pane is as `against` says, or gone.
+   * tmux itself looks at the pane and pastes in one go: tmux 3.3a loses its whole server to a paste into a
+   * dead pane, so no moment may pass between the two. False when the pane is as `against` says, or gone.
    */
   async function release(buffer: string, against: string): Promise<boolean> {
     const target = pane();

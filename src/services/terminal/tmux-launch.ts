@@ -18,11 +18,14 @@ export interface PaneProgram {
   /** Absolute. */
   workdir: string;
   /**
-   * All variables of the program beside those that tmux sets for its pane; the shell after it does not see them. Empty: the
-   * environment of the pane, which is the one of the shell that once started the tmux server.
+   * All variables of the program beside those that tmux sets for its pane; the shell after it does not see
+   * them. Empty: the environment of the pane, which is the one of the shell that once started the tmux
+   * server.
    */
   env: Record<string, string>;
-  /** What the pane does once the program has ended: default, a line that says so and the person's login shell. */
+  /**
+   * What the pane does once the program has ended: default, a line that says so and the person's login shell.
+   */
   afterwards?: "shell" | "wait";
 }
 
@@ -39,8 +42,8 @@ export interface LaunchRequest extends PaneProgram {
 
 /**
  * Starts the agent's program in tmux. When the program ends the pane falls back to the person's login shell;
- * it is never left dead. Commands and environment travel in a 0600 script in `folder`, which removes itself as
- * its first act, so that neither the 16 KB limit of tmux nor `ps` sees them.
+ * it is never left dead. Commands and environment travel in a 0600 script in `folder`, which removes itself
+ * as its first act, so that neither the 16 KB limit of tmux nor `ps` sees them.
  */
 export interface Launcher {
   /**
@@ -49,11 +52,17 @@ export interface Launcher {
    * `launch.session`, `launch.environment`.
    */
   launch(request: LaunchRequest): Promise<TmuxPane>;
-  /** Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`, `launch.respawn`. */
+  /**
+   * Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`,
+   * `launch.respawn`.
+   */
   respawn(paneId: string, program: PaneProgram): Promise<TmuxPane>;
 }
 
-/** What a launch that was killed leaves; tmux has started a script, which removes itself, long before that age. */
+/**
+ * What a launch that was killed leaves; tmux has started a script, which removes itself, long before that
+ * age.
+ */
 const staleScriptMs = 60_000;
 
 /** Removes scripts in `folder` that nothing will run any more. */
@@ -76,7 +85,10 @@ export function createLauncher(deps: {
   steps: Steps;
   /** Existing private folder for the scripts, absolute. */
   folder: string;
-  /** A connection to the session, over which its pane is respawned while it answers, in place of a tmux process. */
+  /**
+   * A connection to the session, over which its pane is respawned while it answers, in place of a tmux
+   * process.
+   */
   over?: { control: Pick<ControlConnection, "connected" | "command">; mutex: TmuxMutex };
 }): Launcher {
   const { tmux, files, ids, steps, folder, over } = deps;
@@ -165,7 +177,9 @@ export function createLauncher(deps: {
     return answer;
   }
 
-  /** What a session needs once it exists: its window at 0 whatever the person counts from, and its variables. */
+  /**
+   * What a session needs once it exists: its window at 0 whatever the person counts from, and its variables.
+   */
   async function settle({ session, sessionEnv }: LaunchRequest, answer: string): Promise<void> {
     const [made] = answer.split("\n").flatMap(parsePane);
     if (made && made.windowIndex !== 0) {
@@ -331,8 +345,8 @@ const fallBack = 'exec "$SHELL" -l';
 const fallingBack = [`printf '\\n[the agent ended with exit status %s]\\n' "$?"`, fallBack];
 
 /**
- * Nothing of a person's is begun in such a pane, since the next program takes it without asking; and no key of
- * theirs ends it.
+ * Nothing of a person's is begun in such a pane, since the next program takes it without asking; and no key
+ * of theirs ends it.
  */
 const waiting = [
   "trap '' INT QUIT",
@@ -346,8 +360,8 @@ function quoteFormat(text: string): string {
 }
 
 /**
- * tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of tmux 3.2 to
- * 3.5): doubled there, they would name another folder.
+ * tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of
+ * tmux 3.2 to 3.5): doubled there, they would name another folder.
  */
 const escapeFormat = (text: string): string =>
   text.replace(/(#+)(\[?)/g, (run, signs: string, bracket: string) => (bracket === "" ? signs + signs : run));

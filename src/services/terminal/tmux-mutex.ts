@@ -2,16 +2,18 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import type { Locks } from "../../system/locks.ts";
 
 /**
- * Mutual exclusion of all who may crash one tmux server: versions 3.3a to 3.5a at least end with a segmentation fault
- * when a session begins or ends, another window becomes current, a pane's copy mode begins or ends or a client leaves in
- * the moment in which a control client introduces itself (tmux/tmux#4980); from 3.4 also when a paste buffer comes or
- * goes. Each of these, and the attach, is done by the holder of the mutex. What a person does by hand is not covered.
+ * Mutual exclusion of all who may crash one tmux server: versions 3.3a to 3.5a at least end with a
+ * segmentation fault when a session begins or ends, another window becomes current, a pane's copy mode begins
+ * or ends or a client leaves in the moment in which a control client introduces itself (tmux/tmux#4980); from
+ * 3.4 also when a paste buffer comes or goes. Each of these, and the attach, is done by the holder of the
+ * mutex. What a person does by hand is not covered.
  */
 export interface TmuxMutex {
   /**
-   * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without it: goes on
-   * without where the file cannot or may not be made, when it cannot be had within `waitMs` (default 2 s), and when `signal` aborts.
-   * `brief`: for what takes a millisecond and is not asked for again at once. It does not queue, at half the cost.
+   * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without
+   * it: goes on without where the file cannot or may not be made, when it cannot be had within `waitMs`
+   * (default 2 s), and when `signal` aborts. `brief`: for what takes a millisecond and is not asked for again
+   * at once. It does not queue, at half the cost.
    */
   take(options?: { waitMs?: number; signal?: AbortSignal; brief?: boolean }): Promise<() => void>;
 }
@@ -22,8 +24,8 @@ const NEXT_RETRY_MS = 1;
 const BEHIND_RETRY_MS = 10;
 
 /**
- * `path`: absolute, of the server's socket. The locks are files beside it: one server, one mutex. They are made only
- * while `mayLock` returns true.
+ * `path`: absolute, of the server's socket. The locks are files beside it: one server, one mutex. They are
+ * made only while `mayLock` returns true.
  */
 export function createTmuxMutex(
   deps: { locks: Pick<Locks, "tryTake">; clock: Clock },

@@ -5,14 +5,17 @@ import { agentPane, panesQuery, parsePanes, type Tmux, type TmuxPane } from "./t
 import type { ControlConnection } from "./tmux-control.ts";
 import { quoteArgument, TmuxError } from "./tmux-protocol.ts";
 
-/** Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked. */
+/**
+ * Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked.
+ */
 export interface PaneReader {
   /** The agent's pane (see `agentPane`), or null when it is not there. */
   find(session: string, recordedPaneId: string | null): Promise<TmuxPane | null>;
   /**
-   * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane is no
-   * more. `fresh`: the process tree is read again; otherwise one that is younger than a second and whose processes
-   * all live will do. The same screen as before gives the same `rows` object, the same processes the same `processes`.
+   * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane
+   * is no more. `fresh`: the process tree is read again; otherwise one that is younger than a second and
+   * whose processes all live will do. The same screen as before gives the same `rows` object, the same
+   * processes the same `processes`.
    */
   read(pane: TmuxPane, fresh: boolean): Promise<Observation | null>;
 }
@@ -26,8 +29,8 @@ async function panesOver(control: Pick<ControlConnection, "command">, session: s
 }
 
 /**
- * As `panes` of `Tmux`, over the connection where it answers: a tmux command takes twenty times as long, and more
- * where the machine is busy.
+ * As `panes` of `Tmux`, over the connection where it answers: a tmux command takes twenty times as long, and
+ * more where the machine is busy.
  */
 export async function panesOf(
   { control, tmux }: { control: ControlConnection; tmux: Pick<Tmux, "panes"> },
@@ -91,7 +94,8 @@ export function createPaneReader(deps: {
         rows: rowsOf(raw),
         cursor: pane.cursor,
         pane: pane.facts,
-        // Last: between question and answer a write to a slow disk may hold us up, and what was the tool be a shell.
+        // Last: between question and answer a write to a slow disk may hold us up, and what was the tool be a
+        // shell.
         processes: await processesOf(pane.facts.panePid, fresh),
       };
     },
@@ -173,8 +177,8 @@ export interface ReadAhead {
   /** The last read may be out of date. */
   invalidate(): void;
   /**
-   * Waits for the read that was begun, and forgets it. False when there is none, or it failed, is out of date or is too
-   * old.
+   * Waits for the read that was begun, and forgets it. False when there is none, or it failed, is out of date
+   * or is too old.
    */
   take(): Promise<boolean>;
 }

@@ -10,8 +10,8 @@ export type PaneFrame =
   | { kind: "heartbeat" };
 
 /**
- * Bytes that wait for one viewer, as tmux sends them. Beyond it they are thrown away, and the viewer gets the newest
- * picture instead.
+ * Bytes that wait for one viewer, as tmux sends them. Beyond it they are thrown away, and the viewer gets the
+ * newest picture instead.
  */
 const maxWaiting = 256 * 1024;
 /** For who only keeps what it gets: tmux's answer to those who act on the same output comes within 1 ms. */
@@ -27,16 +27,19 @@ const heartbeatMs = 15_000;
 type Why = Extract<PaneFrame, { kind: "picture" }>["why"];
 
 /**
- * What the pane shows and writes, until `signal` aborts or the pane cannot be read any more. The first picture and the
- * bytes after it fit together without a gap. Never more than `maxWaiting` bytes wait for a reader, however slow it is. A
- * viewer never changes the size of the pane.
+ * What the pane shows and writes, until `signal` aborts or the pane cannot be read any more. The first
+ * picture and the bytes after it fit together without a gap. Never more than `maxWaiting` bytes wait for a
+ * reader, however slow it is. A viewer never changes the size of the pane.
  */
 export async function* followPane(options: {
   control: ControlConnection;
   clock: Clock;
   paneId: () => string | null;
   signal: AbortSignal;
-  /** Whether the screen is painted over when the pane is quiet (default true): not for who keeps what it wrote and may get it 20 ms later. */
+  /**
+   * Whether the screen is painted over when the pane is quiet (default true): not for who keeps what it wrote
+   * and may get it 20 ms later.
+   */
   overpaint?: boolean;
 }): AsyncGenerator<PaneFrame> {
   const { control, clock, signal, overpaint: painting = true } = options;
@@ -90,7 +93,9 @@ export async function* followPane(options: {
     return some ?? false;
   }
 
-  /** What came before the answer is in the picture, what comes after it waits: decided as the answer is read. */
+  /**
+   * What came before the answer is in the picture, what comes after it waits: decided as the answer is read.
+   */
   function takePicture<T>(read: (parts: readonly (readonly string[])[]) => T): Promise<T> {
     let picture: { of: T } | null = null;
     return control
@@ -235,7 +240,9 @@ function readPicture(paneId: string, parts: readonly (readonly string[])[]): Ter
   return { width, height, text: text.join("") };
 }
 
-/** The screen painted over what a terminal shows, without a reset: what it scrolled off and selected stays. */
+/**
+ * The screen painted over what a terminal shows, without a reset: what it scrolled off and selected stays.
+ */
 function overpaint(paneId: string, parts: readonly (readonly string[])[]): string | null {
   const [[line = ""] = [], , screen = []] = parts;
   const values = line.split(" ");

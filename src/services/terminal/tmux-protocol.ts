@@ -15,9 +15,9 @@ export class TmuxError extends ServiceError {
 
 /**
  * How tmux is called: `socket` is an absolute path (`-S`), a name (`-L`), or undefined for the person's own
- * server. Names, `default` too, are looked for below TMUX_TMPDIR; without one tmux would ask the server of the pane
- * that we run in. `-u`: output is UTF-8 whatever the locale says. `-N` is left to the caller: only a launch may
- * start a server.
+ * server. Names, `default` too, are looked for below TMUX_TMPDIR; without one tmux would ask the server of
+ * the pane that we run in. `-u`: output is UTF-8 whatever the locale says. `-N` is left to the caller: only a
+ * launch may start a server.
  */
 export function tmuxCommand(socket: string | undefined): string[] {
   return ["tmux", "-u", socket?.startsWith("/") ? "-S" : "-L", socket || "default"];
@@ -65,8 +65,8 @@ export interface PaneBytes {
 
 export type ControlItem =
   /**
-   * The pane wrote something: without `bytes` a wake-up, at most one for each pane and chunk; with them all that it wrote,
-   * in order.
+   * The pane wrote something: without `bytes` a wake-up, at most one for each pane and chunk; with them all
+   * that it wrote, in order.
    */
   | { kind: "output"; paneId: string; bytes?: PaneBytes }
   /** The end of one command. `ours`: sent by this client, not run by tmux for it. */

@@ -19,7 +19,9 @@ export async function paneScreen(tmux: Tmux, paneId: string): Promise<string[]> 
   return rows.slice(0, rows.findLastIndex((row) => row !== "") + 1);
 }
 
-/** The name by which we know the session that a pane belongs to. Throws TmuxError when there is no such pane. */
+/**
+ * The name by which we know the session that a pane belongs to. Throws TmuxError when there is no such pane.
+ */
 export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
   return (await tmux.run(["display-message", "-p", "-t", paneId, RECORDED_NAME])).trim();
 }
@@ -30,8 +32,8 @@ export async function folderOfPane(tmux: Tmux, paneId: string): Promise<string> 
 }
 
 /**
- * The screen of a pane with colours, and up to `scrolledRows` rows that were scrolled out of its sight before it.
- * `height`: rows of the screen itself. Throws TmuxError.
+ * The screen of a pane with colours, and up to `scrolledRows` rows that were scrolled out of its sight before
+ * it. `height`: rows of the screen itself. Throws TmuxError.
  */
 export async function captureWithScrollback(
   control: Pick<ControlConnection, "command">,
@@ -52,8 +54,8 @@ interface TmuxPlace {
 }
 
 /**
- * The command with which a person watches a session, for any shell. `bare`: the socket that a bare `tmux` of that
- * shell reaches, where it is known. Pure.
+ * The command with which a person watches a session, for any shell. `bare`: the socket that a bare `tmux` of
+ * that shell reaches, where it is known. Pure.
  */
 export function tmuxAttachLine(tmux: TmuxPlace, bare?: string): string {
   return `tmux ${serverFlags(tmux.socket === bare ? undefined : tmux.socket)}attach -t '=${tmux.session_name}'`;

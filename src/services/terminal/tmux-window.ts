@@ -39,10 +39,10 @@ export interface WindowDeps {
 const placeholder = ["/bin/sh", "-c", `${standardPath} exec sleep 60`];
 
 /**
- * Opens a window named `name` in the background, beside the agent's, and runs `program` in it, which may depend on
- * the window's handles. It closes when the program ends. Throws TmuxError, and `dispatch_failed` when tmux would give
- * it index 0, which is the agent's; nothing is left behind then. Steps: `window.open`, `window.script`,
- * `window.start`.
+ * Opens a window named `name` in the background, beside the agent's, and runs `program` in it, which may
+ * depend on the window's handles. It closes when the program ends. Throws TmuxError, and `dispatch_failed`
+ * when tmux would give it index 0, which is the agent's; nothing is left behind then. Steps: `window.open`,
+ * `window.script`, `window.start`.
  */
 export async function openWindow(
   deps: WindowDeps,
@@ -131,7 +131,10 @@ async function start(deps: WindowDeps, handles: WindowHandles, program: WindowPr
   return started.panePid;
 }
 
-/** The pane that all handles name, or null: a server that was started again gives the same ids to other windows. */
+/**
+ * The pane that all handles name, or null: a server that was started again gives the same ids to other
+ * windows.
+ */
 export async function findWindow(
   tmux: Tmux,
   session: string,
@@ -142,8 +145,8 @@ export async function findWindow(
 }
 
 /**
- * Closes the window; false when it is no more. Throws `precondition_failed` for index 0 and leaves it alone. Step:
- * `window.close`.
+ * Closes the window; false when it is no more. Throws `precondition_failed` for index 0 and leaves it alone.
+ * Step: `window.close`.
  */
 export async function closeWindow(tmux: Tmux, session: string, handles: WindowHandles): Promise<boolean> {
   const found = await findWindow(tmux, session, handles);
@@ -161,8 +164,8 @@ function toHandles({ windowId, windowIndex, paneId }: TmuxPane): WindowHandles {
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * The script of the window's pane. The program takes its place, so that the pane's process is the program's, and
- * inherits nothing from tmux. Its environment travels in here: `ps` shows the arguments of tmux.
+ * The script of the window's pane. The program takes its place, so that the pane's process is the program's,
+ * and inherits nothing from tmux. Its environment travels in here: `ps` shows the arguments of tmux.
  */
 function windowScript(path: string, program: WindowProgram): string {
   const exports = Object.entries(program.env)

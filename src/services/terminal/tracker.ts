@@ -30,23 +30,29 @@ import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
 /** What a listener gets with each new state. */
 export interface StateChange {
   before: TerminalState;
-  /** A transition was recorded, or the state became stable or ceased to be, or the agent is another instance. */
+  /**
+   * A transition was recorded, or the state became stable or ceased to be, or the agent is another instance.
+   */
   material: boolean;
 }
 
 /**
- * Knows what the agent's terminal shows. Samples are taken when the pane writes: at once after quiet, then at most
- * every 30 ms, the last one after the last output; on a timer only while the state is unsettled; and every 30 s.
- * An idle screen costs nothing (ruling 24).
+ * Knows what the agent's terminal shows. Samples are taken when the pane writes: at once after quiet, then at
+ * most every 30 ms, the last one after the last output; on a timer only while the state is unsettled; and
+ * every 30 s. An idle screen costs nothing (ruling 24).
  */
 export interface Tracker extends Lifecycle {
   state(): TerminalState;
   /** As `state`, but for how long it has been so: the same object until something else is to be said. */
   judged(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. Never rejects. */
+  /**
+   * Reads the terminal now; the state returned is no older than the call, or than a read ahead. Never
+   * rejects.
+   */
   look(): Promise<TerminalState>;
   /**
-   * Begins a look that the next `look` takes if the pane has written nothing since and it is only some milliseconds old.
+   * Begins a look that the next `look` takes if the pane has written nothing since and it is only some
+   * milliseconds old.
    */
   readAhead(): void;
   /** What was read last; null when nothing could be. */
@@ -57,11 +63,15 @@ export interface Tracker extends Lifecycle {
   firstLook(timeoutMs: number): Promise<void>;
   /** Called after each sample and note, also when nothing changed. */
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
-  /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
+  /**
+   * What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole.
+   */
   draft(): string | null;
   /** `text` is about to be typed as a prompt: what the tool reports from now on may be about it. */
   promptTyped(text: string, command: boolean): void;
-  /** What the tool reported since then: that it took exactly that text, or another one; null while neither. */
+  /**
+   * What the tool reported since then: that it took exactly that text, or another one; null while neither.
+   */
   typedReport(): "exact" | "other" | null;
   /** The text of that other prompt; null without one. */
   otherPrompt(): string | null;
@@ -70,8 +80,8 @@ export interface Tracker extends Lifecycle {
     cursor: { row: number; column: number } | null;
   };
   /**
-   * A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so, and `text` is
-   * its text.
+   * A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so,
+   * and `text` is its text.
    */
   notePrompt(note: NotedPrompt): void;
   /** The running turn was stopped by us and was seen to stop. */
@@ -186,7 +196,10 @@ export function createTracker(options: TrackerOptions): Tracker {
     pane = found;
   }
 
-  /** Looks the pane up when it is not known, reads it, and looks it up again when its first process is another. */
+  /**
+   * Looks the pane up when it is not known, reads it, and looks it up again when its first process is
+   * another.
+   */
   async function read(fresh: boolean): Promise<Observation | null> {
     if (!pane) hold(await reader.find(session.tmux_session_name, manifest.tmux.primary_pane_id ?? null));
     if (!pane) return null;

@@ -42,8 +42,8 @@ export function nextParked(
 }
 
 /**
- * What is reported of it at `at`: null once its time has come, its notice has gone, a turn runs or the tool is not
- * there. Pure.
+ * What is reported of it at `at`: null once its time has come, its notice has gone, a turn runs or the tool
+ * is not there. Pure.
  */
 export function parkedAt({ parked, turn, signals }: TrackState, at: Moment): Parked | null {
   if (!parked?.shown || turn.phase === "active" || signals?.parseStatus !== "parsed") return null;
@@ -79,11 +79,11 @@ const dateTime = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::\d{2}(?:\.\d+)?
 const namedZone = /^\s*\(?\s*([A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)+|UTC|GMT)(?:([+-])(\d{1,2})(?::(\d{2}))?)?/u;
 
 /**
- * The moment that a tool's words for the end of a usage limit name, milliseconds since the epoch; null when they
- * name none that a timestamp can express. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`), clock times
- * (`3pm`, `14:30`), dates with or without year and clock (`May 5 at 9pm`, `Aug 8th, 2026 12:30 PM`,
- * `16:21 on 19 May`), RFC 3339; behind a clock a zone (`(Europe/Berlin)`, `UTC`, `GMT+2`). Pure but for the host's
- * zone where `zone` is null.
+ * The moment that a tool's words for the end of a usage limit name, milliseconds since the epoch; null when
+ * they name none that a timestamp can express. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`),
+ * clock times (`3pm`, `14:30`), dates with or without year and clock (`May 5 at 9pm`,
+ * `Aug 8th, 2026 12:30 PM`, `16:21 on 19 May`), RFC 3339; behind a clock a zone (`(Europe/Berlin)`, `UTC`,
+ * `GMT+2`). Pure but for the host's zone where `zone` is null.
  */
 export function parseResetTime(facts: ResetFacts): number | null {
   const text = facts.text.replace(/^\s*(?:(?:at|in|on|after)\s+)?/iu, "");

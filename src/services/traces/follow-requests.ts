@@ -29,7 +29,10 @@ export interface FollowedTraces {
 }
 
 const pageSize = 1000;
-/** Requests whose reasons to wait are kept, and turns that are known as exported. Of more, the oldest are forgotten. */
+/**
+ * Requests whose reasons to wait are kept, and turns that are known as exported. Of more, the oldest are
+ * forgotten.
+ */
 const maxNoted = 1000;
 const maxWaits = 32;
 type LoggedEvent = GatewayEvent & Record<string, unknown>;

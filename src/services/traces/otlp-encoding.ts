@@ -45,7 +45,9 @@ export function createOtlpEncoding(
   };
 }
 
-/** Spans as the SDK of OpenTelemetry has them. Ours begin and end in the past, so that no tracer makes them. */
+/**
+ * Spans as the SDK of OpenTelemetry has them. Ours begin and end in the past, so that no tracer makes them.
+ */
 function createSpans(
   agent: TracedAgent,
   own: Readonly<Record<string, string>>,

@@ -20,10 +20,10 @@ const defaultTimeoutMs = 10_000;
 const maxTimeoutMs = 60_000;
 
 /**
- * Whether traces are exported, and where; null for not at all. `wish`: what the session keeps, else the standard variables
- * of OpenTelemetry decide, of which OTEL_TRACES_EXPORTER=otlp turns it on. Headers of the environment, which may hold a key,
- * go to an address of the environment only. Throws `invalid_request`, without the value of a header. Pure.
- * Source: the OTLP exporter specification of OpenTelemetry.
+ * Whether traces are exported, and where; null for not at all. `wish`: what the session keeps, else the
+ * standard variables of OpenTelemetry decide, of which OTEL_TRACES_EXPORTER=otlp turns it on. Headers of the
+ * environment, which may hold a key, go to an address of the environment only. Throws `invalid_request`,
+ * without the value of a header. Pure. Source: the OTLP exporter specification of OpenTelemetry.
  */
 export function decideOtlp(wish: string | undefined, env: Environment): OtlpSettings | null {
   const disabled = env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true";

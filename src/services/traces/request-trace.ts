@@ -3,7 +3,10 @@ import type { Evidence } from "../../protocol/gateway.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 
-/** A step of a request's life, as it is exported. Times are the recorded ones, milliseconds since the Unix epoch. */
+/**
+ * A step of a request's life, as it is exported. Times are the recorded ones, milliseconds since the Unix
+ * epoch.
+ */
 export interface TraceSpan {
   /** 32 hexadecimal digits. */
   traceId: string;
@@ -49,9 +52,9 @@ function spanIdOf(requestId: string, name: string): string {
 }
 
 /**
- * The spans of a request that has ended: `request` from its acceptance to its end, and below it `queue`, `deliver`, `turn`
- * as far as it got, and a `mail` for each message that caused it. Empty for one that has not ended. No text of a prompt, a
- * message, an error or a screen is in them. Pure. Source: issue 29.
+ * The spans of a request that has ended: `request` from its acceptance to its end, and below it `queue`,
+ * `deliver`, `turn` as far as it got, and a `mail` for each message that caused it. Empty for one that has
+ * not ended. No text of a prompt, a message, an error or a screen is in them. Pure. Source: issue 29.
  */
 export function toRequestSpans(
   request: StoredRequest,

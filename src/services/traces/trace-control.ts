@@ -12,7 +12,10 @@ export interface TraceDeps extends TraceSources {
   env: Environment;
 }
 
-/** Exports the requests of a gateway as traces. While that is off nothing of it is loaded, and it listens to nothing. */
+/**
+ * Exports the requests of a gateway as traces. While that is off nothing of it is loaded, and it listens to
+ * nothing.
+ */
 export interface TraceControl {
   /** Begins when the session, or the environment, says so, with what happened since the control was made. */
   start(): Promise<void>;

@@ -54,8 +54,8 @@ export interface RecordRootFacts {
 }
 
 /**
- * The folder below which a tool keeps the records of its conversations; a path that a tool reports counts only below it.
- * Null for a tool whose records we cannot read. Pure. Source: spec/security.md, rule 1.
+ * The folder below which a tool keeps the records of its conversations; a path that a tool reports counts
+ * only below it. Null for a tool whose records we cannot read. Pure. Source: spec/security.md, rule 1.
  */
 export function recordRootOf({ tool, env, home }: RecordRootFacts): string | null {
   const person = absolute(env["HOME"]) ?? "/";
@@ -162,7 +162,10 @@ export function createConversations(deps: {
   };
 }
 
-/** Codex names its record by day and conversation: the id begins with the time, and the day is the machine's own. */
+/**
+ * Codex names its record by day and conversation: the id begins with the time, and the day is the machine's
+ * own.
+ */
 function findByName(files: Files, root: string, { tool, id, noted_at_ms }: Conversation): string[] | null {
   if (tool !== "codex" || !/^[0-9a-f-]{36}$/.test(id)) return null;
   const createdMs = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);

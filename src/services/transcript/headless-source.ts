@@ -34,7 +34,9 @@ export function createHeadlessSource(deps: {
     return last.length === 0 ? null : sumOf(last);
   }
 
-  /** What the turns before this one of its conversation counted; null when the conversation began elsewhere. */
+  /**
+   * What the turns before this one of its conversation counted; null when the conversation began elsewhere.
+   */
   function countBefore(turn: TurnDirectory, request: TurnRequest): Tokens | null {
     if (request.session.mode === "new") return noTokens;
     const conversation = turn.result()?.session_id ?? null;

@@ -34,8 +34,9 @@ export interface RecordFileFacts {
 }
 
 /**
- * The turns of a file of JSON lines that only grows. A look reads what was added since the last one; of a file that
- * was replaced or cut, all. A link, a file of another user and one that others may write are not read.
+ * The turns of a file of JSON lines that only grows. A look reads what was added since the last one; of a
+ * file that was replaced or cut, all. A link, a file of another user and one that others may write are not
+ * read.
  */
 export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSource {
   const idBase = sha256(`${facts.source}\n${facts.what}\n${facts.conversationId ?? ""}`).slice(0, 10);

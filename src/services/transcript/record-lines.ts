@@ -11,7 +11,9 @@ import {
 import { claudeTokens, codexTokens, geminiTokens } from "../headless/turn-usage.ts";
 import type { TurnItem } from "./turn-source.ts";
 
-/** What one parsed line of a tool's record says; nothing for a line of another purpose. Never throws. Pure. */
+/**
+ * What one parsed line of a tool's record says; nothing for a line of another purpose. Never throws. Pure.
+ */
 export type LineReader = (record: Fields) => TurnItem[];
 
 /** The readers of tools that write their record as JSON lines. Recordings: tests/transcripts. */
@@ -36,8 +38,8 @@ export function parseRecordLine(reader: LineReader, line: string): TurnItem[] | 
 const timeOf = (record: Fields): number | null => parseTimestamp(textOf(record["timestamp"]) ?? "");
 
 /**
- * Claude Code, measured with 2.1.150, 2.1.197 and 2.1.330: one line for each block of a message. Lines of its helpers,
- * of its commands and of its compaction are no turns; what a helper used counts for the turn.
+ * Claude Code, measured with 2.1.150, 2.1.197 and 2.1.330: one line for each block of a message. Lines of its
+ * helpers, of its commands and of its compaction are no turns; what a helper used counts for the turn.
  */
 function readClaude(record: Fields): TurnItem[] {
   const atMs = timeOf(record);
@@ -92,8 +94,8 @@ function readClaudeUser(content: unknown, atMs: number | null): TurnItem[] {
 }
 
 /**
- * What Claude Code says of background work that ended, with which it begins a turn by itself (2.1.332); null for any other
- * text. Pure.
+ * What Claude Code says of background work that ended, with which it begins a turn by itself (2.1.332); null
+ * for any other text. Pure.
  */
 function noticeOf(text: string): string | null {
   if (!claudeNotice.test(text)) return null;
@@ -201,8 +203,8 @@ function readCodexItem(payload: Fields, atMs: number | null): TurnItem[] {
 }
 
 /**
- * Gemini, measured with 0.60.0 and 0.61.0: a message is written again with the tools that it called. `$set` repeats
- * the conversation and says nothing new.
+ * Gemini, measured with 0.60.0 and 0.61.0: a message is written again with the tools that it called. `$set`
+ * repeats the conversation and says nothing new.
  */
 function readGemini(record: Fields): TurnItem[] {
   const atMs = timeOf(record);

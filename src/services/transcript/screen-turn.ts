@@ -5,7 +5,10 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import { parseScreen, type Row } from "../terminal/screen.ts";
 import type { TurnItem } from "./turn-source.ts";
 
-/** A terminal at the end of a turn: what was scrolled out of sight, then the screen, styled as `capture-pane -e` gives it. */
+/**
+ * A terminal at the end of a turn: what was scrolled out of sight, then the screen, styled as
+ * `capture-pane -e` gives it.
+ */
 export interface ScreenCapture {
   text: string;
   /** Rows of the screen itself, which are the last ones. */
@@ -21,7 +24,10 @@ export interface ScreenTurn {
 /** Of the longest transcript that is looked through. */
 export const maxCapturedRows = 2000;
 
-/** A mark at the left edge with which a tool begins an answer or an action: one character that is no word's or Markdown's. */
+/**
+ * A mark at the left edge with which a tool begins an answer or an action: one character that is no word's or
+ * Markdown's.
+ */
 const mark = /^([^\p{L}\p{N}\p{M}\s#>*_`~|+\-=:.,;!?'"()[\]{}<\\/&@$%^]) (?=\S)/u;
 /** The row under an action's first that shows what it gave. */
 const actionResult = /^\s*[⎿└]/u;
@@ -31,8 +37,9 @@ const actionFrame = /^\s*│ [✓✔✗✖⊶?] /u;
 const frameRow = /^[\s▀▄─━┃│]*$/u;
 
 /**
- * The newest turn on the screen, without the marks, rules and indents of the tool: the prompt from the last row that shows
- * one, and what follows the last action. Line breaks are the terminal's. Null when no composer is in sight. Pure.
+ * The newest turn on the screen, without the marks, rules and indents of the tool: the prompt from the last
+ * row that shows one, and what follows the last action. Line breaks are the terminal's. Null when no composer
+ * is in sight. Pure.
  */
 export function readScreenTurn({ text, height }: ScreenCapture, profile: CompiledProfile): ScreenTurn | null {
   const all = parseScreen(text);

@@ -15,8 +15,8 @@ export interface SessionSources {
   /** Those, and the turns that were read from the screen. */
   all(): TurnSource[];
   /**
-   * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its conversation: for a
-   * tool that does not report which one is its own. True when one was found.
+   * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its
+   * conversation: for a tool that does not report which one is its own. True when one was found.
    */
   discover(prompt: PromptKey, sinceMs: number): Promise<boolean>;
 }

@@ -17,8 +17,8 @@ import { cutText } from "./transcript.ts";
 import type { TurnSource } from "./turn-source.ts";
 
 /**
- * Sees to it that the text of each turn is found later: where the tool's own record does not have the turn soon after its
- * end, what the screen showed at the end is kept.
+ * Sees to it that the text of each turn is found later: where the tool's own record does not have the turn
+ * soon after its end, what the screen showed at the end is kept.
  */
 export interface TurnRecorder {
   /** A prompt is about to be typed. */

@@ -49,7 +49,10 @@ function searchWords(q: string): string[] {
 
 const maxMatch = 300;
 
-/** The line that holds the first word when the texts together hold all words, in any case; null otherwise. Pure. */
+/**
+ * The line that holds the first word when the texts together hold all words, in any case; null otherwise.
+ * Pure.
+ */
 function matchOf(words: readonly string[], texts: readonly string[]): string | null {
   const all = texts.map(folded);
   if (!words.every((word) => all.some((text) => text.includes(word)))) return null;
@@ -85,8 +88,8 @@ export interface TranscriptQuery {
 }
 
 /**
- * What the agent was asked and what it answered, from whatever source has it. Throws ServiceError `not_found` for a turn
- * or a request that there is not.
+ * What the agent was asked and what it answered, from whatever source has it. Throws ServiceError `not_found`
+ * for a turn or a request that there is not.
  */
 export interface Transcript {
   page(query: TranscriptQuery): Promise<TranscriptPage>;
@@ -97,7 +100,10 @@ export interface Transcript {
 const maxPageBytes = 4 * 1024 * 1024;
 const maxSearchedBytes = 64 * 1024 * 1024;
 const maxPromptBytes = 65_536;
-/** A tool's own time of a prompt, against the moment at which we typed it, where the start of the request is not known. */
+/**
+ * A tool's own time of a prompt, against the moment at which we typed it, where the start of the request is
+ * not known.
+ */
 const beforeTypedMs = 2000;
 const afterEndMs = 5000;
 
@@ -210,9 +216,9 @@ function sortByTime(turns: Found[]): Found[] {
 const byTime = "; found by the time of the prompt";
 
 /**
- * The turn of a request: the headless turn that it names, else the first turn of its text since the request began, else
- * the only one that began while it ran. An earlier turn is never taken: a tool writes its record a moment after the turn's
- * end, and until then the turn before is the newest. Pure.
+ * The turn of a request: the headless turn that it names, else the first turn of its text since the request
+ * began, else the only one that began while it ran. An earlier turn is never taken: a tool writes its record
+ * a moment after the turn's end, and until then the turn before is the newest. Pure.
  */
 function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Found; evidence: string } | null {
   const named = turns.find(({ head }) => head.turnId === asked.turnId);

@@ -3,9 +3,14 @@ import type { TokenUsage } from "../../protocol/usage.ts";
 import { createUsageFold, type UsageCount } from "../headless/turn-usage.ts";
 import type { PromptKey } from "../terminal/keys.ts";
 
-/** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
+/**
+ * What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without
+ * a time.
+ */
 export type TurnItem =
-  /** A person or program asked: a turn begins. `own`: the tool itself began it, and the text is its notice. */
+  /**
+   * A person or program asked: a turn begins. `own`: the tool itself began it, and the text is its notice.
+   */
   | { kind: "prompt"; text: string; own?: true; atMs: number | null }
   /** `key`: a later text of the same key takes this one's place; null for a text that nothing replaces. */
   | { kind: "text"; text: string; key: string | null; atMs: number | null }
@@ -45,9 +50,9 @@ export interface TurnFold {
 }
 
 /**
- * The answer is what the model said after its last tool call. New words after a reported end reopen the turn, but for
- * one that was interrupted: a hook of the person may have kept the tool from stopping, and a tool goes on after an error
- * that it survived. `model`: which the source named before the prompt. Pure.
+ * The answer is what the model said after its last tool call. New words after a reported end reopen the turn,
+ * but for one that was interrupted: a hook of the person may have kept the tool from stopping, and a tool
+ * goes on after an error that it survived. `model`: which the source named before the prompt. Pure.
  */
 export function createTurnFold(model: string | null = null): TurnFold {
   type Said = { kind: "text"; text: string; key: string | null };

@@ -11,7 +11,10 @@ import { askProduct, field, type PeerAgent, type Product } from "./product.ts";
 
 const version = "0.11.6";
 
-/** Coder's agentapi, one server for each agent. A prompt is a message of type `user`, taken by an idle agent only. */
+/**
+ * Coder's agentapi, one server for each agent. A prompt is a message of type `user`, taken by an idle agent
+ * only.
+ */
 export const agentapi: Product = {
   name: "agentapi",
   async install() {

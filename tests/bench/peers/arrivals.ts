@@ -9,8 +9,9 @@ export interface WatchedTurn {
 }
 
 /**
- * From the end of the model's answer to the first look from which on the product says idle. `early`: it has said so since
- * before that end. `unseen`: it never said that the agent works, or still says so at the last look.
+ * From the end of the model's answer to the first look from which on the product says idle. `early`: it has
+ * said so since before that end. `unseen`: it never said that the agent works, or still says so at the last
+ * look.
  */
 export function toIdle({ endedMs, looks }: WatchedTurn): number | "early" | "unseen" {
   const lastBusy = looks.findLastIndex(({ idle }) => !idle);
@@ -29,8 +30,8 @@ export interface Arrivals {
 }
 
 /**
- * What became of prompts that a product accepted. `conversations`: the user's texts of each request to the model, which
- * repeats those before it. No prompt may be a part of another.
+ * What became of prompts that a product accepted. `conversations`: the user's texts of each request to the
+ * model, which repeats those before it. No prompt may be a part of another.
  */
 export function countArrivals(
   prompts: readonly string[],
@@ -48,8 +49,8 @@ export function countArrivals(
 }
 
 /**
- * All that a request of the Anthropic Messages protocol says in the user's role, also what the CLI wraps in a note: Claude
- * Code passes a prompt on that way when it was typed during a turn. What tools gave is left out.
+ * All that a request of the Anthropic Messages protocol says in the user's role, also what the CLI wraps in a
+ * note: Claude Code passes a prompt on that way when it was typed during a turn. What tools gave is left out.
  */
 export function saidByUser(body: unknown): string[] {
   const messages = field(body, "messages");

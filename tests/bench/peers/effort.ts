@@ -7,8 +7,9 @@ export interface PeerEffort {
 }
 
 /**
- * `--prompts N`, `--agents N` and `--products NAME,NAME` among the words of a command line; what is left out is the
- * default. Throws for a number that is not whole and above 0, and for a product that is not one of the defaults.
+ * `--prompts N`, `--agents N` and `--products NAME,NAME` among the words of a command line; what is left out
+ * is the default. Throws for a number that is not whole and above 0, and for a product that is not one of the
+ * defaults.
  */
 export function peerEffort(words: readonly string[], defaults: PeerEffort): PeerEffort {
   const option = { type: "string" } as const;

@@ -3,7 +3,10 @@ import type { PeerAgent } from "./product.ts";
 
 const readyMs = 120_000;
 
-/** One agent after the other, each idle before the next is started: a start of the CLI takes a core for seconds. */
+/**
+ * One agent after the other, each idle before the next is started: a start of the CLI takes a core for
+ * seconds.
+ */
 export async function startedApart(
   count: number,
   start: (number: number) => Promise<PeerAgent>,

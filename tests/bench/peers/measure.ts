@@ -90,9 +90,9 @@ const graceMs = 75_000;
 const thinkMs = 4000;
 
 /**
- * Prompts of which each fifth opens a phase, a long turn or a command that the CLI asks about, in turns; the others come
- * while that lasts. A person answers each question with Enter after 4 s. Resolves when all have arrived, or the last have
- * been away for more than a minute.
+ * Prompts of which each fifth opens a phase, a long turn or a command that the CLI asks about, in turns; the
+ * others come while that lasts. A person answers each question with Enter after 4 s. Resolves when all have
+ * arrived, or the last have been away for more than a minute.
  */
 export async function measureLosses(
   agent: PeerAgent,
@@ -197,7 +197,10 @@ export interface IdleCpu {
   cli: number;
 }
 
-/** What idle agents cost, while no one asks them anything. A process that starts and ends in between is not counted. */
+/**
+ * What idle agents cost, while no one asks them anything. A process that starts and ends in between is not
+ * counted.
+ */
 export async function measureIdle(
   cli: InstalledCli,
   box: Sandbox,

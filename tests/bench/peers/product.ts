@@ -10,7 +10,10 @@ export interface Product {
 
 export interface InstalledProduct {
   version: string;
-  /** So many agents of the CLI in one sandbox, each idle in its composer. What it starts carries the sandbox's mark. */
+  /**
+   * So many agents of the CLI in one sandbox, each idle in its composer. What it starts carries the sandbox's
+   * mark.
+   */
   start(cli: InstalledCli, box: Sandbox, count: number): Promise<PeerAgent[]>;
 }
 

@@ -31,7 +31,10 @@ export interface ConsoleFixture extends AsyncDisposable {
   killCoordinator(): Promise<void>;
   /** Starts it again on the same port. */
   restartCoordinator(): Promise<void>;
-  /** Launches a demo agent; its id. `--signals`: it reports what it does and keeps a record of its turns, as real tools do. */
+  /**
+   * Launches a demo agent; its id. `--signals`: it reports what it does and keeps a record of its turns, as
+   * real tools do.
+   */
   launch(name: string, ...flags: string[]): Promise<string>;
   run(...words: string[]): Promise<string>;
   prompt(name: string, text: string): Promise<string>;

@@ -17,7 +17,10 @@ const lookedAtMs = 1500;
 /** The most memory of one command; one that only starts has 100 MB. */
 const memoryBytes = 450 * 2 ** 20;
 
-/** Runs the commands of a tree with programs, as a person in that folder would, and watches what only a process shows. */
+/**
+ * Runs the commands of a tree with programs, as a person in that folder would, and watches what only a
+ * process shows.
+ */
 export function createBuiltTree({ programs, tree, env, bystanderPid, longestMs }: BuiltTreeOptions) {
   let problems: string[] = [];
   let planted = plantFolder(tree);
@@ -56,7 +59,10 @@ export function createBuiltTree({ programs, tree, env, bystanderPid, longestMs }
     return { ...run, exitCode: endless ? 0 : (child.exitCode ?? -1) };
   }
 
-  /** A coordination server in that folder for one request: 500 is our own fault, the rest what a gateway or a file said. */
+  /**
+   * A coordination server in that folder for one request: 500 is our own fault, the rest what a gateway or a
+   * file said.
+   */
   async function ask({ path, body }: NonNullable<Operation["request"]>): Promise<string> {
     const { child, err } = start("svc-coord", ["serve", "--port", "0", "--json"], { SVC_COORD_TOKEN: "" });
     try {

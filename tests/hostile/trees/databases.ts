@@ -13,7 +13,8 @@ export function columnsOf(path: string): DatabasePlant[] {
   try {
     const tables = database
       .query<{ name: string }, []>(
-        // Shadow tables of a full-text index can be written by nobody; bytes of them are damaged with the file.
+        // Shadow tables of a full-text index can be written by nobody; bytes of them are damaged with the
+        // file.
         "SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual') AND name NOT LIKE 'sqlite_%' ORDER BY name",
       )
       .all();
@@ -36,8 +37,8 @@ function infoOf(database: Database, table: string): ColumnInfo[] {
 }
 
 /**
- * Puts `value` into a column of every row; a table without rows gets one first. The file's own rules of what a value may
- * be do not hold an attacker back.
+ * Puts `value` into a column of every row; a table without rows gets one first. The file's own rules of what
+ * a value may be do not hold an attacker back.
  */
 export function plantInColumn(path: string, { table, column }: DatabasePlant, value: unknown): void {
   change(path, (database) => {

@@ -54,7 +54,10 @@ export interface FileKind {
 /** An object of texts whose keys the file chooses. */
 const textRecord = Type.Record(Type.String(), Type.String());
 
-/** All kinds of files in the template at `tree`. What the product names in its own tables of paths is taken from there. */
+/**
+ * All kinds of files in the template at `tree`. What the product names in its own tables of paths is taken
+ * from there.
+ */
 export function fileKinds(tree: string): FileKind[] {
   const paths = treePaths(tree);
   const mail = rootPaths(paths.mailbox);

@@ -11,7 +11,9 @@ export const secretToken = "secret-token-77af";
 export type Standing =
   /** Cloned a moment ago: nothing of it was ever adopted, and no record of ours names it. */
   | "cloned"
-  /** The user adopted its overlay and launched agents in it; then it was changed by a pull, or by an agent. */
+  /**
+   * The user adopted its overlay and launched agents in it; then it was changed by a pull, or by an agent.
+   */
   | "adopted"
   /** As cloned, and the user names its folders with flags and variables. */
   | "named";

@@ -107,7 +107,10 @@ export function makePlant(plant: Plant, variant: number, targets: Targets, rng: 
   }
 }
 
-/** An earlier change of this tree may have put a file, or a link to somewhere else, in place of a folder above. */
+/**
+ * An earlier change of this tree may have put a file, or a link to somewhere else, in place of a folder
+ * above.
+ */
 function isReached(path: string): boolean {
   const folder = dirname(path);
   return existsSync(folder) && realpathSync(folder) === folder && lstatSync(folder).isDirectory();

@@ -38,8 +38,8 @@ const silentMs = 60_000;
 const treesPerWorker = 200;
 
 /**
- * Runs trees with the seeds `seed`, `seed + 1` and so on, each in a process that a hang or a crash does not take along.
- * A run of one seed repeats what that seed did in a run of many.
+ * Runs trees with the seeds `seed`, `seed + 1` and so on, each in a process that a hang or a crash does not
+ * take along. A run of one seed repeats what that seed did in a run of many.
  */
 export async function runTrees(options: TreesOptions): Promise<TreesRun> {
   const { seed, trees, seconds, workers = 2, programs, onProgress, onFinding } = options;
@@ -79,7 +79,9 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
       }
     }
   };
-  /** Runs the tree of `finding` again, in a process of its own, and keeps the finding when it is made again. */
+  /**
+   * Runs the tree of `finding` again, in a process of its own, and keeps the finding when it is made again.
+   */
   const repeat = async (finding: Finding) => {
     const own = join(folder, `${workersBegun++}`);
     mkdirSync(own);

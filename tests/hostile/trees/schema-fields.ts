@@ -15,8 +15,8 @@ interface Shape {
 }
 
 /**
- * Every field that a schema names, optional ones too, and the root: of a list its first element, of a record one with
- * a key of its own. A new field of a schema is in it without further work.
+ * Every field that a schema names, optional ones too, and the root: of a list its first element, of a record
+ * one with a key of its own. A new field of a schema is in it without further work.
  */
 export function fieldsOf(schema: TSchema): FieldPath[] {
   const found = new Map<string, FieldPath>();
@@ -45,8 +45,8 @@ export function fieldsIn(value: unknown, path: FieldPath = []): FieldPath[] {
 const recordKey = "key";
 
 /**
- * `document` with `value` at `path`, everything else as it is; what is missing on the way is made. A value at the key of
- * a record that is text becomes the key too, since a key may be a path.
+ * `document` with `value` at `path`, everything else as it is; what is missing on the way is made. A value at
+ * the key of a record that is text becomes the key too, since a key may be a path.
  */
 export function withField(document: unknown, path: FieldPath, value: unknown): unknown {
   const [first, ...rest] = path;

@@ -28,8 +28,8 @@ interface Place {
 const sparseBytes = 600 * 2 ** 20;
 
 /**
- * What can be at a path instead of the file or folder that belongs there. What this user cannot make becomes another kind:
- * a device a pipe, a pipe a link to a device.
+ * What can be at a path instead of the file or folder that belongs there. What this user cannot make becomes
+ * another kind: a device a pipe, a pipe a link to a device.
  */
 const makers = {
   "link-to-precious-folder": ({ path, folder }) => symlinkSync(folder, path),

@@ -73,8 +73,8 @@ export const lockPaths = {
 const programNames = ["planted-program", "tmux", "git", "ps", "claude", "svc-mgr", "svc-gateway"];
 
 /**
- * A repository in which everything is as our own commands make it, at `tree`; and in `state` the records of its two
- * agents. What it holds is made by the product itself, so that a new file or a new column is in it.
+ * A repository in which everything is as our own commands make it, at `tree`; and in `state` the records of
+ * its two agents. What it holds is made by the product itself, so that a new file or a new column is in it.
  */
 export async function makeTemplate(places: {
   tree: string;

@@ -55,8 +55,9 @@ const lookedAtMs = 200;
 const memoryBytes = 300 * 2 ** 20;
 
 /**
- * `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the fixture does. `program`: the folder of
- * the programs that run the commands, in trees that have files for their runtime too; without it the source runs in process.
+ * `folder`: an empty one, absolute. `bystanderPid`: a process that lives as long as the fixture does.
+ * `program`: the folder of the programs that run the commands, in trees that have files for their runtime
+ * too; without it the source runs in process.
  */
 export async function createTreeFixture(
   folder: string,
@@ -274,7 +275,9 @@ export async function createTreeFixture(
   };
 }
 
-/** How long this process was ready to run while others had the processors; 0 where the system does not say. */
+/**
+ * How long this process was ready to run while others had the processors; 0 where the system does not say.
+ */
 function runDelayMs(): number {
   try {
     return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[1]) / 1e6;

@@ -16,7 +16,9 @@ import { secretPrompt, secretToken } from "./operations.ts";
 /** What a folder holds: for each path its type, mode, times, size, and a hash of what it says. */
 export type Snapshot = ReadonlyMap<string, string>;
 
-/** `without`: folders that may change, absolute; what is in them is passed over, and when they were changed. */
+/**
+ * `without`: folders that may change, absolute; what is in them is passed over, and when they were changed.
+ */
 export function takeSnapshot(folder: string, without: readonly string[]): Snapshot {
   const found = new Map<string, string>();
   const above = new Set(without.map((path) => dirname(path)));
@@ -73,7 +75,10 @@ export interface PlantedListener {
   stop(): void;
 }
 
-/** `status`: what it says of itself, so that a client which only asks who is there goes on and shows its secrets. */
+/**
+ * `status`: what it says of itself, so that a client which only asks who is there goes on and shows its
+ * secrets.
+ */
 export function plantListener(status: () => object): PlantedListener {
   let secrets: string[] = [];
   const server = Bun.serve({
@@ -108,7 +113,9 @@ export function plantListener(status: () => object): PlantedListener {
   };
 }
 
-/** Signals that this process would have sent, instead of the signals: `process.kill` only asks from here on. */
+/**
+ * Signals that this process would have sent, instead of the signals: `process.kill` only asks from here on.
+ */
 export function interceptSignals(): { take(): string[] } {
   const send = process.kill.bind(process);
   let sent: string[] = [];
@@ -128,7 +135,10 @@ export function interceptSignals(): { take(): string[] } {
 
 /** C0 without tab and newline, DEL, C1, line separators and bidi controls: none belongs on a terminal. */
 const unshowable = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
-/** How a line of progress replaces the one before, and how the dashboard takes, draws and gives back its screen. */
+/**
+ * How a line of progress replaces the one before, and how the dashboard takes, draws and gives back its
+ * screen.
+ */
 const ownControls = /\r\x1b\[K|\r(?=\n)|\x1b\[(?:\?(?:7|25|1049|2004)[hl]|0m|\d+;\d+H|[HJK])/g;
 const stackTrace = /\n\s+at .*(?:\.ts:\d+|\(native\))/;
 const exitCodes = [0, 1, 2, 3];

@@ -1,7 +1,7 @@
 import { createTreeFixture } from "./tree-run.ts";
 
-// One worker of `runTrees`: `worker.ts FOLDER BYSTANDER_PID FIRST_SEED COUNT [PROGRAMS]`. A line of JSON for each event, so that the supervisor knows
-// in which command a worker hangs or dies.
+// One worker of `runTrees`: `worker.ts FOLDER BYSTANDER_PID FIRST_SEED COUNT [PROGRAMS]`. A line of JSON for
+// each event, so that the supervisor knows in which command a worker hangs or dies.
 
 const [folder = "", ...more] = process.argv.slice(2);
 const [bystanderPid = 0, first = 1, count = 1] = more.slice(0, 3).map(Number);

@@ -7,7 +7,10 @@ import { createSharedMachine, ran, type SharedMachine } from "./shared-machine.t
 
 const one = ["agents", "single", "--agent-name", "worker"];
 
-/** Writes `socket` into the manifest of a session, as whoever may write the working tree can. Returns its session name. */
+/**
+ * Writes `socket` into the manifest of a session, as whoever may write the working tree can. Returns its
+ * session name.
+ */
 function name(sessionRoot: string, socket: string): string {
   const path = join(sessionRoot, "manifest.json");
   const manifest = JSON.parse(readFileSync(path, "utf8"));

@@ -194,7 +194,8 @@ describe("a disk that is full when a file is to be synced", () => {
       return has.passed.includes("sql:mail-synced");
     });
     expect(has.waiting()).toEqual([]);
-    // After a sync that failed the system may take what it lost for written: the next sync alone proves nothing.
+    // After a sync that failed the system may take what it lost for written: the next sync alone proves
+    // nothing.
     expect(has.passed).toContain("mail.staged");
     expect(readFileSync(has.file, "utf8")).toBe(has.text);
   });

@@ -6,7 +6,9 @@ import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 
-/** A root in which `place` has been replaced by a link to the folder `outside`, while its mailboxes are open. */
+/**
+ * A root in which `place` has been replaced by a link to the folder `outside`, while its mailboxes are open.
+ */
 async function setup(place: string) {
   const fixture = createMailRootFixture();
   const ada = fixture.mailbox("ada");

@@ -67,8 +67,8 @@ export function namedVersions(tool: LabTool): string[] {
 }
 
 /**
- * The version to run: the one that `SVC_LAB_VERSIONS` names (`claude=2.1.330,codex=0.166.0`), else the pinned one.
- * Throws for a text of another form.
+ * The version to run: the one that `SVC_LAB_VERSIONS` names (`claude=2.1.330,codex=0.166.0`), else the pinned
+ * one. Throws for a text of another form.
  */
 export function versionOf(tool: LabTool, env: Readonly<Record<string, string | undefined>>): string {
   for (const entry of (env["SVC_LAB_VERSIONS"] ?? "").split(",").filter((part) => part !== "")) {
@@ -95,10 +95,11 @@ const executableOf = (root: string, { folder, executable }: Installation) =>
   join(root, folder, "node_modules", ".bin", executable);
 
 /**
- * Installs one CLI at the version of `versionOf` through npm, with its ACP adapter, and returns where it lies. A complete
- * installation is returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
- * interrupted run leaves no half-made tool; of two runs at once the first to finish wins.
- * `progress` hears of an installation only. Rejects with npm's last words when the installation fails.
+ * Installs one CLI at the version of `versionOf` through npm, with its ACP adapter, and returns where it
+ * lies. A complete installation is returned at once. A new one is made in a folder beside it and renamed when
+ * npm has finished, so that an interrupted run leaves no half-made tool; of two runs at once the first to
+ * finish wins. `progress` hears of an installation only. Rejects with npm's last words when the installation
+ * fails.
  */
 export async function installCli(
   root: string,

@@ -4,17 +4,17 @@ import { type LabTool, versionOf } from "./cli-cache.ts";
 
 /**
  * The text that must reach the model for a prompt given to the gateway: the prompt as we may type it, then
- * what the tool at the version that runs does to a paste by its profile (`submit.received`). Everything else must
- * arrive character by character. How it was measured: `tests/live/README.md`.
+ * what the tool at the version that runs does to a paste by its profile (`submit.received`). Everything else
+ * must arrive character by character. How it was measured: `tests/live/README.md`.
  */
 export function expectedArrival(tool: LabTool, prompt: string): string {
   return receivedText(typedText(tool, prompt), compiled(tool), versionOf(tool, process.env));
 }
 
 /**
- * What the gateway types (spec/terminal.md 6.3-6.5): line ends as LF, no control characters but TAB and LF, no
- * newlines at the end, a blank before a leading `!` of claude and codex and after a last word that would keep
- * Enter from submitting: `@name` everywhere, `$name` on codex, a backslash on claude and gemini.
+ * What the gateway types (spec/terminal.md 6.3-6.5): line ends as LF, no control characters but TAB and LF,
+ * no newlines at the end, a blank before a leading `!` of claude and codex and after a last word that would
+ * keep Enter from submitting: `@name` everywhere, `$name` on codex, a backslash on claude and gemini.
  */
 function typedText(tool: LabTool, prompt: string): string {
   const text = prompt

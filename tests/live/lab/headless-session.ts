@@ -13,7 +13,9 @@ import { createSandbox, type Sandbox } from "./sandbox.ts";
 import type { Stage } from "./staged-steps.ts";
 import type { Transport } from "./tool-facts.ts";
 
-/** A headless agent, launched and driven through the command line and its gateway, with its scripted model. */
+/**
+ * A headless agent, launched and driven through the command line and its gateway, with its scripted model.
+ */
 export interface HeadlessSession extends Stage {
   tool: LabTool;
   transport: Transport;
@@ -39,7 +41,10 @@ export interface HeadlessSession extends Stage {
   provider(turnId: string): Promise<{ pid: number }>;
 }
 
-/** `asks`: the tool asks before it acts; else it is launched unattended. `part`: what the model plays instead of its directives. */
+/**
+ * `asks`: the tool asks before it acts; else it is launched unattended. `part`: what the model plays instead
+ * of its directives.
+ */
 export async function openHeadlessSession(
   cli: InstalledCli,
   { transport, asks = false, part }: { transport: Transport; asks?: boolean; part?: Part },

@@ -53,9 +53,9 @@ export interface LabGateway {
 }
 
 /**
- * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its `run`;
- * `agentName`: `lab-TOOL` by default.
- * Rejects with what the gateway said when it is not ready within 60 s.
+ * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its
+ * `run`; `agentName`: `lab-TOOL` by default. Rejects with what the gateway said when it is not ready within
+ * 60 s.
  */
 export async function startLabGateway(
   cli: InstalledCli,

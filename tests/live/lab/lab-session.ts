@@ -53,7 +53,9 @@ export interface SessionSettings {
   part?: Part;
 }
 
-/** For hangs only: at a load of 30 on two cores opencode 1.18.27 took 55 s from its start to its first frame. */
+/**
+ * For hangs only: at a load of 30 on two cores opencode 1.18.27 took 55 s from its start to its first frame.
+ */
 const hangMs = 110_000;
 
 export async function openLabSession(

@@ -12,7 +12,10 @@ import { transports } from "./tool-facts.ts";
 
 const shared: SessionSettings = { trusted: true };
 
-/** What `bun run live TOOL --long` shows instead: two hundred turns of an agent in its terminal, and without one. */
+/**
+ * What `bun run live TOOL --long` shows instead: two hundred turns of an agent in its terminal, and without
+ * one.
+ */
 function describeLongLab(tool: LabTool): void {
   describeSteps({
     name: `${tool} for two hundred turns in the lab`,
@@ -33,7 +36,10 @@ function describeLongLab(tool: LabTool): void {
   }
 }
 
-/** The lab of one tool: in its terminal, without one, and in a talk by mail. The recorded screens are kept when a step failed. */
+/**
+ * The lab of one tool: in its terminal, without one, and in a talk by mail. The recorded screens are kept
+ * when a step failed.
+ */
 export function describeLab(tool: LabTool): void {
   if (process.env["SVC_LAB_LONG"] !== undefined) {
     describeLongLab(tool);

@@ -3,8 +3,9 @@ import { type Speech, sayAtOnce } from "../../support/model-server/scenario.ts";
 import type { Part } from "../../support/model-server/server.ts";
 
 /**
- * The part of an agent that works its mail: one shell command after the other, each a call of the mail API, then a
- * last word. It knows the prompt and what its commands gave, and nothing else. Other prompts are not its business.
+ * The part of an agent that works its mail: one shell command after the other, each a call of the mail API,
+ * then a last word. It knows the prompt and what its commands gave, and nothing else. Other prompts are not
+ * its business.
  */
 export const mailPart: Part = ({ prompt, toolResults }) => {
   const round = parseMailRound(prompt);

@@ -60,8 +60,8 @@ export async function openMailSession(cli: InstalledCli): Promise<MailSession> {
 }
 
 /**
- * Launches a tool with a mailbox, a gateway and a notifier. The doorbell alone wakes it: a sweep comes too late to
- * help.
+ * Launches a tool with a mailbox, a gateway and a notifier. The doorbell alone wakes it: a sweep comes too
+ * late to help.
  */
 export async function launchMailAgent(
   box: Sandbox,

@@ -9,7 +9,9 @@ import { runManager } from "./programs.ts";
 import { createSandbox, type Sandbox } from "./sandbox.ts";
 import type { Stage } from "./staged-steps.ts";
 
-/** The tool in its terminal with our MCP server installed by our command, and two scripted agents beside it. */
+/**
+ * The tool in its terminal with our MCP server installed by our command, and two scripted agents beside it.
+ */
 export interface McpSession extends Stage {
   tool: LabTool;
   model: ModelServer;
@@ -27,7 +29,10 @@ export const begin = "DELEGATE the harbor";
 export const finish = (requestId: string) => `DELEGATED as ${requestId}`;
 export const report = (answer: string) => `The partner says: ${answer}`;
 
-/** The part of a model that works with our tools alone, one call after the other. Other prompts are not its business. */
+/**
+ * The part of a model that works with our tools alone, one call after the other. Other prompts are not its
+ * business.
+ */
 const delegatingPart: Part = ({ prompt, toolResults }) => {
   const call = (tool: string, input: object) => ({ ...sayAtOnce("ok"), mcp: { tool, input } });
   const results = toolResults.map(readResult);

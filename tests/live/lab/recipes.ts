@@ -17,7 +17,10 @@ export interface RecipeFacts {
   workFolder: string;
   /** False leaves the working folder unknown to the tool, which then asks about it where it knows how. */
   trusted: boolean;
-  /** The tool can be launched without permissions and sandboxes, by its own flags or, where it has none, as it is. */
+  /**
+   * The tool can be launched without permissions and sandboxes, by its own flags or, where it has none, as it
+   * is.
+   */
   unattended: boolean;
   /** Without the signs of work that a user can configure away: claude in vim mode, with its title off. */
   fewSigns?: boolean;
@@ -25,7 +28,10 @@ export interface RecipeFacts {
 
 const dummyKey = "lab-dummy-key-0123456789abcdef";
 
-/** The recipe of a tool: seeds that skip onboarding, trust and update dialogs, and no traffic but to the model. */
+/**
+ * The recipe of a tool: seeds that skip onboarding, trust and update dialogs, and no traffic but to the
+ * model.
+ */
 export function recipeOf(tool: LabTool, facts: RecipeFacts): Recipe {
   return recipes[tool](facts);
 }
@@ -70,7 +76,8 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
   }),
   codex: (facts) => ({
     env: { MOCK_API_KEY: dummyKey },
-    // Without --no-daemon a background server outlives the session; without --no-alt-screen it hides its history.
+    // Without --no-daemon a background server outlives the session; without --no-alt-screen it hides its
+    // history.
     args: ["--no-daemon", "--no-alt-screen"],
     files: { ".codex/config.toml": codexConfig(facts) },
   }),

@@ -7,14 +7,16 @@ import type { InstalledCli } from "./cli-cache.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /**
- * The frames that a tool showed, in the corpus format: a folder for each with `screen.ansi.txt` and `meta.json`, so
- * that a useful one can be moved to `tests/screens`. Names and paths of this machine are taken out.
+ * The frames that a tool showed, in the corpus format: a folder for each with `screen.ansi.txt` and
+ * `meta.json`, so that a useful one can be moved to `tests/screens`. Names and paths of this machine are
+ * taken out.
  */
 export interface Recorder {
   folder: string;
   /**
-   * Records what the session's agent shows and fails when it reads differently than `labels` say. A frame of a tool
-   * that is half repainted reads as nothing in particular: one of the looks of two seconds must be right.
+   * Records what the session's agent shows and fails when it reads differently than `labels` say. A frame of
+   * a tool that is half repainted reads as nothing in particular: one of the looks of two seconds must be
+   * right.
    */
   record(frame: { box: Sandbox; session: string; name: string; labels: Labels }): Promise<void>;
   /** Removes the folder. */

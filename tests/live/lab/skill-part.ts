@@ -6,9 +6,10 @@ import { fillIn, skillCommands } from "../../support/skill-commands.ts";
 import { type MailReply, readReply } from "./mail-part.ts";
 
 /**
- * The part of an agent that knows nothing of the mail API. Woken by mail it has the CLI open the skill, where that
- * does not hand it over by itself, and runs commands of the text which the CLI then sends, one after the other: the
- * list, then for the oldest message read, reply and archive, then a last word. Other prompts are not its business.
+ * The part of an agent that knows nothing of the mail API. Woken by mail it has the CLI open the skill, where
+ * that does not hand it over by itself, and runs commands of the text which the CLI then sends, one after the
+ * other: the list, then for the oldest message read, reply and archive, then a last word. Other prompts are
+ * not its business.
  */
 export const skillPart: Part = ({ prompt, toolResults, skillTexts }) => {
   const round = parseMailRound(prompt);

@@ -19,12 +19,15 @@ export interface StageStep<S extends Stage, Settings> {
   run(stage: S): Promise<void>;
 }
 
-/** For hangs only: on a busy machine a tool may take half a minute to begin, and a long step has ten turns. */
+/**
+ * For hangs only: on a busy machine a tool may take half a minute to begin, and a long step has ten turns.
+ */
 const stepTimeoutMs = process.env["SVC_LAB_LONG"] === undefined ? 240_000 : 1_200_000;
 
 /**
- * One test per step. Steps share a stage, as a day's work does; after a failure, which tells the stage's account, the
- * next step gets a fresh one. Where a stage ends, nothing may remain of it. `ended` hears how many steps failed.
+ * One test per step. Steps share a stage, as a day's work does; after a failure, which tells the stage's
+ * account, the next step gets a fresh one. Where a stage ends, nothing may remain of it. `ended` hears how
+ * many steps failed.
  */
 export function describeSteps<S extends Stage, Settings>(play: {
   name: string;

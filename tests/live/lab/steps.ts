@@ -135,8 +135,8 @@ export function stepsOf(tool: LabTool): LabStep[] {
 const keepsExactRecord = (tool: LabTool) => tool === "claude" || tool === "codex";
 
 /**
- * The contract of headless turns: the same steps for each tool over each transport, in the order in which they share a
- * session.
+ * The contract of headless turns: the same steps for each tool over each transport, in the order in which
+ * they share a session.
  */
 export function headlessStepsOf(tool: LabTool, transport: Transport): HeadlessStep[] {
   const { model, keepsModel } = headlessFacts[transport][tool];

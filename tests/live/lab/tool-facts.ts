@@ -16,7 +16,9 @@ export interface ToolFacts {
   approval: Question & { result: "interrupted" | "none" };
   /** How a person leaves it: a prompt, or keys. */
   exit: { prompt: string } | { keys: readonly string[] };
-  /** Whether a prompt that begins with `!` can be given as text, or is refused because the tool would run it. */
+  /**
+   * Whether a prompt that begins with `!` can be given as text, or is refused because the tool would run it.
+   */
   leadingBang: "text" | "refused";
   /** What it asks about a folder it does not know; null where it asks nothing. */
   trust: Question | null;
@@ -166,13 +168,18 @@ export type Transport = (typeof transports)[number];
 
 /** How one tool goes about a turn without a terminal. */
 export interface HeadlessFacts {
-  /** A model for one turn: as the flag names it, and as the model server is asked for it; null: it is refused. */
+  /**
+   * A model for one turn: as the flag names it, and as the model server is asked for it; null: it is refused.
+   */
   model: { flag: string; name: string } | null;
   /** How the second reasoning level reaches the model; null where the tool has no levels. */
   level: { read: (body: unknown) => unknown; second: string } | null;
   /** The conversation goes on with the model that one of its turns named. */
   keepsModel: boolean;
-  /** What it calls its last conversation: the one used last, or any: it goes by a start that a resume may move. */
+  /**
+   * What it calls its last conversation: the one used last, or any: it goes by a start that a resume may
+   * move.
+   */
   last: "used" | "any";
   /** It writes its first event before the model's answer is complete. */
   saysWhileSpeaking: boolean;
@@ -180,7 +187,10 @@ export interface HeadlessFacts {
   saysBefore: RegExp;
   /** Of a turn that went well; null: the process goes on. */
   returncode: 0 | null;
-  /** A cancel may leave its command running, and svc ends the process then; another goes on with the conversation. */
+  /**
+   * A cancel may leave its command running, and svc ends the process then; another goes on with the
+   * conversation.
+   */
   leavesCommands: boolean;
 }
 

@@ -4,7 +4,10 @@ import { installPackages } from "../debian-packages.ts";
 const needed = ["/usr/lib/cyrus/bin/httpd", "/usr/lib/cyrus/bin/lmtpd", "/usr/sbin/saslpasswd2"];
 const policy = "/usr/sbin/policy-rc.d";
 
-/** Installs the mail server that tests run against, once for a machine. Throws, with what to type, when it cannot. */
+/**
+ * Installs the mail server that tests run against, once for a machine. Throws, with what to type, when it
+ * cannot.
+ */
 export function installCyrus(): Promise<void> {
   return installPackages({
     purpose: "the tests of JMAP need Cyrus IMAP with httpd",

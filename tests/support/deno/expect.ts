@@ -1,6 +1,6 @@
 /**
- * The part of Bun's `expect` that the contract tests speak, for a runtime without it. What it takes and refuses is
- * compared with Bun's own in tests/conformance/deno-expect.test.ts.
+ * The part of Bun's `expect` that the contract tests speak, for a runtime without it. What it takes and
+ * refuses is compared with Bun's own in tests/conformance/deno-expect.test.ts.
  */
 
 /** Stands in an expected value for all values that fit. */

@@ -27,9 +27,10 @@ const directives: Readonly<Record<string, (rest: string) => HostileAct[]>> = {
 };
 
 /**
- * The turn of the scripted agent, with the hostile directives that end its prompt, one a line: `CHILD [STUBBORN]`
- * leaves a process behind, `INVALID` writes bytes that are no UTF-8 and a line that is no JSON, `BIG <bytes>` writes
- * one long line, `CUT` ends within a line, `KILL` by SIGKILL, `HANG [SIGINT] [SIGTERM]` never, without those signals.
+ * The turn of the scripted agent, with the hostile directives that end its prompt, one a line:
+ * `CHILD [STUBBORN]` leaves a process behind, `INVALID` writes bytes that are no UTF-8 and a line that is no
+ * JSON, `BIG <bytes>` writes one long line, `CUT` ends within a line, `KILL` by SIGKILL,
+ * `HANG [SIGINT] [SIGTERM]` never, without those signals.
  */
 export function planHostileTurn(facts: HeadlessFacts): HeadlessPlan {
   const lines = facts.prompt.trimEnd().split("\n");

@@ -120,8 +120,8 @@ export function createInterference(hostile: Hostile, seed: number): Interference
   }
 
   /**
-   * The person's next move: one more character, or, after the hold, the end of the draft. A person stops typing when
-   * somebody else's keys show up.
+   * The person's next move: one more character, or, after the hold, the end of the draft. A person stops
+   * typing when somebody else's keys show up.
    */
   function typeOn(work: Work): void {
     if (!person) return;

@@ -7,7 +7,10 @@ import { createInterference } from "./interference.ts";
 /** A script of the scripted agent with what makes it misbehave, in a way that a seed repeats exactly. */
 export type HostileScript = DemoScript & { hostile?: Hostile };
 
-/** The script and its interference. A refusal names each wrong place, such as `/hostile/swallow_enter/every: ...`. */
+/**
+ * The script and its interference. A refusal names each wrong place, such as
+ * `/hostile/swallow_enter/every: ...`.
+ */
 export function parseHostileScript(
   text: string,
 ): { script: DemoScript; interference: Interference } | { errors: string[] } {

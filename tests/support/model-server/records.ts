@@ -8,7 +8,9 @@ export type Purpose = "turn" | "compaction" | "title" | "router" | "count_tokens
 /** How the reply went: `aborted` means that the client hung up before the end, as on an interrupt. */
 export type Outcome = "open" | "finished" | "aborted" | "failed" | "cut";
 
-/** One request as it came. Kept by reference: `outcome` and `ended_at_ms` move while the reply is under way. */
+/**
+ * One request as it came. Kept by reference: `outcome` and `ended_at_ms` move while the reply is under way.
+ */
 export interface ReceivedRequest {
   /** Counts from 1 in order of arrival. */
   sequence: number;
@@ -19,7 +21,9 @@ export interface ReceivedRequest {
   at_ms: number;
   ended_at_ms: number | null;
   outcome: Outcome;
-  /** What the answer said that it used; null for a failure. Of one that was cut, what its end would have said. */
+  /**
+   * What the answer said that it used; null for a failure. Of one that was cut, what its end would have said.
+   */
   usage: ModelUsage | null;
   model: string;
   streamed: boolean;

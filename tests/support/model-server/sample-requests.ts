@@ -14,7 +14,9 @@ interface Ask {
   /** What stands at the end of a whole stream. */
   lastMark: string;
   toolMark: string;
-  /** How the client has a skill opened by the model, and how its text comes; null where that was never seen. */
+  /**
+   * How the client has a skill opened by the model, and how its text comes; null where that was never seen.
+   */
   skill: { callMark: string | null; body: (text: string) => object } | null;
 }
 

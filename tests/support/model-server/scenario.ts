@@ -139,8 +139,8 @@ function wordAt(index: number): string {
   return vocabulary[((index + round) * stride) % vocabulary.length] ?? "";
 }
 
-// Plain words without glyphs or markup: a screen detector must not find its markers in the answer by chance. A
-// prime number of them, so that every stride meets them all.
+// Plain words without glyphs or markup: a screen detector must not find its markers in the answer by chance.
+// A prime number of them, so that every stride meets them all.
 const vocabulary = (
   "the river carries small stones down to the plain where farmers wait for rain and count the days until " +
   "the first green leaves open above the dark soil again"

@@ -126,7 +126,9 @@ function toRecord(
   };
 }
 
-/** Plays the frames in their time. The end is reported once: spoken, cut by the script, or left by the client. */
+/**
+ * Plays the frames in their time. The end is reported once: spoken, cut by the script, or left by the client.
+ */
 function speakingStream(play: {
   frames: Generator<Frame>;
   speech: Speech;

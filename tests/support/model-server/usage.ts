@@ -1,6 +1,8 @@
 import type { Speech } from "./scenario.ts";
 
-/** What the model says of one answer; all that was read, and all that was written, with parts of them beside. */
+/**
+ * What the model says of one answer; all that was read, and all that was written, with parts of them beside.
+ */
 export interface ModelUsage {
   input: number;
   cached: number;
@@ -10,8 +12,8 @@ export interface ModelUsage {
 }
 
 /**
- * Counts that differ from answer to answer, so that a sum which repeats one or lacks one is another sum. `sequence`: of the
- * request. Pure.
+ * Counts that differ from answer to answer, so that a sum which repeats one or lacks one is another sum.
+ * `sequence`: of the request. Pure.
  */
 export function modelUsage(sequence: number, speech: Speech): ModelUsage {
   const cached = (sequence % 7) * 3;

@@ -11,8 +11,8 @@ export interface ForeignRun {
 }
 
 /**
- * Refusals that no schema can foresee, by the status alone; 400 is a route of headless agents that is asked of a terminal
- * agent. The texts of a 422 are in `stateDependent`.
+ * Refusals that no schema can foresee, by the status alone; 400 is a route of headless agents that is asked
+ * of a terminal agent. The texts of a 422 are in `stateDependent`.
  */
 const refusals = ["2xx", "3xx", "400", "401", "403", "404", "409", "501", "502", "503"];
 
@@ -48,7 +48,8 @@ export async function runSchemathesis(target: {
       // Of some operations there is no chain of calls; examples are allowed requests.
       "--phases",
       target.negative ? "coverage,fuzzing" : "examples,coverage,fuzzing,stateful",
-      // It holds each event of a stream to the schema of the whole answer: `answer_fits_its_schema` of hooks.py has its place.
+      // It holds each event of a stream to the schema of the whole answer: `answer_fits_its_schema` of
+      // hooks.py has its place.
       ...(target.negative ? ["--mode", "negative", "--exclude-checks", "response_schema_conformance"] : []),
       "--generation-database",
       "none",

@@ -24,8 +24,8 @@ const streamOperations = [
 ];
 
 /**
- * Refusals of bodies that fit their schema, by their text: what the agent is, what its mailbox holds and what the machine
- * knows decides them.
+ * Refusals of bodies that fit their schema, by their text: what the agent is, what its mailbox holds and what
+ * the machine knows decides them.
  */
 const stateDependent = [
   // The kind of the agent.
@@ -48,18 +48,22 @@ const stateDependent = [
   // Files and time zones of this machine, programs that are installed.
   /^(?:brain_manifest_path|agent_def_dir|working_directory|tool|role_name|mailbox\.filesystem_root): /,
   /^quiet_hours\.time_zone: |^must be an IANA name that is known here/,
-  // A cron expression has a grammar with ranges and steps, and some name no day: its pattern says which characters it has.
+  // A cron expression has a grammar with ranges and steps, and some name no day: its pattern says which
+  // characters it has.
   /^must be minute, hour, day of month, month, day of week, |^names no day that there is$/,
-  // Two fields that differ. A schema compares a field with constants, never with another one; with these two it would
-  // need a case for each of the 1,440 minutes of a day. The shape is released, and one that named a duration instead would
-  // break its clients.
+  // Two fields that differ. A schema compares a field with constants, never with another one; with these two
+  // it would need a case for each of the 1,440 minutes of a day. The shape is released, and one that named a
+  // duration instead would break its clients.
   /^quiet_hours: start and end are both /,
 ];
 
 export interface ForeignTarget {
   name: "gateway of a terminal agent" | "gateway of a headless agent" | "coordinator";
   baseUrl: string;
-  /** Every operation but the streams and those that end something; then the streams, with requests that are forbidden. */
+  /**
+   * Every operation but the streams and those that end something; then the streams, with requests that are
+   * forbidden.
+   */
   run(options: { seed: number; seconds: number }): Promise<ForeignRun>;
 }
 

@@ -166,7 +166,10 @@ describe("after the confirming key", () => {
 });
 
 describe("a question with several choices", () => {
-  /** What claude 2.1.331 does: Enter changes a check mark or leaves by the button, and the id is of the marked option, too. */
+  /**
+   * What claude 2.1.331 does: Enter changes a check mark or leaves by the button, and the id is of the marked
+   * option, too.
+   */
   function several() {
     const clock = createFakeClock();
     const checked = [false, false];

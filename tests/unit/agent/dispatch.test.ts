@@ -152,7 +152,10 @@ describe("a person who types at the moment of Enter", () => {
 });
 
 describe("a completion list over the text", () => {
-  /** A tool like gemini, which may open a list after it shows the text, and puts nothing beside it in the composer. */
+  /**
+   * A tool like gemini, which may open a list after it shows the text, and puts nothing beside it in the
+   * composer.
+   */
   function dispatched(text: string, options: Parameters<typeof createFakeComposer>[0]) {
     const fake = createFakeComposer(options);
     const { profile } = fake.deps;

@@ -25,7 +25,10 @@ const begun: TurnHandle = {
   detail: "begun",
 };
 
-/** `worker` has the gateway of the bundle unless `link` says otherwise, `batch` is headless, `old` was stopped. */
+/**
+ * `worker` has the gateway of the bundle unless `link` says otherwise, `batch` is headless, `old` was
+ * stopped.
+ */
 function setup(
   options: {
     link?: FleetLink;

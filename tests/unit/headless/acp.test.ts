@@ -140,7 +140,8 @@ describe("the messages of a turn", () => {
     expect(summary.usage).toMatchObject({ input_tokens: 5, output_tokens: 2, total_tokens: 7 });
   });
 
-  // The model counted 115 that it read, 9 of them cached and 3 written to the cache, and 4 that it wrote, 3 of them thoughts.
+  // The model counted 115 that it read, 9 of them cached and 3 written to the cache, and 4 that it wrote, 3
+  // of them thoughts.
   const counted = (fields: object) => ({
     model: null,
     input_tokens: 115,

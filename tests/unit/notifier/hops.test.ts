@@ -10,7 +10,9 @@ const everything = {
   query: null,
 };
 
-/** The worker answers what wakes it, and the other one answers each answer, until nobody is woken any more. */
+/**
+ * The worker answers what wakes it, and the other one answers each answer, until nobody is woken any more.
+ */
 async function converse(fixture: NotifierFixture): Promise<void> {
   const sender = fixture.mail.open("sender@svc.localhost");
   for (let woken = -1; woken < fixture.prompts.length; ) {

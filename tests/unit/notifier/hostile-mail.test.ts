@@ -4,7 +4,9 @@ import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts"
 import { composeWake } from "../../../src/services/notifier/decide.ts";
 import { mailSample } from "../../support/mail-sample.ts";
 
-/** What a sender chooses freely: quotes, separators, line breaks of all kinds, controls, hidden characters. */
+/**
+ * What a sender chooses freely: quotes, separators, line breaks of all kinds, controls, hidden characters.
+ */
 const hostile = fc
   .array(
     fc.oneof(

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { createRedactor, redactText } from "../../../src/services/recorder/redact.ts";
 
-// A program chooses what its terminal shows: no text may make the redaction slow. Each shape is repeated to two sizes, and the
-// larger one must take about as much longer as it is larger. A rule that is quadratic takes 16 times as long again.
+// A program chooses what its terminal shows: no text may make the redaction slow. Each shape is repeated to
+// two sizes, and the larger one must take about as much longer as it is larger. A rule that is quadratic
+// takes 16 times as long again.
 
 const smallSize = 4096;
 const ratio = 16;

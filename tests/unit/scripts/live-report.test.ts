@@ -107,7 +107,8 @@ test("a proved version is compared with its own recordings first", () => {
 test("steps are read from what bun test really writes", () => {
   const folder = mkdtempSync(join(tmpdir(), "svc-live-report-"));
   try {
-    // Not a test of this project: a file that is run elsewhere, so that the report has a skipped step to name.
+    // Not a test of this project: a file that is run elsewhere, so that the report has a skipped step to
+    // name.
     const source = `import { describe, expect, test } from "bun:test";
       describe("one <part>", () => {
         test.each([{ id: "good & 'well'" }])("$id", () => {});

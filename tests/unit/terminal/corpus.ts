@@ -35,8 +35,8 @@ const folders = (path: string) =>
     .sort();
 
 /**
- * Every recorded screen. Throws when a tool whose profile says `tested` lacks a required category, so that no tool
- * counts as supported by accident.
+ * Every recorded screen. Throws when a tool whose profile says `tested` lacks a required category, so that no
+ * tool counts as supported by accident.
  */
 export function loadCorpus(): Recording[] {
   const recordings = folders(root).flatMap((tool) =>
@@ -53,7 +53,10 @@ export function loadCorpus(): Recording[] {
   return recordings;
 }
 
-/** The version with the most recordings first: a test that wants a screen of a tool by its name finds that one's. */
+/**
+ * The version with the most recordings first: a test that wants a screen of a tool by its name finds that
+ * one's.
+ */
 function versionsOf(tool: string): string[] {
   const count = (version: string) => folders(join(root, tool, version)).length;
   return folders(join(root, tool)).sort((one, other) => count(other) - count(one));

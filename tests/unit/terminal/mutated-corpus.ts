@@ -34,8 +34,9 @@ const isReady = (labels: Labels): boolean =>
   labels.decision === null;
 
 /**
- * Reads `screens` mutations of the recorded screens, with the seeds `seed`, `seed + 1` and so on; one seed makes the
- * same screen whatever the number. A screen whose agent was not ready when it was recorded must not read as ready.
+ * Reads `screens` mutations of the recorded screens, with the seeds `seed`, `seed + 1` and so on; one seed
+ * makes the same screen whatever the number. A screen whose agent was not ready when it was recorded must not
+ * read as ready.
  */
 export function runMutatedCorpus(options: { seed: number; screens: number }): MutatedRun {
   const corpus = loadCorpus();

@@ -2,8 +2,8 @@ import type { Observation, Row, Span } from "../../../src/services/terminal/scre
 import type { Dice } from "../../simulation/dice.ts";
 
 /**
- * Changes that another version, theme, language or pane makes to a screen. None makes an agent ready that was not:
- * a change that could is told in its line.
+ * Changes that another version, theme, language or pane makes to a screen. None makes an agent ready that was
+ * not: a change that could is told in its line.
  */
 export const screenMutations: Readonly<Record<string, (seen: Observation, dice: Dice) => Observation>> = {
   /** Each word, or each word of some rows, is another of the same length: columns stay. */

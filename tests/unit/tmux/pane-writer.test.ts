@@ -5,7 +5,10 @@ import type { TmuxMutex } from "../../../src/services/terminal/tmux-mutex.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 
-/** A writer to pane %0, with what it told tmux, `alone:` where nobody else could do so, and how long it would wait. */
+/**
+ * A writer to pane %0, with what it told tmux, `alone:` where nobody else could do so, and how long it would
+ * wait.
+ */
 function writing(mode: "0" | "1") {
   const said: string[] = [];
   const waits: unknown[] = [];

@@ -166,7 +166,10 @@ const status = command({
 
 export const agentMailboxCommands = { register, unregister, status };
 
-/** The answer about an agent's mailbox (contract 4.5; spec/mailbox-agui.md A10). `obstacle`: why it cannot be used. Pure. */
+/**
+ * The answer about an agent's mailbox (contract 4.5; spec/mailbox-agui.md A10). `obstacle`: why it cannot be
+ * used. Pure.
+ */
 function describeMailbox(manifest: Manifest, binding: MailboxBinding | null, obstacle: string | null) {
   const active = binding !== null && obstacle === null;
   const authority = manifest.agent_launch_authority;
@@ -216,7 +219,9 @@ interface JmapFlagValues {
   principalId: string | undefined;
 }
 
-/** Registers a mailbox whose account an administrator created. The password is only stored in its own file. */
+/**
+ * Registers a mailbox whose account an administrator created. The password is only stored in its own file.
+ */
 export async function giveJmapMailbox(
   context: CliContext,
   io: Pick<CliIo, "cwd" | "readInput">,

@@ -104,7 +104,10 @@ const status = readCommand({
   render: renderNotifier,
 });
 
-/** What this command sets where nobody has set anything yet: an agent that forgets its mail is not woken for ever. */
+/**
+ * What this command sets where nobody has set anything yet: an agent that forgets its mail is not woken for
+ * ever.
+ */
 const firstSettings = {
   wake_policy: "on_change",
   max_wakes_per_hour: 12,

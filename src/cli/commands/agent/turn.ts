@@ -149,8 +149,8 @@ function artifactCommand(name: "stdout" | "stderr", stream: string): Command {
 }
 
 /**
- * Writes an artifact of a turn byte for byte, piece by piece. With `--json` it is one string in which bytes that are
- * not UTF-8 become U+FFFD.
+ * Writes an artifact of a turn byte for byte, piece by piece. With `--json` it is one string in which bytes
+ * that are not UTF-8 become U+FFFD.
  */
 async function writeArtifact(
   on: AgentTurnsOnDisk,

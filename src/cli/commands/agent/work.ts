@@ -275,8 +275,8 @@ async function describeIdle(client: GatewayClient): Promise<string> {
 const looked = 20;
 
 /**
- * Which agent this process runs in, with the length of the chain that its prompts continue; null in nobody's session.
- * Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
+ * Which agent this process runs in, with the length of the chain that its prompts continue; null in nobody's
+ * session. Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
  */
 async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
   if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
@@ -298,7 +298,9 @@ async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Su
   return { agent_id: manifest.agent_id, agent_name: manifest.agent_name, hops };
 }
 
-/** Hops of the prompt whose turn runs; 0 when a person gave it or none runs. `requests`: newest first. Pure. */
+/**
+ * Hops of the prompt whose turn runs; 0 when a person gave it or none runs. `requests`: newest first. Pure.
+ */
 export function hopsOf(requests: readonly RequestRecord[]): number {
   const working = requests.find(
     ({ request_kind: kind, state, evidence }) =>

@@ -116,7 +116,9 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
   };
 }
 
-/** Deletes what the server that runs now keeps of revoked hosts. Returns why that did not succeed, or null. */
+/**
+ * Deletes what the server that runs now keeps of revoked hosts. Returns why that did not succeed, or null.
+ */
 async function deleteRevoked(
   { context, fleet, users }: FleetContext,
   listen: ListenAddress,

@@ -2,9 +2,10 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 
 /**
- * index.sqlite, shared by all mailboxes of a root: who is registered, and what was delivered to whom. A message is
- * delivered exactly when its rows are here. Times are RFC 3339 text with milliseconds and `Z`; paths are relative
- * to the root, except where a mailbox lies outside of it. Source: spec/mailbox-agui.md A1, A5, A7.
+ * index.sqlite, shared by all mailboxes of a root: who is registered, and what was delivered to whom. A
+ * message is delivered exactly when its rows are here. Times are RFC 3339 text with milliseconds and `Z`;
+ * paths are relative to the root, except where a mailbox lies outside of it. Source: spec/mailbox-agui.md A1,
+ * A5, A7.
  */
 
 /** One row. `generation` is new whenever the numbers of `projections` may have begun again. */
@@ -113,8 +114,9 @@ export const projections = sqliteTable(
 );
 
 /**
- * Public keys with which mailboxes sign what they send. `registration_id`: whose key it is here; null for a mailbox of
- * another host, whose first key is kept. Keys stay when a registration ends: mail signed with them does too.
+ * Public keys with which mailboxes sign what they send. `registration_id`: whose key it is here; null for a
+ * mailbox of another host, whose first key is kept. Keys stay when a registration ends: mail signed with them
+ * does too.
  */
 export const attestationKeys = sqliteTable(
   "attestation_keys",
@@ -130,8 +132,9 @@ export const attestationKeys = sqliteTable(
 );
 
 /**
- * What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. Also the ids of mail
- * from other hosts that was cleared, which may come again: with the address of its sender for a registration, and no hash.
+ * What each mailbox has signed and sent, in its order. `hash`: of the entry, which the next one names. Also
+ * the ids of mail from other hosts that was cleared, which may come again: with the address of its sender for
+ * a registration, and no hash.
  */
 export const attestedMail = sqliteTable(
   "attested_mail",
@@ -149,7 +152,10 @@ export const attestedMail = sqliteTable(
   ],
 );
 
-/** Under which name this machine has joined a fleet of hosts: mail to `name@host` goes there. No row: it has joined none. */
+/**
+ * Under which name this machine has joined a fleet of hosts: mail to `name@host` goes there. No row: it has
+ * joined none.
+ */
 export const fleetHost = sqliteTable(
   "fleet_host",
   { singleton: integer().primaryKey(), host: text().notNull() },
@@ -169,8 +175,9 @@ export const hostOutbox = sqliteTable(
 );
 
 /**
- * Texts of messages whose files may not be on disk yet. A row goes once its file is; until then the text is here, and a
- * file that is missing or cut off after a crash is written from it. Few rows, most of the time none.
+ * Texts of messages whose files may not be on disk yet. A row goes once its file is; until then the text is
+ * here, and a file that is missing or cut off after a crash is written from it. Few rows, most of the time
+ * none.
  */
 export const unsyncedMessages = sqliteTable("unsynced_messages", {
   seq: integer().primaryKey(),
@@ -180,8 +187,9 @@ export const unsyncedMessages = sqliteTable("unsynced_messages", {
 });
 
 /**
- * What a committed change of registrations still has to do on disk; the process that finds a row does it. `remove` of an
- * absent path and `rename` of an absent `path` are done already. Paths are relative to the root.
+ * What a committed change of registrations still has to do on disk; the process that finds a row does it.
+ * `remove` of an absent path and `rename` of an absent `path` are done already. Paths are relative to the
+ * root.
  */
 export const pendingArtifacts = sqliteTable(
   "pending_artifacts",

@@ -2,9 +2,9 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /**
- * mailbox.sqlite, one in each mailbox: the only authority for how its owner sees each message. The full-text table
- * `message_text` (rowid = `seq`; columns subject, sender, body) and the view `thread_summaries` are in a separate
- * migration. Source: spec/mailbox-agui.md A5, A6.
+ * mailbox.sqlite, one in each mailbox: the only authority for how its owner sees each message. The full-text
+ * table `message_text` (rowid = `seq`; columns subject, sender, body) and the view `thread_summaries` are in
+ * a separate migration. Source: spec/mailbox-agui.md A5, A6.
  */
 export const messageState = sqliteTable(
   "message_state",
@@ -26,7 +26,9 @@ export const messageState = sqliteTable(
     /** The front matter of the canonical file as JSON. */
     envelopeJson: text("envelope_json").notNull(),
     bodyPreview: text("body_preview").notNull(),
-    /** The verdict of the last look at the message: `verified`, `broken: <why>`, or null for an unsigned one. */
+    /**
+     * The verdict of the last look at the message: `verified`, `broken: <why>`, or null for an unsigned one.
+     */
     attestation: text(),
   },
   (table) => [
@@ -47,8 +49,8 @@ export const messageState = sqliteTable(
 );
 
 /**
- * One row: up to which projection of which catalog this mailbox knows its mail. Another generation or registration
- * than the catalog's means: compare from the beginning.
+ * One row: up to which projection of which catalog this mailbox knows its mail. Another generation or
+ * registration than the catalog's means: compare from the beginning.
  */
 export const seeded = sqliteTable(
   "seeded",

@@ -197,8 +197,8 @@ export const componentTexts: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a field says wherever its schema and `placeTexts` say nothing, by name. Loaded when a document is asked for, not
- * when a gateway starts.
+ * What a field says wherever its schema and `placeTexts` say nothing, by name. Loaded when a document is
+ * asked for, not when a gateway starts.
  */
 export const fieldTexts: Readonly<Record<string, string>> = {
   accepted_at_utc: "when the request was stored",

@@ -18,8 +18,8 @@ import { createOpenToolCalls, textsOfCall } from "../tool-calls.ts";
 const suffix = "-acp";
 
 /**
- * An agent that speaks ACP on its standard streams: one process for all turns of a session. Its stdout.jsonl holds the
- * JSON-RPC messages of the agent from the prompt to its answer. Null for a tool of another name.
+ * An agent that speaks ACP on its standard streams: one process for all turns of a session. Its stdout.jsonl
+ * holds the JSON-RPC messages of the agent from the prompt to its answer. Null for a tool of another name.
  */
 export function acpProvider(tool: string): HeadlessProvider | null {
   if (!tool.endsWith(suffix) || tool === suffix) return null;
@@ -41,8 +41,8 @@ export function acpProvider(tool: string): HeadlessProvider | null {
 }
 
 /**
- * A message and the noise before it on the same line, which a program without the protocol in mind wrote without an end
- * of line; the line itself where there is no such noise. Pure.
+ * A message and the noise before it on the same line, which a program without the protocol in mind wrote
+ * without an end of line; the line itself where there is no such noise. Pure.
  */
 export function splitNoise(line: string): string[] {
   const at = line.indexOf('{"jsonrpc":');
@@ -52,12 +52,14 @@ export function splitNoise(line: string): string[] {
 /** An answer comes in pieces; it is reported whole where it ends, or when this much has gathered. */
 const maxTextLength = 1_048_576;
 
-/** opencode 1.18.33 answers with the tokens of the last call of the model; before it each tool took one more. */
+/**
+ * opencode 1.18.33 answers with the tokens of the last call of the model; before it each tool took one more.
+ */
 const lastCallCounted = "opencode-acp";
 
 /**
- * `sessionId`: the conversation of the turn; null: that of its first update. What is of another one passes through.
- * `countsLastCall`: the tokens of a turn with tools are not covered.
+ * `sessionId`: the conversation of the turn; null: that of its first update. What is of another one passes
+ * through. `countsLastCall`: the tokens of a turn with tools are not covered.
  */
 function createReader(
   sessionId: string | null,
@@ -68,7 +70,10 @@ function createReader(
   /** Of the message that `answer` is of; null where the agent names none. */
   let messageId: string | null = null;
   let thought = "";
-  /** The agent's own state of the turn, which codex-acp 2.6.0 alone says: it ends a turn that the model refused like any other. */
+  /**
+   * The agent's own state of the turn, which codex-acp 2.6.0 alone says: it ends a turn that the model
+   * refused like any other.
+   */
   let broken = false;
   /** Calls whose input is still to come. */
   const held = new Map<string, Fields>();
@@ -104,7 +109,10 @@ function createReader(
     });
   }
 
-  /** Several calls may be open at once. claude-agent-acp 0.101.0 and opencode 1.18.33 report a call first and its input in an update. */
+  /**
+   * Several calls may be open at once. claude-agent-acp 0.101.0 and opencode 1.18.33 report a call first and
+   * its input in an update.
+   */
   function readCall(update: Fields, turn: TurnWriter): void {
     const key = textOf(update["toolCallId"]) ?? "";
     const isNew = !kinds.has(key);
@@ -314,9 +322,10 @@ function usageIn(result: Fields): TurnUsage | null {
 }
 
 /**
- * The tokens of a turn by one rule for all agents, or null. claude-agent-acp 0.101.0, codex-acp 2.6.0 and opencode 1.18.33
- * count what the cache took and gave apart from `inputTokens`; opencode counts thoughts apart from `outputTokens`, which only
- * its total shows, and reports the last call of a turn alone. gemini 0.61.0 leaves thoughts out.
+ * The tokens of a turn by one rule for all agents, or null. claude-agent-acp 0.101.0, codex-acp 2.6.0 and
+ * opencode 1.18.33 count what the cache took and gave apart from `inputTokens`; opencode counts thoughts
+ * apart from `outputTokens`, which only its total shows, and reports the last call of a turn alone. gemini
+ * 0.61.0 leaves thoughts out.
  */
 function toTokenUsage(result: Fields, usage: TurnUsage | null): TokenUsage | null {
   if (!usage) return null;

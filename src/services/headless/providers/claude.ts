@@ -175,8 +175,8 @@ function readResult(record: Fields, turn: TurnWriter, model: string | null): voi
 }
 
 /**
- * By model where `modelUsage` adds up to `usage`, which is of this turn; else of the model that the stream named. Measured
- * with 2.1.197.
+ * By model where `modelUsage` adds up to `usage`, which is of this turn; else of the model that the stream
+ * named. Measured with 2.1.197.
  */
 function tokensOfResult(record: Fields, model: string | null): TokenUsage[] {
   const whole = claudeTokens(record["usage"]);

@@ -129,7 +129,10 @@ function readResult(record: Fields, turn: TurnWriter): void {
   turn.complete("result.error", { status: "error", errorText, usage }, details);
 }
 
-/** What the total has beyond input and output are thoughts. Calls of its router are counted under their own model. */
+/**
+ * What the total has beyond input and output are thoughts. Calls of its router are counted under their own
+ * model.
+ */
 function tokensOfModel(model: string, counts: Fields): TokenUsage {
   const count = (name: string) => Math.max(0, Math.trunc(numberOf(counts[name]) ?? 0));
   const [input, output] = [count("input_tokens"), count("output_tokens")];

@@ -4,8 +4,9 @@ import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider
 import { createStreamParser, passThrough, type StreamReader, type TurnWriter } from "../stream-parser.ts";
 
 /**
- * Kimi Code 2.1.0 in print mode. It takes its prompt as an argument only, and reads files outside of its folder, which its
- * print mode approves by itself. Source: spec/coordination.md "Chat sessions, commands" and "Canonical events".
+ * Kimi Code 2.1.0 in print mode. It takes its prompt as an argument only, and reads files outside of its
+ * folder, which its print mode approves by itself. Source: spec/coordination.md "Chat sessions, commands" and
+ * "Canonical events".
  */
 export const kimi: HeadlessProvider = {
   tool: "kimi",

@@ -23,7 +23,10 @@ export function listAccounts({ catalog, registrations }: Open): MailboxAccount[]
   return registrations.list().map((row) => ({ ...row, message_count: messageCount(row.registration_id) }));
 }
 
-/** The active registration of an address, else the newest of the former. Throws `not_found` when there is none. */
+/**
+ * The active registration of an address, else the newest of the former. Throws `not_found` when there is
+ * none.
+ */
 export function getAccount(
   deps: MailRootDeps,
   open: Open,
@@ -111,7 +114,10 @@ export function presentRegistration(
   return present;
 }
 
-/** In which box each message lies now. One that its owner has not looked at since it came is caught up with first. */
+/**
+ * In which box each message lies now. One that its owner has not looked at since it came is caught up with
+ * first.
+ */
 export function foldersOf(
   deps: MailRootDeps,
   { root, catalog }: Open,

@@ -13,7 +13,10 @@ interface Delivered {
   store: CatalogStore;
 }
 
-/** What follows the answer to a delivery: the file of the message, and its links in the mailboxes. Nothing here throws. */
+/**
+ * What follows the answer to a delivery: the file of the message, and its links in the mailboxes. Nothing
+ * here throws.
+ */
 export interface Announcements {
   /** Announces a message once no other came for some milliseconds, or soon in any case. */
   soon(delivered: Delivered): void;
@@ -21,7 +24,10 @@ export interface Announcements {
   now(): void;
 }
 
-/** Files and links are made once no message came for so long: who sends one after another waits for none of them. */
+/**
+ * Files and links are made once no message came for so long: who sends one after another waits for none of
+ * them.
+ */
 const quietMs = 5;
 /** They are made after so long in any case. */
 const latestMs = 50;
@@ -60,7 +66,10 @@ export function createAnnouncements(
     }
   }
 
-  /** Writes the file, and links it into each mailbox that holds the message now. Never throws: the message is delivered. */
+  /**
+   * Writes the file, and links it into each mailbox that holds the message now. Never throws: the message is
+   * delivered.
+   */
   function announce({ rows, parties, store }: Delivered): void {
     const { message, unsynced } = rows;
     if (unsynced) lateFiles.write({ message, text: unsynced, store });

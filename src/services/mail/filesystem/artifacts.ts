@@ -7,9 +7,9 @@ import { applyFileStep, type FileStep } from "./maintenance.ts";
 import { isEntryPath, mailboxFolder, pathInRoot } from "./root-paths.ts";
 
 /**
- * Applies on disk what a registration or a cleanup has committed to the index, whichever process committed it. Safe to
- * repeat: no mailbox is made under a name for which something is still pending. An entry that is not below
- * `mailboxes/` is dropped without effect, and then this throws `transport_failed`, once.
+ * Applies on disk what a registration or a cleanup has committed to the index, whichever process committed
+ * it. Safe to repeat: no mailbox is made under a name for which something is still pending. An entry that is
+ * not below `mailboxes/` is dropped without effect, and then this throws `transport_failed`, once.
  */
 export function settleArtifacts(files: Files, root: string, catalog: Catalog): void {
   if (catalog.pending().length === 0) return;
@@ -40,7 +40,10 @@ function toStep(root: string, { action, path, destination }: PendingArtifact): F
   return { kind: "rename", label: "mail.entry-stashed", from: at, to };
 }
 
-/** Makes what is missing of the folders of an active registration. Throws `transport_failed` for a link in its place. */
+/**
+ * Makes what is missing of the folders of an active registration. Throws `transport_failed` for a link in its
+ * place.
+ */
 export function ensureMailbox(files: Files, root: string, row: RegistrationRow): void {
   const folder = mailboxFolder(files, root, row);
   for (const box of standardBoxes) {

@@ -20,8 +20,8 @@ export interface CleanupOptions {
 }
 
 /**
- * Removes former mailboxes. The removals are committed first and then applied on disk; after a crash the next process that opens the
- * root applies them. Source: spec/mailbox-agui.md A8.
+ * Removes former mailboxes. The removals are committed first and then applied on disk; after a crash the next
+ * process that opens the root applies them. Source: spec/mailbox-agui.md A8.
  */
 export function cleanUpMailRoot(
   deps: MailRootDeps,
@@ -81,9 +81,9 @@ interface CleanupPlan extends MaintenancePlan {
 }
 
 /**
- * Former mailboxes that have been inactive or stashed for long enough go, with their folder; of one outside of the
- * root only the link goes. Active ones, the operator's and all canonical mail stay. A folder that another
- * registration still uses stays too. Pure. Source: spec/mailbox-agui.md A8.
+ * Former mailboxes that have been inactive or stashed for long enough go, with their folder; of one outside
+ * of the root only the link goes. Active ones, the operator's and all canonical mail stay. A folder that
+ * another registration still uses stays too. Pure. Source: spec/mailbox-agui.md A8.
  */
 export function planCleanup(facts: CleanupFacts): CleanupPlan {
   const { registrations, root } = facts;

@@ -71,7 +71,10 @@ interface ClearFacts {
   messages: readonly RemovableMessage[];
   attachmentsOf(messageId: string): readonly Pick<AttachmentRow, "kind" | "path">[];
   mailboxes: readonly MailboxFacts[];
-  /** Why the file of a message, or the folder of a managed attachment, is not one of this root; null when it is. */
+  /**
+   * Why the file of a message, or the folder of a managed attachment, is not one of this root; null when it
+   * is.
+   */
   whyNotMessage(message: RemovableMessage): string | null;
   whyNotAttachment(path: string): string | null;
 }
@@ -85,8 +88,9 @@ const batch = 500;
 
 /**
  * Removes the mail of all mailboxes or of one: messages, their places in boxes, flags, managed attachments.
- * Registrations stay, and so does mail that another mailbox holds or that waits for another host. The index forgets
- * first, in one transaction; the next run finishes what was interrupted after it. Source: spec/mailbox-agui.md A8.
+ * Registrations stay, and so does mail that another mailbox holds or that waits for another host. The index
+ * forgets first, in one transaction; the next run finishes what was interrupted after it. Source:
+ * spec/mailbox-agui.md A8.
  */
 export function clearMessages(
   deps: MailRootDeps,

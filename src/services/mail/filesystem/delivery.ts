@@ -55,20 +55,22 @@ interface OutgoingMessage extends ReplyDraft {
 
 export interface Delivery {
   /**
-   * Delivers to all or to none; delivered means durable, once and for all. The commit of the index decides: what a
-   * crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up with. Throws
-   * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then. What goes
-   * to other hosts waits in the outbox from the same commit on; `unsupported` for what does not travel,
-   * `conflict` when too much waits there.
+   * Delivers to all or to none; delivered means durable, once and for all. The commit of the index decides:
+   * what a crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up
+   * with. Throws `invalid_request` for a bad attachment or body, or when a party is no longer registered;
+   * nothing is left then. What goes to other hosts waits in the outbox from the same commit on; `unsupported`
+   * for what does not travel, `conflict` when too much waits there.
    */
   deliver(outgoing: OutgoingMessage): StoredMessage;
   /**
-   * Delivers what another host sent, as it is, to these mailboxes. False when this message was delivered before, also when
-   * it was cleared since. Throws
-   * `invalid_request` when a receiver is no longer registered.
+   * Delivers what another host sent, as it is, to these mailboxes. False when this message was delivered
+   * before, also when it was cleared since. Throws `invalid_request` when a receiver is no longer registered.
    */
   accept(message: StoredMessage, receivers: readonly RegistrationRow[]): boolean;
-  /** Writes the files of what was delivered just now, and links them into their mailboxes: they may look at it. Never throws. */
+  /**
+   * Writes the files of what was delivered just now, and links them into their mailboxes: they may look at
+   * it. Never throws.
+   */
   announceNow(): void;
 }
 
@@ -138,8 +140,8 @@ export function createDelivery(
   }
 
   /**
-   * Where the file of a message belongs. `unsynced`: the text that the catalog has to keep until the file is on disk, or null
-   * for a long one, which is there already, with its paths added to `made`.
+   * Where the file of a message belongs. `unsynced`: the text that the catalog has to keep until the file is
+   * on disk, or null for a long one, which is there already, with its paths added to `made`.
    */
   function store({ envelope, body }: StoredMessage, made: ContainedPath[]): Placed {
     const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
@@ -182,7 +184,10 @@ export function createDelivery(
     return store;
   }
 
-  /** Signs, stores and commits; again, with the next number, when the sender has sent by another process meanwhile. */
+  /**
+   * Signs, stores and commits; again, with the next number, when the sender has sent by another process
+   * meanwhile.
+   */
   function deliverSigned(
     plain: StoredMessage,
     outgoing: OutgoingMessage,

@@ -6,14 +6,15 @@ import { inbox } from "../view-state.ts";
 import { type Link, linkAt, otherBoxes, placeLink } from "./seeding.ts";
 
 /**
- * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new message into
- * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. It is only a
- * hint: the message is delivered without it, and the recipient's next scheduled poll finds it.
+ * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new
+ * message into the recipient's inbox; the recipient's gateway, another process, watches that folder for new
+ * links. It is only a hint: the message is delivered without it, and the recipient's next scheduled poll
+ * finds it.
  */
 interface Doorbell {
   /**
-   * Announces one delivered message. The first failure of each mailbox is reported, and the next one only after an
-   * announcement has worked again. Never throws.
+   * Announces one delivered message. The first failure of each mailbox is reported, and the next one only
+   * after an announcement has worked again. Never throws.
    */
   announce(link: Link): void;
 }

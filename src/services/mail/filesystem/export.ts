@@ -24,10 +24,10 @@ export interface ExportOptions extends RunOptions {
 }
 
 /**
- * Copies mailboxes with their mail into a new folder that needs nothing else. The folder appears under its name when
- * it is complete, or not at all. A file outside of the root is reported and not copied. Throws `invalid_request` for a
- * folder that exists or that is inside of the root, `not_found` for an address without a mailbox. Source:
- * spec/mailbox-agui.md A8.
+ * Copies mailboxes with their mail into a new folder that needs nothing else. The folder appears under its
+ * name when it is complete, or not at all. A file outside of the root is reported and not copied. Throws
+ * `invalid_request` for a folder that exists or that is inside of the root, `not_found` for an address
+ * without a mailbox. Source: spec/mailbox-agui.md A8.
  */
 export async function exportMailRoot(
   deps: MailRootDeps,
@@ -121,7 +121,9 @@ function applyExportStep({ files }: MailRootDeps, step: ExportStep): Outcome {
   return done;
 }
 
-/** Every registration of the addresses, the former ones too. Throws `not_found` for an address without one. */
+/**
+ * Every registration of the addresses, the former ones too. Throws `not_found` for an address without one.
+ */
 function chooseAccounts({ registrations }: MailRoot, addresses: readonly string[] | null): Registration[] {
   const all = registrations.list();
   if (addresses === null) return all;

@@ -26,9 +26,9 @@ type Break = NonNullable<MailboxHistory["broken"]>;
 type Open = Pick<MailRoot, "root" | "catalog" | "registrations">;
 
 /**
- * Checks what the mailboxes of a root have signed and sent, each from its first message on: that none is missing, changed, or
- * in another place, and that each is signed by a key of its mailbox. `address` null: all. Throws `not_found` for an address that nobody
- * has or had.
+ * Checks what the mailboxes of a root have signed and sent, each from its first message on: that none is
+ * missing, changed, or in another place, and that each is signed by a key of its mailbox. `address` null:
+ * all. Throws `not_found` for an address that nobody has or had.
  */
 export async function verifyHistories(
   deps: { files: Files },
@@ -197,8 +197,8 @@ function envelopeIn(json: string): MailEnvelope | null {
 }
 
 /**
- * Puts the messages that mailboxes of this root have signed back into their places, where the index that had them is lost. A place
- * that is known stays as it is.
+ * Puts the messages that mailboxes of this root have signed back into their places, where the index that had
+ * them is lost. A place that is known stays as it is.
  */
 export function restoreHistories(
   catalog: Catalog,

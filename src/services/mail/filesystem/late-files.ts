@@ -17,23 +17,24 @@ import {
 } from "./root-paths.ts";
 
 /**
- * Files of messages that follow the answer. The commit of the index, which is synced, holds the text, so the answer costs
- * one sync and no other write: each new file makes the next sync of the same file system wait for its journal. The file is written
- * with its links, put on disk some time later, and then the text goes. A crash in between may take the file or a part of
- * it: the next one to look at a mailbox, or to open the root, compares each file with its text and writes it again.
+ * Files of messages that follow the answer. The commit of the index, which is synced, holds the text, so the
+ * answer costs one sync and no other write: each new file makes the next sync of the same file system wait
+ * for its journal. The file is written with its links, put on disk some time later, and then the text goes. A
+ * crash in between may take the file or a part of it: the next one to look at a mailbox, or to open the root,
+ * compares each file with its text and writes it again.
  */
 export interface LateFiles {
   /**
-   * Writes the file of a message whose text waits, without a sync; one that is there already, or whose message was
-   * cleared, is left alone. Does not wait for another process that writes to the index. What fails is reported, and tried
-   * again with the sync. Never throws.
+   * Writes the file of a message whose text waits, without a sync; one that is there already, or whose
+   * message was cleared, is left alone. Does not wait for another process that writes to the index. What
+   * fails is reported, and tried again with the sync. Never throws.
    */
   write(delivered: DeliveredText): void;
   /** Messages may wait whose files are not on disk. Never throws. */
   soon(): void;
   /**
-   * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be is reported and
-   * tried again. Never throws.
+   * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be
+   * is reported and tried again. Never throws.
    */
   recover(): void;
   /** Puts on disk what waits, and ends. */
@@ -53,7 +54,9 @@ interface Mended {
   place: ContainedPath | null;
 }
 
-/** The file of a longer text is synced before the commit: a second copy of it would cost more than the sync. */
+/**
+ * The file of a longer text is synced before the commit: a second copy of it would cost more than the sync.
+ */
 export const maxUnsyncedChars = 64 * 1024;
 
 /** Many deliveries follow each other: one sync of the folder and one commit serve all of them. */
@@ -61,8 +64,8 @@ const delayMs = 100;
 const retryMs = 10_000;
 const batch = 64;
 /**
- * After so many deliveries the log of the index is used from its start again: one that is written over syncs in half the
- * time of one that grows.
+ * After so many deliveries the log of the index is used from its start again: one that is written over syncs
+ * in half the time of one that grows.
  */
 const deliveriesPerLog = 32;
 
@@ -74,7 +77,10 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
   let cancel: (() => void) | null = null;
   let working = false;
   let closed = false;
-  /** Ids of messages whose sync failed. The system may then take what it lost for written: only a new file is on disk. */
+  /**
+   * Ids of messages whose sync failed. The system may then take what it lost for written: only a new file is
+   * on disk.
+   */
   const unsure = new Set<string>();
   /** A failure is reported once, until everything is on disk again. */
   let reported = false;
@@ -122,7 +128,9 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
     return messageFile(files, root, { messageId, createdAtUtc });
   }
 
-  /** Also a file that a crash has cut off can be synced: it is compared first. Returns whether it was written. */
+  /**
+   * Also a file that a crash has cut off can be synced: it is compared first. Returns whether it was written.
+   */
   function mend(row: UnsyncedMessage, place: ContainedPath, options: { waits: boolean }): boolean {
     const found = files.readOwn(place);
     if (found === row.text && !unsure.has(row.messageId)) return false;
@@ -194,8 +202,8 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
         if (closed) return;
         logged += rows.length;
         if (logged >= deliveriesPerLog) {
-          // Before the commit that follows, for which no answer waits: the first one of a log syncs twice. What comes meanwhile
-          // waits some 5 ms.
+          // Before the commit that follows, for which no answer waits: the first one of a log syncs twice.
+          // What comes meanwhile waits some 5 ms.
           catalog.store.carryOver();
           logged = 0;
         }
@@ -284,8 +292,8 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
 }
 
 /**
- * The text of the file of a message, also of one that a loss of power took or cut off and that a full disk keeps from being
- * written again. Null when there is none that could be its own.
+ * The text of the file of a message, also of one that a loss of power took or cut off and that a full disk
+ * keeps from being written again. Null when there is none that could be its own.
  */
 export function readDelivered(
   files: Files,

@@ -25,11 +25,13 @@ export interface Present {
 
 /** The state file of one owner's mailbox, across changes of its registration. */
 export interface MailboxHandle {
-  /** Throws `invalid_request` when the owner has no active registration. It may lack the newest deliveries. */
+  /**
+   * Throws `invalid_request` when the owner has no active registration. It may lack the newest deliveries.
+   */
   registered(): Present;
   /**
-   * Runs `work`, which is synchronous, once the mailbox is caught up with all that was delivered. That may take long
-   * where much was: other work runs in between, and other callers wait for it too.
+   * Runs `work`, which is synchronous, once the mailbox is caught up with all that was delivered. That may
+   * take long where much was: other work runs in between, and other callers wait for it too.
    */
   caughtUp<T>(work: (now: Present) => T): Promise<T>;
   /** Later and waiting calls are refused with `transport_failed`. */
@@ -53,7 +55,9 @@ export function createMailboxHandle(
   let pause: Promise<void> | null = null;
   let closed = false;
 
-  /** Null when the databases must be read. Folders are checked for links every time: no database shows them. */
+  /**
+   * Null when the databases must be read. Folders are checked for links every time: no database shows them.
+   */
   function stillWhole(): Present | null {
     if (closed || !whole || !held) return null;
     const { row, state } = whole.now;
@@ -72,8 +76,9 @@ export function createMailboxHandle(
   }
 
   /**
-   * The registration may have been replaced since the last call, and with it the folder. What lies there is opened
-   * as this registration's only when it says so, or when it can be claimed while no registration changes.
+   * The registration may have been replaced since the last call, and with it the folder. What lies there is
+   * opened as this registration's only when it says so, or when it can be claimed while no registration
+   * changes.
    */
   function registered(): Present {
     if (closed) throw new ServiceError("transport_failed", `the mailbox ${address} has been closed`);

@@ -16,8 +16,9 @@ export const keyFileName = "attestation.key";
 type Deps = Pick<MailRootDeps, "files" | "clock" | "onFault">;
 
 /**
- * The key of an active registration, made where its mailbox has none that is private, or that of an earlier registration, and
- * published in the catalog. Safe to repeat, by several processes too. Throws where the mailbox cannot be written, and when another registration has replaced it.
+ * The key of an active registration, made where its mailbox has none that is private, or that of an earlier
+ * registration, and published in the catalog. Safe to repeat, by several processes too. Throws where the
+ * mailbox cannot be written, and when another registration has replaced it.
  */
 export function ensureKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRow): SigningKey {
   const key = ownKey(deps.files, root, catalog, row) ?? makeKey(deps, root, catalog, row);
@@ -40,8 +41,8 @@ function publishKey({ clock }: Deps, catalog: Catalog, row: RegistrationRow, key
 }
 
 /**
- * Keeps the key with which a mailbox of another host signs, once a message that it signed has come and none of it is known.
- * Another key later is not taken: a person removes the first one.
+ * Keeps the key with which a mailbox of another host signs, once a message that it signed has come and none
+ * of it is known. Another key later is not taken: a person removes the first one.
  */
 export function keepFirstKey({ clock }: Pick<Deps, "clock">, catalog: Catalog, message: StoredMessage): void {
   const { address } = message.envelope.from;
@@ -82,7 +83,10 @@ function makeKey(deps: Deps, root: string, catalog: Catalog, row: RegistrationRo
   });
 }
 
-/** Null also for the key of an earlier registration: a folder outside of the root keeps it when that one is purged. */
+/**
+ * Null also for the key of an earlier registration: a folder outside of the root keeps it when that one is
+ * purged.
+ */
 function ownKey(
   files: Deps["files"],
   root: string,
@@ -111,7 +115,9 @@ function keyPath(files: Deps["files"], root: string, row: RegistrationRow): stri
 
 /** The keys with which mailboxes of one root sign. */
 export interface MailboxKeys {
-  /** Null where it cannot be had: mail goes out unsigned then. The first failure of each mailbox is reported. */
+  /**
+   * Null where it cannot be had: mail goes out unsigned then. The first failure of each mailbox is reported.
+   */
   of(row: RegistrationRow): SigningKey | null;
 }
 

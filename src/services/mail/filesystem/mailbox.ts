@@ -112,7 +112,9 @@ export function createFilesystemMailbox(
     return toMail({ ...viewOf(row), envelope, body, verdict, locate });
   }
 
-  /** Keeps the verdict on a message that is opened. One that was broken may be whole now, or its key known. */
+  /**
+   * Keeps the verdict on a message that is opened. One that was broken may be whole now, or its key known.
+   */
   function toOpened(state: MailboxState, row: StateRow, body: string): Mail {
     const found = fromStoredVerdict(row.attestation);
     if (found.state === "unsigned") return toShown(row, body);

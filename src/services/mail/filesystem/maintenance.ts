@@ -7,9 +7,10 @@ import type { Files } from "../../../system/files.ts";
 import { pathInRoot } from "./root-paths.ts";
 
 /**
- * Plan, then apply: the engine of repair, cleanup, clear and export. A plan is data: typed steps in order, made by a
- * pure function from facts. `applyFileStep` is the only function that carries out a step on disk, and it checks the
- * path of each step again immediately before the step (spec/security.md, rule 1). Source: spec/mailbox-agui.md A8.
+ * Plan, then apply: the engine of repair, cleanup, clear and export. A plan is data: typed steps in order,
+ * made by a pure function from facts. `applyFileStep` is the only function that carries out a step on disk,
+ * and it checks the path of each step again immediately before the step (spec/security.md, rule 1). Source:
+ * spec/mailbox-agui.md A8.
  */
 
 /** A path below a folder. */
@@ -64,8 +65,8 @@ export const done: Outcome = { result: "done" };
 export const skipped: Outcome = { result: "skipped" };
 
 /**
- * Applies the steps in order; other work of this process runs in between. Returns one outcome for each step. Rejects
- * for a failure that its step does not tolerate, and when the run is aborted.
+ * Applies the steps in order; other work of this process runs in between. Returns one outcome for each step.
+ * Rejects for a failure that its step does not tolerate, and when the run is aborted.
  */
 export async function applyPlan<Step>(
   plan: readonly PlannedStep<Step>[],
@@ -100,8 +101,8 @@ function attempt<Step>({ step, tolerates }: PlannedStep<Step>, apply: (step: Ste
 }
 
 /**
- * Carries out one step. A file that cannot be copied is an outcome; everything else throws, `transport_failed` for a
- * path that leaves its base or goes through a link.
+ * Carries out one step. A file that cannot be copied is an outcome; everything else throws,
+ * `transport_failed` for a path that leaves its base or goes through a link.
  */
 export function applyFileStep(files: Files, step: FileStep): Outcome {
   const pathOf = ({ base, names, expected }: Target) => pathInRoot(files, base, names, expected);
@@ -174,8 +175,8 @@ export function emptyPlan(): MaintenancePlan {
 }
 
 /**
- * `outcome`: null for a dry run; else what was removed and what failed. A planned action that is in neither list was
- * partly done by another process. Pure.
+ * `outcome`: null for a dry run; else what was removed and what failed. A planned action that is in neither
+ * list was partly done by another process. Pure.
  */
 export function toMaintenanceResult(
   scope: MaintenanceResult["scope"],

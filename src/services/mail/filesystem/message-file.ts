@@ -12,8 +12,8 @@ import { isArchived, type ViewState } from "../view-state.ts";
 import { canonicalPath } from "./root-paths.ts";
 
 /**
- * A stored message: the text of its file, its references, its rows in the catalog, and how a mailbox shows it. Source:
- * spec/mailbox-agui.md A1, A3, A9. Pure.
+ * A stored message: the text of its file, its references, its rows in the catalog, and how a mailbox shows
+ * it. Source: spec/mailbox-agui.md A1, A3, A9. Pure.
  */
 export interface StoredMessage {
   envelope: MailEnvelope;
@@ -62,8 +62,9 @@ export function bodyOf(text: string): string {
 }
 
 /**
- * Whether `text` looks like the file of this message, without parsing its YAML: an emptied or overwritten file, or one
- * that ends within its front matter, does not. `whole: false`: it is only the beginning of the file.
+ * Whether `text` looks like the file of this message, without parsing its YAML: an emptied or overwritten
+ * file, or one that ends within its front matter, does not. `whole: false`: it is only the beginning of the
+ * file.
  */
 export function isFileOf(text: string, messageId: string, { whole } = { whole: true }): boolean {
   const end = text.indexOf(closing);
@@ -92,7 +93,10 @@ function toRef(id: string): string {
   return `${prefix}${id}`;
 }
 
-/** The id in a reference of this transport; a bare id is one too. Throws `invalid_request` for another transport's. */
+/**
+ * The id in a reference of this transport; a bare id is one too. Throws `invalid_request` for another
+ * transport's.
+ */
 export function idOf(ref: string): string {
   if (ref.startsWith(prefix)) return ref.slice(prefix.length);
   if (!ref.includes(":")) return ref;
@@ -100,7 +104,8 @@ export function idOf(ref: string): string {
 }
 
 /**
- * What the catalog keeps of a message. `deliveredTo`: which registration holds it for an address, or null. Pure.
+ * What the catalog keeps of a message. `deliveredTo`: which registration holds it for an address, or null.
+ * Pure.
  */
 export function toIndexed(
   { envelope, body }: StoredMessage,
@@ -149,8 +154,8 @@ export function toIndexed(
 }
 
 /**
- * A message as its mailbox shows it. `locate` turns the stored path of an attachment into one to open. Source:
- * spec/mailbox-agui.md A9. Pure.
+ * A message as its mailbox shows it. `locate` turns the stored path of an attachment into one to open.
+ * Source: spec/mailbox-agui.md A9. Pure.
  */
 export function toMail(options: {
   envelope: MailEnvelope;

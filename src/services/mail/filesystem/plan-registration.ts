@@ -58,8 +58,9 @@ export type RegistrationPlan =
   | { outcome: "planned"; change: RegistrationChange; result: RegisterResult };
 
 /**
- * How an address gets its registration. The same mailbox is reused or taken up again with its state; another one in
- * the way is refused (`safe`), removed (`force`) or put aside (`stash`). Source: spec/mailbox-agui.md A7. Pure.
+ * How an address gets its registration. The same mailbox is reused or taken up again with its state; another
+ * one in the way is refused (`safe`), removed (`force`) or put aside (`stash`). Source: spec/mailbox-agui.md
+ * A7. Pure.
  */
 export function planRegistration(facts: RegistrationFacts): RegistrationPlan {
   const { request, rows, nowUtc } = facts;
@@ -122,8 +123,8 @@ export function planRegistration(facts: RegistrationFacts): RegistrationPlan {
 }
 
 /**
- * Whose mailbox it is, when it is that of a person and an agent asks for it, or the reverse. Their principals may have one
- * name, because both are made of the address. Null otherwise.
+ * Whose mailbox it is, when it is that of a person and an agent asks for it, or the reverse. Their principals
+ * may have one name, because both are made of the address. Null otherwise.
  */
 function kindConflict(row: RegistrationRow, request: RegistrationFacts["request"]): string | null {
   const isAgent = request.manifestPathHint != null;

@@ -11,7 +11,10 @@ interface RemoteParty {
 
 export type Party = RegistrationRow | RemoteParty;
 
-/** Messages of a folder of mailboxes that wait for one other host: one that is gone leaves space for those to the others. */
+/**
+ * Messages of a folder of mailboxes that wait for one other host: one that is gone leaves space for those to
+ * the others.
+ */
 const maxWaitingForHost = 2000;
 const maxWaiting = 10_000;
 

@@ -24,7 +24,9 @@ import { isMessageId, isUsable, liesBelow, messageFile, pathInRoot } from "./roo
 const batchSize = 200;
 const hostName = new RegExp(hostNamePattern);
 
-/** The catalog that a repair works on: the one that is there, or a new one that takes its place at the end. */
+/**
+ * The catalog that a repair works on: the one that is there, or a new one that takes its place at the end.
+ */
 export interface WorkingIndex {
   catalog: Catalog;
   rebuild: CatalogRebuild;
@@ -67,7 +69,9 @@ export function openIndex(run: RepairRun): WorkingIndex {
   return { catalog, rebuild, beside, saved, lost: true };
 }
 
-/** Mail that another host has not confirmed goes on waiting for it. Rows that are none of ours are left out. */
+/**
+ * Mail that another host has not confirmed goes on waiting for it. Rows that are none of ours are left out.
+ */
 function salvageOutbox(path: string, outbox: HostOutbox): void {
   const isHost = (host: unknown): host is string => typeof host === "string" && hostName.test(host);
   salvageRows(path, "fleet_host", ({ host }) => {
@@ -96,7 +100,10 @@ function salvageAttestations(path: string, attestations: Attestations): void {
   });
 }
 
-/** Files that a loss of power took are written again before they are looked for; the new index keeps no text of the others. */
+/**
+ * Files that a loss of power took are written again before they are looked for; the new index keeps no text
+ * of the others.
+ */
 function salvageUnsynced(run: RepairRun, index: string): void {
   const { find } = run;
   salvageRows(index, "unsynced_messages", ({ message_id: messageId, text }) => {
@@ -124,7 +131,10 @@ function putOnDisk({ deps, paths, find }: RepairRun, envelope: MailEnvelope, tex
   find(place, "it was not on disk yet, or cut off, and is written from the index");
 }
 
-/** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */
+/**
+ * Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or
+ * null.
+ */
 export function placeIndex(run: RepairRun, { catalog }: WorkingIndex, beside: ContainedPath) {
   const { deps, paths, stamp, apply } = run;
   const { files } = deps;
@@ -153,8 +163,8 @@ export function placeIndex(run: RepairRun, { catalog }: WorkingIndex, beside: Co
 }
 
 /**
- * Reads every canonical file once, few at a time. Those the catalog knows are compared with it; the others are
- * delivered where the evidence says. Resolves with the ids of files that are nobody's mail.
+ * Reads every canonical file once, few at a time. Those the catalog knows are compared with it; the others
+ * are delivered where the evidence says. Resolves with the ids of files that are nobody's mail.
  */
 export async function indexMessages(
   run: RepairRun,
@@ -253,16 +263,20 @@ export interface EvidenceFacts {
   /** Registrations whose state or links name the message. */
   holders: readonly string[];
   registrations: readonly RegistrationRow[];
-  /** When the newest message that each mailbox knows was written; now for one that was cleared, absent for one that knew none. */
+  /**
+   * When the newest message that each mailbox knows was written; now for one that was cleared, absent for one
+   * that knew none.
+   */
   newestKnown: ReadonlyMap<string, string>;
   /** The catalog that knew who got what is lost. */
   catalogLost: boolean;
 }
 
 /**
- * To whom a message that the catalog does not know was delivered, or null for one that was delivered to nobody: what
- * an interrupted send left. Who holds it in his state or links got it. Beyond that a party got it that may not have
- * looked since: its mailbox knows nothing as new. What a mailbox dropped on purpose does not come back. Pure.
+ * To whom a message that the catalog does not know was delivered, or null for one that was delivered to
+ * nobody: what an interrupted send left. Who holds it in his state or links got it. Beyond that a party got
+ * it that may not have looked since: its mailbox knows nothing as new. What a mailbox dropped on purpose does
+ * not come back. Pure.
  */
 export function planDelivered(
   facts: EvidenceFacts,

@@ -21,9 +21,9 @@ export interface RepairedState {
 }
 
 /**
- * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to be found
- * by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A state that
- * cannot be used is rebuilt beside the old one, which is kept, and then takes its place.
+ * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to
+ * be found by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A
+ * state that cannot be used is rebuilt beside the old one, which is kept, and then takes its place.
  */
 export async function repairMailbox(
   run: RepairRun,
@@ -113,8 +113,8 @@ function salvageFlags(path: string): Map<string, Flags> {
 type LinkState = "absent" | "sound" | "dangling";
 
 /**
- * Which box keeps the link of a message, and the boxes whose links go: those that dangle, and all sound ones but the
- * first. Pure.
+ * Which box keeps the link of a message, and the boxes whose links go: those that dangle, and all sound ones
+ * but the first. Pure.
  */
 export function planLinks(links: ReadonlyMap<string, LinkState>): { kept: string | null; removed: string[] } {
   const boxesWith = (wanted: LinkState) =>

@@ -85,8 +85,8 @@ export function planKeep(options: {
 const restMs = 2000;
 
 /**
- * Waits until what interrupted writes seem to have left has lain still for a while: a delivery in another process
- * may just be making it.
+ * Waits until what interrupted writes seem to have left has lain still for a while: a delivery in another
+ * process may just be making it.
  */
 export async function waitUntilStill(run: RepairRun, paths: readonly string[]): Promise<void> {
   const { files, clock } = run.deps;
@@ -121,7 +121,9 @@ export function clearStaging(run: RepairRun, found: readonly string[]): string[]
   return left;
 }
 
-/** Moves files of messages and attachments that no row names to the quarantine; someone may still want them. */
+/**
+ * Moves files of messages and attachments that no row names to the quarantine; someone may still want them.
+ */
 export function quarantineOrphans(
   run: RepairRun,
   rebuild: CatalogRebuild,

@@ -25,8 +25,8 @@ export interface SurveyedMailbox {
 }
 
 /**
- * The mailboxes that are on disk, one for each folder: where several registrations name it, the active one has it,
- * else the newest. `registrations`: by address, then newest first.
+ * The mailboxes that are on disk, one for each folder: where several registrations name it, the active one
+ * has it, else the newest. `registrations`: by address, then newest first.
  */
 export function listMailboxes(run: RepairRun, registrations: readonly RegistrationRow[]) {
   const { deps } = run;
@@ -53,8 +53,8 @@ function folderOf(run: RepairRun, row: RegistrationRow): string | null {
 }
 
 /**
- * What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as evidence.
- * `newestKnown`: up to when it knows its mail; absent where it knows none.
+ * What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as
+ * evidence. `newestKnown`: up to when it knows its mail; absent where it knows none.
  */
 export async function surveyMailbox(
   run: RepairRun,
@@ -81,7 +81,8 @@ export async function surveyMailbox(
     const open = openMailboxState({ path: statePath, clock: deps.clock, steps: deps.steps });
     try {
       const upkeep = upkeepOfState(open.store);
-      // A clear took what was seen last: older mail that others hold is not new here. What came since has its link.
+      // A clear took what was seen last: older mail that others hold is not new here. What came since has its
+      // link.
       if (upkeep.newestRemoved()) newestKnown = storedTime(deps.clock.nowMs());
       let done = 0;
       for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; ) {
@@ -137,8 +138,9 @@ function timeIn(messageId: string): string {
 }
 
 /**
- * Registrations for mailboxes that lie under `mailboxes/` and that nobody is registered for, because the index that
- * knew them is lost. `ownerPrincipalId` is empty: only the mail names the owner. A stashed mailbox stays stashed.
+ * Registrations for mailboxes that lie under `mailboxes/` and that nobody is registered for, because the
+ * index that knew them is lost. `ownerPrincipalId` is empty: only the mail names the owner. A stashed mailbox
+ * stays stashed.
  */
 export function findUnregistered(run: RepairRun, known: readonly RegistrationRow[]): RegistrationRow[] {
   const { deps, paths } = run;

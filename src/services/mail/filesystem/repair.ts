@@ -27,11 +27,11 @@ import { isUsable, pathInRoot, readMessageFile, rootPaths } from "./root-paths.t
 export type { RepairOptions } from "./repair-run.ts";
 
 /**
- * Puts a root in order again from what is on disk: the index from the messages, the mailboxes from the index and from
- * themselves. Nothing that can be read is lost: not a message, not a flag, not the box it lies in. What cannot be
- * read is reported and kept. Mail goes on meanwhile, and a repair that is ended early leaves a root that is right as far
- * as it goes. Throws `precondition_failed` where there is no root of this version. Source: spec/mailbox-agui.md A8,
- * E 1, 2.
+ * Puts a root in order again from what is on disk: the index from the messages, the mailboxes from the index
+ * and from themselves. Nothing that can be read is lost: not a message, not a flag, not the box it lies in.
+ * What cannot be read is reported and kept. Mail goes on meanwhile, and a repair that is ended early leaves a
+ * root that is right as far as it goes. Throws `precondition_failed` where there is no root of this version.
+ * Source: spec/mailbox-agui.md A8, E 1, 2.
  */
 export function repairMailRoot(
   deps: MailRootDeps,
@@ -132,7 +132,9 @@ function readStray({ deps, paths }: RepairRun, stray: { messageId: string; creat
   return parsed?.ok ? parsed.message : null;
 }
 
-/** What somebody else wrote into the index goes: orders that reach beyond the root, and rows of registrations. */
+/**
+ * What somebody else wrote into the index goes: orders that reach beyond the root, and rows of registrations.
+ */
 function dropForeign(run: RepairRun, { catalog }: WorkingIndex): void {
   const { deps, paths } = run;
   try {

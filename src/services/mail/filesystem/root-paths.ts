@@ -31,7 +31,10 @@ export interface MailRootDeps {
   onFault?: (what: string) => void;
 }
 
-/** Where things lie below a mailbox root; the layout is public. Source: spec/mailbox-agui.md A5; ruling 14. Pure. */
+/**
+ * Where things lie below a mailbox root; the layout is public. Source: spec/mailbox-agui.md A5; ruling 14.
+ * Pure.
+ */
 export function rootPaths(root: string) {
   const at = (...parts: string[]) => childPath(root, ...parts);
   return {
@@ -77,8 +80,8 @@ export function attachmentPath(attachmentId: string, fileName: string): string {
 /** Inside of a mailbox. */
 export const stateFileName = "mailbox.sqlite";
 
-// The databases of a root are files that somebody else may have written, such as the author of a repository that was
-// cloned. What they name becomes a path only here. Source: spec/security.md, rule 1.
+// The databases of a root are files that somebody else may have written, such as the author of a repository
+// that was cloned. What they name becomes a path only here. Source: spec/security.md, rule 1.
 
 type Message = { messageId: string; createdAtUtc: string };
 type Stored = Placed & { registrationId: string };
@@ -110,8 +113,8 @@ function locateInRoot(
 }
 
 /**
- * Whether `path`, relative to the root, is an entry that a registration may have below `mailboxes/`. A planted column holds
- * anything, whatever its type says. Pure.
+ * Whether `path`, relative to the root, is an entry that a registration may have below `mailboxes/`. A
+ * planted column holds anything, whatever its type says. Pure.
  */
 export function isEntryPath(path: unknown): path is string {
   if (typeof path !== "string") return false;
@@ -119,7 +122,10 @@ export function isEntryPath(path: unknown): path is string {
   return folder === "mailboxes" && rest.length === 0 && /^[A-Za-z0-9][A-Za-z0-9._+@-]*$/.test(name ?? "");
 }
 
-/** Whether a registration says what one of ours says: its own entry, and its mail there or at an absolute path. Pure. */
+/**
+ * Whether a registration says what one of ours says: its own entry, and its mail there or at an absolute
+ * path. Pure.
+ */
 export function isUsable(row: Stored): boolean {
   const { address, mailboxKind, mailboxPath, mailboxEntryPath: entry } = row;
   if ([address, mailboxPath, entry].some((value) => typeof value !== "string")) return false;
@@ -138,8 +144,8 @@ export function statedFolder(root: string, row: Placed): string {
 }
 
 /**
- * Where a registration's mail lies, absolute. Throws `transport_failed` for a row that is none of ours, and for a
- * folder outside of the root that this user did not register.
+ * Where a registration's mail lies, absolute. Throws `transport_failed` for a row that is none of ours, and
+ * for a folder outside of the root that this user did not register.
  */
 export function mailboxFolder(files: Files, root: string, row: Stored): string {
   const whose = `the registration of ${shown(row.address)}`;
@@ -165,8 +171,8 @@ export function isMarked(files: Files, { mailboxPath, registrationId }: Stored):
 }
 
 /**
- * The registration that a linked mailbox says it belongs to, or null; null for the folder of another user. An earlier
- * version left no mark, but its state names the registration.
+ * The registration that a linked mailbox says it belongs to, or null; null for the folder of another user. An
+ * earlier version left no mark, but its state names the registration.
  */
 export function registrationIn(
   { files, clock, steps }: Pick<MailRootDeps, "files" | "clock" | "steps">,
@@ -185,14 +191,19 @@ export function registrationIn(
   }
 }
 
-/** Makes the folder of a linked mailbox that this user names, and says in it to which registration it belongs. */
+/**
+ * Makes the folder of a linked mailbox that this user names, and says in it to which registration it belongs.
+ */
 export function markMailbox(files: Files, row: Stored): void {
   if (isMarked(files, row)) return;
   files.ensureDirectory("mail.linked-folder", row.mailboxPath);
   files.write("mail.linked-marked", childPath(row.mailboxPath, markName), `${row.registrationId}\n`);
 }
 
-/** The file of a message. Throws `transport_failed` where its id or time is none of ours, or a link is on the way. */
+/**
+ * The file of a message. Throws `transport_failed` where its id or time is none of ours, or a link is on the
+ * way.
+ */
 export function messageFile(files: Files, root: string, message: Message): ContainedPath {
   return locateMessage(files, root, message).path;
 }
@@ -216,7 +227,10 @@ export function readMessageFile(files: Files, root: string, message: Message): s
   }
 }
 
-/** The link of a message in a box. Throws `PathRefused` for a box or an id that is no name, or a link in its place. */
+/**
+ * The link of a message in a box. Throws `PathRefused` for a box or an id that is no name, or a link in its
+ * place.
+ */
 export function linkPath(files: Files, mailbox: string, box: string, messageId: string): ContainedPath {
   return locateLink(files, mailbox, box, messageId).path;
 }
@@ -249,8 +263,9 @@ export function liesBelow(folder: string, path: string): boolean {
 }
 
 /**
- * Why removing `path` could touch something outside of `folder`, or null: it is not below it, or a folder on the way
- * there is a symbolic link. A link at `path` itself is harmless, because only the link would go. Both absolute.
+ * Why removing `path` could touch something outside of `folder`, or null: it is not below it, or a folder on
+ * the way there is a symbolic link. A link at `path` itself is harmless, because only the link would go. Both
+ * absolute.
  */
 export function whyOutside(files: Pick<Files, "isLink">, folder: string, path: string): string | null {
   if (!liesBelow(folder, path)) return "it lies outside of the mailbox root";

@@ -142,8 +142,8 @@ function whyUnusable(root: string, { protocol_version: version, supported }: Roo
 }
 
 /**
- * Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. The file that names
- * the version is derived: where it is lost, the index says whether this svc may use the root.
+ * Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. The
+ * file that names the version is derived: where it is lost, the index says whether this svc may use the root.
  */
 export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
   const { files } = deps;
@@ -183,10 +183,10 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
 }
 
 /**
- * Runs `work` while no other maintenance of this root runs, in any process. Mail goes on meanwhile: whatever `work`
- * does to index.sqlite it does in one `catalog.store.write`, looking again inside of it, and it never removes or
- * renames the file of a readable index; a file put in its place is noticed by open roots before and after they write.
- * Throws `conflict` when another maintenance takes longer than half a minute.
+ * Runs `work` while no other maintenance of this root runs, in any process. Mail goes on meanwhile: whatever
+ * `work` does to index.sqlite it does in one `catalog.store.write`, looking again inside of it, and it never
+ * removes or renames the file of a readable index; a file put in its place is noticed by open roots before
+ * and after they write. Throws `conflict` when another maintenance takes longer than half a minute.
  */
 export async function withExclusiveRoot<T>(
   deps: MailRootDeps,

@@ -26,20 +26,23 @@ export interface Seeding {
 }
 
 /**
- * Brings a mailbox up to what the catalog says was delivered to it, and its links to where its messages are. New mail
- * is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as answered. A message
- * whose link lies in another box was moved there by its owner and the state that knew it is lost: it begins there, as
- * read. Known messages stay as they are; after a crash the next process finishes the work.
+ * Brings a mailbox up to what the catalog says was delivered to it, and its links to where its messages are.
+ * New mail is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as
+ * answered. A message whose link lies in another box was moved there by its owner and the state that knew it
+ * is lost: it begins there, as read. Known messages stay as they are; after a crash the next process finishes
+ * the work.
  *
- * Another process may clear the mailbox meanwhile. Whether the catalog still has a message is asked while the state is
- * locked. A clear changes the catalog first and then waits for that lock: either the message is left out here, or the
- * clear finds its row and its link.
+ * Another process may clear the mailbox meanwhile. Whether the catalog still has a message is asked while the
+ * state is locked. A clear changes the catalog first and then waits for that lock: either the message is left
+ * out here, or the clear finds its row and its link.
  */
 export function seedMailbox(seeding: Seeding): void {
   while (!seedStep(seeding));
 }
 
-/** A bounded part of the same, so that others can work in between. Returns whether the mailbox is whole now. */
+/**
+ * A bounded part of the same, so that others can work in between. Returns whether the mailbox is whole now.
+ */
 export function seedStep(seeding: Seeding): boolean {
   return addNext(seeding) && placeNext(seeding);
 }
@@ -160,9 +163,9 @@ function toStateRow(
 }
 
 /**
- * A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file, so that a person can read the mail
- * with ordinary tools. The state of the mailbox decides in which box a message is; a missing link is made again by the
- * next operation of its owner.
+ * A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file, so that a person can read
+ * the mail with ordinary tools. The state of the mailbox decides in which box a message is; a missing link is
+ * made again by the next operation of its owner.
  */
 export interface Link {
   root: string;
@@ -189,7 +192,10 @@ export function placeLink(files: Files, link: Link): string | null {
   }
 }
 
-/** Moves the link from the box where it was, or makes it. Null when it is in its place, else why not. Never throws. */
+/**
+ * Moves the link from the box where it was, or makes it. Null when it is in its place, else why not. Never
+ * throws.
+ */
 function moveLink(files: Files, link: Link, from: string | null): string | null {
   try {
     const detour = whyDetour(files, link);

@@ -4,7 +4,9 @@ import { archive, inbox, sent } from "../view-state.ts";
 import type { JmapClient } from "./client.ts";
 import { boxProperties, firstRefusal, type JmapBox, MailboxGet, SetReply, toSetFailure } from "./wire.ts";
 
-/** The boxes of an account by the names that callers use: a role where there is one, else the server's name. */
+/**
+ * The boxes of an account by the names that callers use: a role where there is one, else the server's name.
+ */
 export interface Boxes {
   names: readonly string[];
   idOf(box: string): string | undefined;

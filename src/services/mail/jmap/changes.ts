@@ -16,8 +16,8 @@ export interface EmailChange {
 type Patch = Record<string, true | null | Record<string, true>>;
 
 /**
- * Brings messages to the states given, all of them or none: should the server change some and refuse others, the
- * first are put back. Throws ServiceError.
+ * Brings messages to the states given, all of them or none: should the server change some and refuse others,
+ * the first are put back. Throws ServiceError.
  */
 export async function applyChanges(
   client: JmapClient,
@@ -91,9 +91,10 @@ const silenceMs = 75_000;
 const streamRetryMs = 300_000;
 
 /**
- * Calls `notify` after mail may have come: by the server's event stream where it has one, else by asking for changes every
- * `pollMs`; also whenever the server is reached again. After a failure it tries again, in growing pauses of at
- * most a minute; `onFault` gets each distinct failure once, until the server answers. Returns the function that ends it.
+ * Calls `notify` after mail may have come: by the server's event stream where it has one, else by asking for
+ * changes every `pollMs`; also whenever the server is reached again. After a failure it tries again, in
+ * growing pauses of at most a minute; `onFault` gets each distinct failure once, until the server answers.
+ * Returns the function that ends it.
  */
 export function watchArrivals(deps: {
   client: JmapClient;

@@ -15,8 +15,8 @@ export interface Answers {
 }
 
 /**
- * One login at one server. Everything throws ServiceError `transport_failed` with a cause that names neither the
- * password nor a message's content; its data says `reached: false` when the server certainly did nothing.
+ * One login at one server. Everything throws ServiceError `transport_failed` with a cause that names neither
+ * the password nor a message's content; its data says `reached: false` when the server certainly did nothing.
  */
 export interface JmapClient {
   /** Kept until the server says that it has changed, or until something failed. */
@@ -176,7 +176,10 @@ export function createJmapClient(deps: {
   };
 }
 
-/** Where to look for the session next: a password goes to the place that was named for it, and to no other. Pure. */
+/**
+ * Where to look for the session next: a password goes to the place that was named for it, and to no other.
+ * Pure.
+ */
 export function planRedirect(from: string, location: string): string {
   const next = URL.canParse(location, from) ? new URL(location, from) : null;
   if (next?.origin === new URL(from).origin) return next.href;

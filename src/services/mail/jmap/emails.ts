@@ -131,7 +131,8 @@ type Position = NonNullable<Selection["after"]>;
 /** Messages as they are now, with the boxes of the same moment. Throws ServiceError. */
 export interface EmailReader {
   /**
-   * In the order of `refs`; texts beyond what one answer holds are null. Throws `not_found` when one of them is not here.
+   * In the order of `refs`; texts beyond what one answer holds are null. Throws `not_found` when one of them
+   * is not here.
    */
   get(refs: readonly string[]): Promise<{ emails: JmapEmail[]; boxes: Boxes }>;
   /** `next`: where more begins, or null. Throws `invalid_request` for a box that nobody has. */
@@ -248,7 +249,8 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = max - emails.length;
-        // One more shows whether there is a next page; messages of the last page come again and are passed over.
+        // One more shows whether there is a next page; messages of the last page come again and are passed
+        // over.
         const size = Math.min(Math.min(wanted + 1, atOnce) + returnedAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
           (error: unknown) => {
@@ -280,8 +282,8 @@ export function createEmailReader(client: JmapClient): EmailReader {
   };
 }
 
-// Pages of a box. A server gives times in whole seconds and orders ids as it likes, so a position is a second with the
-// messages of it that were returned already; `messageId` of a cursor holds them.
+// Pages of a box. A server gives times in whole seconds and orders ids as it likes, so a position is a second
+// with the messages of it that were returned already; `messageId` of a cursor holds them.
 
 /** Newest first; of one second the server decides, by the ids where it can. */
 function newestFirst({ sortsById }: Pick<JmapSession, "sortsById">) {

@@ -24,9 +24,9 @@ import { createSubmission, uploadAll } from "./submission.ts";
 import type { JmapEmail } from "./wire.ts";
 
 /**
- * A mailbox on a mail server. The server is the truth for everything, flags included; what the transport does not
- * know (notes of the operator, notices, a search that all servers understand alike) is `unsupported`. Who is shown as
- * the sender is what the message says: no server vouches for it. Source: spec/mailbox-agui.md B.
+ * A mailbox on a mail server. The server is the truth for everything, flags included; what the transport does
+ * not know (notes of the operator, notices, a search that all servers understand alike) is `unsupported`. Who
+ * is shown as the sender is what the message says: no server vouches for it. Source: spec/mailbox-agui.md B.
  */
 export function createJmapMailbox(deps: {
   client: JmapClient;

@@ -14,8 +14,8 @@ import { parseJmapUrl } from "./session.ts";
 import { IdentityGet } from "./wire.ts";
 
 /**
- * Logins of mail servers, each in a separate file (0600) that a binding names. They are nowhere else: not in a
- * manifest, a log or an error. Source: spec/mailbox-agui.md B, A10.
+ * Logins of mail servers, each in a separate file (0600) that a binding names. They are nowhere else: not in
+ * a manifest, a log or an error. Source: spec/mailbox-agui.md B, A10.
  */
 export const JmapCredential = Type.Object({
   credential_ref: Type.String(),
@@ -36,8 +36,8 @@ export function toCredentialRef(url: string, address: string): string {
 }
 
 /**
- * Where a login is kept for all sessions, and where the copy that one session works with. Throws `PathRefused` for a
- * `ref` that is no name and for a link on the way.
+ * Where a login is kept for all sessions, and where the copy that one session works with. Throws
+ * `PathRefused` for a `ref` that is no name and for a link on the way.
  */
 export function credentialPaths(
   files: Pick<Files, "contained">,
@@ -56,9 +56,9 @@ export function writeCredential(files: Files, path: ContainedPath, credential: J
 }
 
 /**
- * The login of `address` at `url` from the file that a binding names. Anyone who can write the working tree can change a
- * manifest, so a login goes only to the server and for the address that it was registered for: the file says both
- * by its `credential_ref`. Throws `transport_failed` without the content of the file.
+ * The login of `address` at `url` from the file that a binding names. Anyone who can write the working tree
+ * can change a manifest, so a login goes only to the server and for the address that it was registered for:
+ * the file says both by its `credential_ref`. Throws `transport_failed` without the content of the file.
  */
 export function readLogin(
   files: Pick<Files, "readOwn">,
@@ -95,9 +95,10 @@ export interface JmapWish {
 }
 
 /**
- * Gives an agent a mailbox on a mail server, also one that runs. Logs in first: throws `invalid_request` for an
- * address that the login may not send from, `transport_failed` for a server that does not answer or refuses the
- * login, and changes nothing then. The password goes to files of this user only; the manifest names them.
+ * Gives an agent a mailbox on a mail server, also one that runs. Logs in first: throws `invalid_request` for
+ * an address that the login may not send from, `transport_failed` for a server that does not answer or
+ * refuses the login, and changes nothing then. The password goes to files of this user only; the manifest
+ * names them.
  */
 export async function registerJmapMailbox(
   deps: JmapRegisterDeps,
@@ -135,8 +136,8 @@ export async function registerJmapMailbox(
 }
 
 /**
- * Takes it away again: the session's copy of the login always, and with `purge` the one that a later registration
- * could use. The mail stays on its server.
+ * Takes it away again: the session's copy of the login always, and with `purge` the one that a later
+ * registration could use. The mail stays on its server.
  */
 export async function unregisterJmapMailbox(
   deps: JmapRegisterDeps,
@@ -173,8 +174,9 @@ async function checkAddress(client: JmapClient, login: string, address: string):
 }
 
 /**
- * Where accounts on a mail server come from. A server with a management API gets one that makes the account and a
- * random password for it; `preProvisioned` is for one whose accounts an administrator made (spec/mailbox-agui.md B).
+ * Where accounts on a mail server come from. A server with a management API gets one that makes the account
+ * and a random password for it; `preProvisioned` is for one whose accounts an administrator made
+ * (spec/mailbox-agui.md B).
  */
 interface JmapProvisioner {
   /** The base URL of the API in the binding, or null. */

@@ -38,15 +38,16 @@ export interface Outgoing {
 }
 
 /**
- * Hands messages over to the server's mail system. A message is a draft until it was taken, and in `sent` from then
- * on, so that none looks sent that is not. Every message has an id of ours: where an answer got lost, `send` looks
- * for it, and a second `send` of the same message completes the first instead of sending twice. Throws
- * `invalid_request` for what the server will not send, else `transport_failed` whose message says what became of it.
+ * Hands messages over to the server's mail system. A message is a draft until it was taken, and in `sent`
+ * from then on, so that none looks sent that is not. Every message has an id of ours: where an answer got
+ * lost, `send` looks for it, and a second `send` of the same message completes the first instead of sending
+ * twice. Throws `invalid_request` for what the server will not send, else `transport_failed` whose message
+ * says what became of it.
  */
 export interface Submission {
   /**
-   * `complete`: what else belongs to it; while that fails, the same again does only that. `messageId`: of a message that
-   * may have been sent before, also by an earlier process; then it is looked for first.
+   * `complete`: what else belongs to it; while that fails, the same again does only that. `messageId`: of a
+   * message that may have been sent before, also by an earlier process; then it is looked for first.
    */
   send(message: Outgoing, complete?: (email: JmapEmail) => Promise<void>, messageId?: string): Promise<Sent>;
 }

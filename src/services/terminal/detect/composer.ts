@@ -43,8 +43,8 @@ const reachAbove = 4;
 const maximumDraftRows = 60;
 
 /**
- * Finds the composer at the cursor's row; without a known cursor the lowest whole one. Null when there is none
- * or when a part of it or its surroundings is cut off.
+ * Finds the composer at the cursor's row; without a known cursor the lowest whole one. Null when there is
+ * none or when a part of it or its surroundings is cut off.
  */
 export function findComposer(
   { rows, cursor }: Pick<Observation, "rows" | "cursor">,
@@ -225,7 +225,10 @@ function withoutSide(profile: CompiledProfile): (spans: Span[]) => Span[] {
   };
 }
 
-/** Whether the cursor is where the first character goes; null when neither tmux nor the program shows where it is. */
+/**
+ * Whether the cursor is where the first character goes; null when neither tmux nor the program shows where it
+ * is.
+ */
 function cursorAtStart(
   payload: readonly (readonly Span[])[],
   start: { row: number; column: number },
@@ -252,8 +255,8 @@ function cursorAtEnd(rows: readonly Row[], area: Area, cursor: Observation["curs
 const isDrawnCursor = (span: Span | undefined): boolean => span?.inverse === true && span.text.length === 1;
 
 /**
- * Text is a placeholder by two of three signs: its words, its style, the cursor in front of it. A cursor elsewhere
- * makes it a draft. A drawn cursor over the first letter says nothing of the style of the text.
+ * Text is a placeholder by two of three signs: its words, its style, the cursor in front of it. A cursor
+ * elsewhere makes it a draft. A drawn cursor over the first letter says nothing of the style of the text.
  */
 function classify(
   spans: readonly Span[],

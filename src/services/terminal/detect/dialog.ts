@@ -20,9 +20,10 @@ const maximumRowsBetweenOptions = 3;
 const maximumRowsBelowOptions = 12;
 
 /**
- * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and its
- * question, if the rule names one, is above or inside them. The profile's order decides. A dialog that no rule
- * reads in full is returned with the list of missing parts. Null when the screen does not end with a dialog.
+ * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and
+ * its question, if the rule names one, is above or inside them. The profile's order decides. A dialog that no
+ * rule reads in full is returned with the list of missing parts. Null when the screen does not end with a
+ * dialog.
  */
 export function findDialog(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
   let last = rows.length - 1;
@@ -71,7 +72,10 @@ export function findFloating(rows: readonly Row[], profile: CompiledProfile): Fo
   return null;
 }
 
-/** The end row of a rule without options that can be read. Of marked options it may be one: that alone proves nothing. */
+/**
+ * The end row of a rule without options that can be read. Of marked options it may be one: that alone proves
+ * nothing.
+ */
 function endedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
   for (const rule of profile.dialogs) {
     const end = rows[last]?.text ?? "";
@@ -91,7 +95,9 @@ function endedDialog(rows: readonly Row[], last: number, profile: CompiledProfil
   return null;
 }
 
-/** A numbered list with one chosen row at the end of the screen: a dialog in other words than the profile's. */
+/**
+ * A numbered list with one chosen row at the end of the screen: a dialog in other words than the profile's.
+ */
 function shapedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
   const found = numberedRows(rows, last, { option: anyNumbered, checkbox: null, button: null });
   if (!found) return null;
@@ -139,7 +145,10 @@ function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): 
 /** Columns between the indent of the chosen row and its text: the mark and a blank. */
 const markWidth = 2;
 
-/** Rows without numbers whose texts begin in the column of the chosen row's text; deeper rows continue an option. */
+/**
+ * Rows without numbers whose texts begin in the column of the chosen row's text; deeper rows continue an
+ * option.
+ */
 function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Options | null {
   const texts: { at: number; text: string; selected: boolean }[] = [];
   const mark = rows.findLastIndex((row, at) => at <= last && chosen.test(row.text));
@@ -199,8 +208,8 @@ const describing = (parts: readonly string[]): string =>
   parts.join(" ").replace(/\s+/gu, " ").trim().slice(0, maxDescription);
 
 /**
- * Numbered rows counted down to 1, exactly one of them chosen; rows that describe or continue an option may be between. A
- * question with several choices ends in a button, which has no number: it gets the next one.
+ * Numbered rows counted down to 1, exactly one of them chosen; rows that describe or continue an option may
+ * be between. A question with several choices ends in a button, which has no number: it gets the next one.
  */
 function numberedRows(
   rows: readonly Row[],
@@ -361,8 +370,8 @@ const reachAboveOptions = 8;
 const markedTitle = /^[>?] (\p{L}.*?)(?: {3,}.*)?$/u;
 
 /**
- * The text that a dialog's options belong to: the nearest row above them that is itself no option, or without options
- * the heading of the dialog. Empty when there is none: an option is never given as the question.
+ * The text that a dialog's options belong to: the nearest row above them that is itself no option, or without
+ * options the heading of the dialog. Empty when there is none: an option is never given as the question.
  */
 function questionAbove(
   rows: readonly Row[],
@@ -394,8 +403,8 @@ function nearestText(rows: readonly Row[], firstOption: number, profile: Compile
 const deepestText = 1;
 
 /**
- * The first text of the dialog that ends at `last`: below its upper edge, two blank rows, or the transcript. Null when
- * none of them is in sight: the first row may then be anything, also an option.
+ * The first text of the dialog that ends at `last`: below its upper edge, two blank rows, or the transcript.
+ * Null when none of them is in sight: the first row may then be anything, also an option.
  */
 function heading(rows: readonly Row[], last: number, profile: CompiledProfile): number | null {
   let found: number | null = null;

@@ -146,8 +146,8 @@ export function readFacts(
 }
 
 /**
- * Nothing closed the turn of the last user cell. Without any user cell, closing row or banner in sight the screen
- * is all transcript of a turn that began above it.
+ * Nothing closed the turn of the last user cell. Without any user cell, closing row or banner in sight the
+ * screen is all transcript of a turn that began above it.
  */
 function turnUnfinished(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
   if (!profile.data.turn.unfinished_is_busy) return false;
@@ -157,8 +157,8 @@ function turnUnfinished(rows: readonly Row[], regions: Regions, profile: Compile
 }
 
 /**
- * An answer began after the newest boundary and nothing closed it. A tool whose title says idle may have been asked to
- * leave closing rows out; an interruption or an error closes a turn in other words.
+ * An answer began after the newest boundary and nothing closed it. A tool whose title says idle may have been
+ * asked to leave closing rows out; an interruption or an error closes a turn in other words.
  */
 function answerUnfinished(
   rows: readonly Row[],
@@ -180,7 +180,9 @@ function answerUnfinished(
 /** The upper and lower edge of a cell. */
 const edgeOnly = /^[\s▀-▟─-╿▁-▇]*$/u;
 
-/** The newest prompt is the last thing in sight: its rows have the background that they begin with, and edges. */
+/**
+ * The newest prompt is the last thing in sight: its rows have the background that they begin with, and edges.
+ */
 function isUnanswered(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
   const { turn } = profile.data;
   if (turn.ends_are_marked || turn.user_cell?.style !== "background") return false;
@@ -194,8 +196,9 @@ function isUnanswered(rows: readonly Row[], regions: Regions, profile: CompiledP
 const markedContinuation = /^\s+\p{S}/u;
 
 /**
- * Cells of the transcript begin at the edge; what is indented goes on with one. A title that says idle is evidence for a long
- * answer, not for a row that continues one that is out of sight: claude 2.1.330 shows that title over held input, too.
+ * Cells of the transcript begin at the edge; what is indented goes on with one. A title that says idle is
+ * evidence for a long answer, not for a row that continues one that is out of sight: claude 2.1.330 shows
+ * that title over held input, too.
  */
 function onlyContinues(
   rows: readonly Row[],
@@ -312,8 +315,9 @@ interface Panel {
 const panelRows = 5;
 
 /**
- * Columns of keys or a list with a chosen row under the composer, or a panel between two of the rules above it. Null
- * when there is none. No words are read, so that the panel of another version or language is found too.
+ * Columns of keys or a list with a chosen row under the composer, or a panel between two of the rules above
+ * it. Null when there is none. No words are read, so that the panel of another version or language is found
+ * too.
  */
 function findPanel(rows: readonly Row[], composer: Composer, profile: CompiledProfile): Panel | null {
   const below: number[] = [];

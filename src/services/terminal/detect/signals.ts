@@ -37,7 +37,10 @@ export interface Signals {
   popupOpen: boolean;
   /** The first entry of the open completion list; null without a list. */
   offered: string | null;
-  /** The newest prompt in the transcript, as far as it is one cell, without its glyph; null when none is in sight. */
+  /**
+   * The newest prompt in the transcript, as far as it is one cell, without its glyph; null when none is in
+   * sight.
+   */
   newestPrompt: string | null;
   /** The cursor is known to be where the first character of a prompt goes. */
   cursorAtStart: boolean;

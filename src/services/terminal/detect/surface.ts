@@ -41,7 +41,10 @@ export function surfaceOf(
   };
 }
 
-/** `prompt`, or the mode in which the composer's text would not be one: `shell`, or a rule of the profile. Pure. */
+/**
+ * `prompt`, or the mode in which the composer's text would not be one: `shell`, or a rule of the profile.
+ * Pure.
+ */
 export function composerModeOf(facts: Pick<ScreenFacts, "modeRule">, composer: Composer): string {
   return composer.mode === "shell" ? "shell" : (facts.modeRule ?? "prompt");
 }
@@ -60,7 +63,8 @@ function readyPosture(
   if (facts.nothingAbove) return { value: "unknown", why: "nothing is to be seen above the composer" };
   if (facts.headless) return { value: "unknown", why: "no cell of the transcript begins in sight" };
   if (composer.content === "draft") return { value: "no", why: "a draft is in the composer" };
-  // Held input waits for a turn that must be running, seen or not; only some tools leave it after an interrupt.
+  // Held input waits for a turn that must be running, seen or not; only some tools leave it after an
+  // interrupt.
   if (facts.pendingRule && !profile.data.interrupt.leaves.includes("unanswered_queue")) {
     return { value: "unknown", why: `input is held for a turn that is not shown: ${facts.pendingRule}` };
   }

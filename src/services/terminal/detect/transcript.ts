@@ -92,8 +92,8 @@ export function hasStyle(row: Row | undefined, style: Marker["style"]): boolean 
 }
 
 /**
- * For each marker the newest row of its region that it fits. A `last_row` marker reads the row together with the
- * rows that continue it. `edge` is the region that `live_edge` stands for.
+ * For each marker the newest row of its region that it fits. A `last_row` marker reads the row together with
+ * the rows that continue it. `edge` is the region that `live_edge` stands for.
  */
 export function findMarkers(
   rows: readonly Row[],
@@ -138,8 +138,8 @@ function candidateRows(
 }
 
 /**
- * The newest row and the rows it may continue, at most four, newest first. A row that begins with a blank or a word
- * continues the one above it: codex wraps its notices without an indent.
+ * The newest row and the rows it may continue, at most four, newest first. A row that begins with a blank or
+ * a word continues the one above it: codex wraps its notices without an indent.
  */
 export function newestCell(rows: readonly Row[], transcript: readonly number[]): number[] {
   const newest = transcript.at(-1);

@@ -14,7 +14,8 @@ const dialog = (
   startupAnswer: string | null = null,
 ): DialogRule => dialogRule({ id, kind, question, end: cancelFooter, option, startup_answer: startupAnswer });
 
-// A question of several pages names them all, and the page that sends the answers: `←  ☒ Fruit  ☐ Size  ✔ Submit  →`.
+// A question of several pages names them all, and the page that sends the answers:
+// `←  ☒ Fruit  ☐ Size  ✔ Submit  →`.
 const pages = "^(?:←  [☐☒✔].*→| [☐☒] \\S.*)\\s*$";
 
 /** The same dialog in both forms. */
@@ -58,7 +59,8 @@ export const claudeProfile: ToolProfile = {
   ],
   turn: {
     user_cell: { pattern: "^[❯!] ", style: "background" },
-    // Random past verbs: `Cooked for 2s`, `Sautéed for 1m 4s`. In any words: a row at rest that ends in a duration.
+    // Random past verbs: `Cooked for 2s`, `Sautéed for 1m 4s`. In any words: a row at rest that ends in a
+    // duration.
     end: ["^[·✢✳✶✻✽*] \\S+ for \\d+[smh]", "^[·✢✳✶✻✽*] [^…·()/]{2,40} (?:\\d+[smh] )*\\d+[smh]\\s*$"],
     answer: "^[^\\p{L}\\p{N}\\s❯!] \\S",
     unfinished_is_busy: false,

@@ -182,7 +182,8 @@ export const codexProfile: ToolProfile = {
     before_enter_ms: 600,
     leaves: ["banner", "next_queued"],
     clear_draft_key: "C-u",
-    // After an unknown command the cursor is at the start, where C-u clears nothing; vim's normal mode knows neither.
+    // After an unknown command the cursor is at the start, where C-u clears nothing; vim's normal mode knows
+    // neither.
     clear_draft_otherwise: [["C-e", "C-u"], ["C-c"]],
   },
 };

@@ -49,7 +49,8 @@ export const geminiProfile: ToolProfile = {
     ],
   },
   popups: [
-    // For some 100 ms every text that begins so gets the list of all commands, and Enter would run the first of them.
+    // For some 100 ms every text that begins so gets the list of all commands, and Enter would run the first
+    // of them.
     {
       draft: "^/",
       where: "below",
@@ -109,7 +110,8 @@ export const geminiProfile: ToolProfile = {
     before_enter_ms: 600,
     leaves: ["banner", "next_queued"],
     clear_draft_key: "C-u",
-    // In vim's normal mode C-u spares the last letter. After a letter and Enter within some 50 ms 0.61.0 knows no key but C-c.
+    // In vim's normal mode C-u spares the last letter. After a letter and Enter within some 50 ms 0.61.0
+    // knows no key but C-c.
     clear_draft_otherwise: [["C-e", "C-u"], ["C-c"]],
   },
 };

@@ -1,7 +1,10 @@
 import type { ToolProfile } from "../../../protocol/tool-profile.ts";
 import { dialogRule } from "./dialog-rule.ts";
 
-/** Kimi Code, from recordings of 2.1.0. It is another program than the archived kimi-cli, which no profile describes. */
+/**
+ * Kimi Code, from recordings of 2.1.0. It is another program than the archived kimi-cli, which no profile
+ * describes.
+ */
 export const kimiProfile: ToolProfile = {
   schema_version: 1,
   tool: "kimi",

@@ -20,7 +20,10 @@ function answered(run: ManagerRun, name: AnswerName, source: TranscriptTurn["sou
   return turn as TranscriptTurn;
 }
 
-/** Markdown, wide characters and 58 KB: `prompt --wait` prints what the model said, from the tool's own record. */
+/**
+ * Markdown, wide characters and 58 KB: `prompt --wait` prints what the model said, from the tool's own
+ * record.
+ */
 export async function answersAreExact(session: LabSession): Promise<void> {
   const words = ["agents", "single", "--agent-name", `lab-${session.tool}`];
   for (const name of names) {

@@ -26,7 +26,10 @@ export async function newConversation(session: LabSession): Promise<void> {
   await session.shows("new", reads.ready());
 }
 
-/** What a command of the tool prints is no reason to hold the next prompt: columns of text, as codex 0.169.0 writes them. */
+/**
+ * What a command of the tool prints is no reason to hold the next prompt: columns of text, as codex 0.169.0
+ * writes them.
+ */
 export async function printedStatus(session: LabSession): Promise<void> {
   await session.isReady();
   const requestId = await session.queue("/status");

@@ -8,7 +8,10 @@ import { directly, refusal, startTurn, turnSucceeded } from "./lab-step.ts";
 import { arrived } from "./prompt-steps.ts";
 import { reportedQuestion } from "./signal-steps.ts";
 
-/** While the question stands nothing is typed and all waits; answered by text, the command runs and the turn ends. */
+/**
+ * While the question stands nothing is typed and all waits; answered by text, the command runs and the turn
+ * ends.
+ */
 export async function approvalAllowed(session: LabSession): Promise<void> {
   const { allow } = toolFacts[session.tool].approval;
   const options = optionsOf(session, toolFacts[session.tool].approval);
@@ -58,8 +61,8 @@ export async function approvalRefused(session: LabSession): Promise<void> {
 }
 
 /**
- * Questions of two pages, the first one with several choices: each answer is one of `decide`, as a person gives it, and what
- * the model gets are those answers.
+ * Questions of two pages, the first one with several choices: each answer is one of `decide`, as a person
+ * gives it, and what the model gets are those answers.
  */
 export async function questionsAnswered(session: LabSession): Promise<void> {
   const turn = await startTurn(session, "Work ASKPAGES");
@@ -117,7 +120,10 @@ async function asksForApproval(session: LabSession) {
 }
 
 /** Codex blinks in its title while it asks. */
-/** The screen without its title and without the mark of a running action, which claude 2.1.330 blinks above its question. */
+/**
+ * The screen without its title and without the mark of a running action, which claude 2.1.330 blinks above
+ * its question.
+ */
 const screenOf = (session: LabSession) =>
   session.gateway
     .screen()

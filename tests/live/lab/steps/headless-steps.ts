@@ -65,7 +65,9 @@ export async function conversationBegins(session: HeadlessSession): Promise<void
 
 const difficult = `One "two"  $HOME \`x\` \\\n\n\ttab 漢字 e\u0301 👩‍👩‍👧 -- @nobody !ls\n/help #x FAST`;
 
-/** A prompt of many lines arrives character by character, in the conversation that the session is pinned to. */
+/**
+ * A prompt of many lines arrives character by character, in the conversation that the session is pinned to.
+ */
 export async function promptArrivesWhole(session: HeadlessSession): Promise<void> {
   const before = await pinned(session);
   expect(await session.turn("difficult", difficult)).toMatchObject(completed(session));
@@ -171,8 +173,8 @@ async function requestSettled(session: HeadlessSession, requestId: string) {
 }
 
 /**
- * While a turn runs the gateway's stream tells what the tool has said so far, the outputs can be read, the agent takes
- * nothing else, and its prompt stands in no argument list.
+ * While a turn runs the gateway's stream tells what the tool has said so far, the outputs can be read, the
+ * agent takes nothing else, and its prompt stands in no argument list.
  */
 export async function runningTurnIsSeen(session: HeadlessSession): Promise<void> {
   const { saysWhileSpeaking, saysBefore } = factsOf(session);
@@ -206,8 +208,8 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
 }
 
 /**
- * An interrupt in the middle of a command ends the tool, the command and all between them; over ACP it ends the command, and
- * the tool goes on.
+ * An interrupt in the middle of a command ends the tool, the command and all between them; over ACP it ends
+ * the command, and the tool goes on.
  */
 export async function interruptEndsAll(session: HeadlessSession): Promise<void> {
   const file = join(session.box.work, "tool-out.txt");
@@ -240,7 +242,9 @@ export async function interruptEndsAll(session: HeadlessSession): Promise<void> 
   expect(await session.turn("after-stop", "Go on FAST")).toMatchObject(completed(session));
 }
 
-/** A gateway that is killed in mid-turn and started again finishes the turn's record; the tool was asked once. */
+/**
+ * A gateway that is killed in mid-turn and started again finishes the turn's record; the tool was asked once.
+ */
 export async function gatewayDies(session: HeadlessSession): Promise<void> {
   const prompt = "Outlive the gateway MEDIUMTURN";
   const { requestId } = await session.begin("outlived", prompt);

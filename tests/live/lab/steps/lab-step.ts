@@ -10,9 +10,10 @@ import type { StageStep } from "../staged-steps.ts";
 export type LabStep = StageStep<LabSession, SessionSettings>;
 
 /**
- * The phases of the turn of `record`, each once per stay: active, then ready. A turn may be seen to begin, and a
- * quick one to end, before its prompt is noted as submitted; from the note on it is active in any case. A frame that
- * is half repainted may read unknown in between: opencode 1.18.33 shows one of 30 ms when it prints an error.
+ * The phases of the turn of `record`, each once per stay: active, then ready. A turn may be seen to begin,
+ * and a quick one to end, before its prompt is noted as submitted; from the note on it is active in any case.
+ * A frame that is half repainted may read unknown in between: opencode 1.18.33 shows one of 30 ms when it
+ * prints an error.
  */
 export function turnPhases(state: TerminalState, record: RequestRecord): string[] {
   const phasesSince = (step: "typed" | "submitted") => {
@@ -47,8 +48,8 @@ export async function speaks(session: LabSession, directive: string): Promise<vo
 }
 
 /**
- * The newest turn was told to have succeeded and the agent is ready. The result may be gone by then: a tool that
- * repaints its transcript late takes it back (spec/terminal.md 2.2, rule 5).
+ * The newest turn was told to have succeeded and the agent is ready. The result may be gone by then: a tool
+ * that repaints its transcript late takes it back (spec/terminal.md 2.2, rule 5).
  */
 export async function turnSucceeded(session: LabSession): Promise<TerminalState> {
   return session.stateWhen("ready after a success", (state) => {

@@ -71,8 +71,8 @@ async function entriesOfLongRun(baseUrl: string, { turns, interruptions }: LongR
 }
 
 /**
- * The turns that ended, to the token, however often each was tried; those that were interrupted count what the model
- * had said of them by then, or are told not to be covered.
+ * The turns that ended, to the token, however often each was tried; those that were interrupted count what
+ * the model had said of them by then, or are told not to be covered.
  */
 export async function ledgerCountsLongRun({ model, gateway }: LabSession, run: LongRun): Promise<void> {
   const heard = model.received().filter(({ purpose }) => purpose === "turn");
@@ -94,7 +94,8 @@ export async function ledgerCountsLongHeadlessRun(session: HeadlessSession, run:
   expect(heard.some(({ outcome }) => outcome === "failed")).toBe(true);
   const { ended } = await entriesOfLongRun(session.baseUrl(), run);
   const got = sumOfLedger(ended);
-  // opencode 1.18.33 counts over ACP only the last answer of a turn: those with a tool are told not to be covered.
+  // opencode 1.18.33 counts over ACP only the last answer of a turn: those with a tool are told not to be
+  // covered.
   const isPart = session.tool === "opencode" && session.transport === "acp";
   const withTool = new Set(heard.filter((one) => one.tool_answered).map((one) => one.newest_user_text));
   const isCounted = (text: string) => isLong(text) && !(isPart && withTool.has(text));
@@ -121,7 +122,9 @@ export async function ledgerCountsTurns(session: LabSession): Promise<void> {
   expect(entries.every(({ covered, source }) => covered && source === "tool")).toBe(true);
 }
 
-/** Two turns of one headless conversation; of a tool that counts from its start each one counts what it added. */
+/**
+ * Two turns of one headless conversation; of a tool that counts from its start each one counts what it added.
+ */
 export async function ledgerCountsHeadlessTurns(session: HeadlessSession): Promise<void> {
   const seen = session.model.received().length;
   const names = ["counted-1", "counted-2"];
@@ -140,7 +143,8 @@ function saidToHeadless(
   asked: readonly ReceivedRequest[],
   isWanted: (text: string) => boolean,
 ): [input: number, output: number] {
-  // gemini 0.61.0 counts the router of a turn with it, but not over ACP, where it leaves its thoughts out too.
+  // gemini 0.61.0 counts the router of a turn with it, but not over ACP, where it leaves its thoughts out
+  // too.
   const routed = tool === "gemini" && transport === "native";
   // claude over ACP asks something beside its turns with all its tools, which no count of a turn has.
   const turns = asked.filter(

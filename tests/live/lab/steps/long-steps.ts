@@ -42,8 +42,8 @@ const promptOf = (turn: number) => `long turn ${turn}`;
 const turnsToRefusal = 20;
 
 /**
- * The model's part: it refuses some turns once, runs a command where the turn has one, and then says the answer of that
- * turn.
+ * The model's part: it refuses some turns once, runs a command where the turn has one, and then says the
+ * answer of that turn.
  */
 export function createLongPart(): Part {
   const refused = new Set<number>();
@@ -86,7 +86,10 @@ async function printsExactly(session: LabSession, first: number): Promise<void> 
   }
 }
 
-/** The log has each of the newest turns once, in order, from the tool's own record, with its tool call and its output. */
+/**
+ * The log has each of the newest turns once, in order, from the tool's own record, with its tool call and its
+ * output.
+ */
 async function logIsWhole(session: LabSession, first: number): Promise<void> {
   const words = [
     "agents",

@@ -14,8 +14,8 @@ export type MailStep = StageStep<MailSession, null>;
 const rounds = 8;
 
 /**
- * A conversation by mail, set off by one note of the operator: the notifiers wake the idle agents, the tool works its
- * mail with nothing but its shell, and every message is read, answered and archived once.
+ * A conversation by mail, set off by one note of the operator: the notifiers wake the idle agents, the tool
+ * works its mail with nothing but its shell, and every message is read, answered and archived once.
  */
 export async function conversation(session: MailSession): Promise<void> {
   const { worker, partner, model, partnerLog } = session;
@@ -38,7 +38,8 @@ export async function conversation(session: MailSession): Promise<void> {
     45_000,
   );
 
-  // Each wake-up named one message that none had named before, and came to a tool that had said its last word.
+  // Each wake-up named one message that none had named before, and came to a tool that had said its last
+  // word.
   const named = wakes().map((one) => parseMailRound(one.newest_user_text));
   expect(named.map((round) => [round?.baseUrl, round?.refs.length])).toEqual(
     named.map(() => [worker.baseUrl, 1]),
@@ -79,8 +80,8 @@ async function boxOf(agent: MailAgent, box: string) {
 }
 
 /**
- * What the agent's turn was, as the gateway told in the order of its events, from the moment when a prompt was taken
- * up to where it had been typed. Typing shows as a draft: the turn of an agent with one is unknown.
+ * What the agent's turn was, as the gateway told in the order of its events, from the moment when a prompt
+ * was taken up to where it had been typed. Typing shows as a draft: the turn of an agent with one is unknown.
  */
 function typedInto({ sessionRoot }: MailAgent): string[] {
   const lines = readFileSync(join(sessionRoot, "gateway/events.jsonl"), "utf8").trimEnd().split("\n");

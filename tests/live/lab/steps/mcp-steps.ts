@@ -7,8 +7,8 @@ import type { StageStep } from "../staged-steps.ts";
 export type McpStep = StageStep<McpSession, null>;
 
 /**
- * The tool's model calls our tools: it hands a task to another agent; our server is killed and the tool started again;
- * it waits for the same task, reads its answer and mails a third agent.
+ * The tool's model calls our tools: it hands a task to another agent; our server is killed and the tool
+ * started again; it waits for the same task, reads its answer and mails a third agent.
  */
 export async function taskIsHandedOn({ worker, partner, reader, box }: McpSession): Promise<void> {
   const ask = async (prompt: string) => {

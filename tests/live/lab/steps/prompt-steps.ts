@@ -75,7 +75,9 @@ export async function arrived(
   expect(turnPhases(state, record)).toEqual(["active", "ready"]);
 }
 
-/** The tool would run the text: Enter is not pressed, the composer is empty again, and the request says why. */
+/**
+ * The tool would run the text: Enter is not pressed, the composer is empty again, and the request says why.
+ */
 export async function shellLineIsRefused(session: LabSession): Promise<void> {
   await session.isReady();
   const file = join(session.box.work, "shell-out.txt");

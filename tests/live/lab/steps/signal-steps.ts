@@ -9,8 +9,9 @@ import type { LabSession } from "../lab-session.ts";
 import { arrives } from "./prompt-steps.ts";
 
 /**
- * What a tool reports of a first turn without an action; null for a tool that is given nothing to report with. Claude runs
- * its hooks at once, so that they may report in another order. opencode opens its session with the first prompt.
+ * What a tool reports of a first turn without an action; null for a tool that is given nothing to report
+ * with. Claude runs its hooks at once, so that they may report in another order. opencode opens its session
+ * with the first prompt.
  */
 export const reportedTurn: Readonly<Record<LabTool, readonly ToolReport["kind"][] | null>> = {
   claude: ["prompt_submitted", "turn_ended"],
@@ -19,7 +20,9 @@ export const reportedTurn: Readonly<Record<LabTool, readonly ToolReport["kind"][
   opencode: ["session_started", "prompt_submitted", "turn_ended"],
 };
 
-/** What a tool reports of its question about the command of `RUNTOOL ESCALATE`; null where it reports none. */
+/**
+ * What a tool reports of its question about the command of `RUNTOOL ESCALATE`; null where it reports none.
+ */
 export const reportedQuestion: Readonly<Record<LabTool, { message: string | null; action: string } | null>> =
   {
     claude: { message: "touch tool-out.txt", action: "Bash" },
@@ -28,7 +31,10 @@ export const reportedQuestion: Readonly<Record<LabTool, { message: string | null
     opencode: { message: "touch tool-out.txt", action: "bash" },
   };
 
-/** Measured at 15 to 100 ms after the model's last byte; this allows for a busy machine and a hook that is not compiled. */
+/**
+ * Measured at 15 to 100 ms after the model's last byte; this allows for a busy machine and a hook that is not
+ * compiled.
+ */
 const endWithinMs = 10_000;
 
 /** Each report of a turn comes once, with the text of its prompt, and no file of the user names the hook. */
@@ -68,7 +74,10 @@ function readReports(spool: string): ToolReport[] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as ToolReport);
 }
 
-/** Files of the home and the working folder that name `path`, but for our own state and the tool's accounts of its talks. */
+/**
+ * Files of the home and the working folder that name `path`, but for our own state and the tool's accounts of
+ * its talks.
+ */
 function filesThatName({ box }: LabSession, path: string): string[] {
   const grep = [
     "grep",

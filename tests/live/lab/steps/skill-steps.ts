@@ -74,8 +74,8 @@ const ownLists: Readonly<Partial<Record<LabTool, OwnList>>> = {
 };
 
 /**
- * Mail wakes the agent with the skill's name; the CLI gives its text to the model, which runs no command that does not
- * stand there; the message is read, answered and archived.
+ * Mail wakes the agent with the skill's name; the CLI gives its text to the model, which runs no command that
+ * does not stand there; the message is read, answered and archived.
  */
 export async function roundBySkill({ model, worker, tool }: SkillSession): Promise<void> {
   const post = await worker.mgr("mail", "post", "--subject", "Count", "--body-content", "round 1 of 2");

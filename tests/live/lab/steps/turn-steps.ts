@@ -179,7 +179,9 @@ export async function failureIsShown(
   expect(turnPhases(state, record)).toEqual(["active", "ready"]);
 }
 
-/** The model answers with an error after which the tool tries again and again: busy until it is interrupted. */
+/**
+ * The model answers with an error after which the tool tries again and again: busy until it is interrupted.
+ */
 export async function failureIsRetried(session: LabSession, status: number): Promise<void> {
   await session.isReady();
   const seen = session.model.received().length;

@@ -55,7 +55,7 @@ const withMail = (verb: string) => async (bundle: CoordinatorBundle) => {
 };
 const launch = {
   tool: "demo",
-  working_directory: "/work",
+  working_directory: "/home/user/project",
   agent_def_dir: "/definitions/one",
   brain_manifest_path: "/definitions/one/brain.yaml",
   role_name: "reviewer",

@@ -158,7 +158,7 @@ const turnRequest = (turnId: string) => ({
   tool: "demo",
   executable: "/bin/demo",
   args: [],
-  working_directory: "/work",
+  working_directory: "/home/user/project",
   role_prompt: null,
   prompt: outsideText,
   session: { mode: "new" as const },

@@ -11,7 +11,7 @@ export function sampleManifest(facts: Partial<ManifestFacts> = {}): Manifest {
     agentId: "id-worker",
     sessionId: "local_interactive-20261121-044700Z-0a1b2c3d",
     generationId: "generation-1",
-    workdir: "/work",
+    workdir: "/home/user/project",
     executable: "/bin/demo",
     args: ["--flag", "value"],
     home: null,

@@ -11,7 +11,7 @@ import {
 
 const launch: TeamLaunch = {
   tool: "demo",
-  workdir: "/work",
+  workdir: "/home/user/project",
   worktree: false,
   args: [],
   headless: false,
@@ -30,11 +30,11 @@ const idle: RunningAgent = {
   turn_phase: "ready",
   queue_depth: 0,
   gateway_base_url: "http://127.0.0.1:1",
-  team: { file: "/work/svc.yaml", member: "a" },
-  folder: "/work",
+  team: { file: "/home/user/project/svc.yaml", member: "a" },
+  folder: "/home/user/project",
 };
 const facts: TeamFacts = {
-  file: "/work/svc.yaml",
+  file: "/home/user/project/svc.yaml",
   prefix: "",
   team: { version: 1, agents: { a: { tool: "demo" } } },
   launches: { a: launch },

@@ -269,7 +269,7 @@ const observedFields = {
 
 /** A question at the start of an unattended agent that its tool's profile has an answer to. */
 export const StartupAnswer = Strict({
-  question: Type.String(),
+  question: Type.String({ description: "the question as the screen had it" }),
   option: Type.String({ description: "the text of the option that was taken" }),
   at_utc: Timestamp,
 });

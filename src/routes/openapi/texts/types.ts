@@ -158,6 +158,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   ShutdownAnswer: "the server ends",
   SignedOut: "the cookie is worth nothing any more",
   Stability: "how long the visible state has not changed",
+  StartupAnswer: "a question at the start of an unattended agent that its profile answers",
   StartupDefault: "which conversation the first prompt belongs to; `id` with mode exact only",
   StoredRequestKind: "what the queue may hold; mail_notifier_prompt is the notifier's own",
   SubmitPromptRequest: "queue a prompt",

@@ -321,6 +321,8 @@ faultTest(
     const covered = [...fileRows, ...turnRows, ...coordinatorRows].map(({ file }) => file.split("/").at(-1));
     // tests/faults/damaged-files-turns.test.ts, tests/faults/damaged-files-deliveries.test.ts
     covered.push("launch-environment.json", "deliveries.sqlite");
+    // Written as a turn begins, and read by no program of ours: tests/integration/headless/bridge.test.ts
+    covered.push("prompt.txt");
     // tests/faults/damaged-files-acp.test.ts
     covered.push("host.json", "host.lock", "next.json", "question.json", "answer.json", "interrupt.json");
     expect(listed.filter((name) => !covered.includes(name))).toEqual([]);

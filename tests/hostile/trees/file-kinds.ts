@@ -202,6 +202,7 @@ export function fileKinds(tree: string): FileKind[] {
     kind("exitcode", "text", "turn", inTurns("exitCode")),
     kind("stdout.jsonl", "json-lines", "turn", inTurns("stdout")),
     kind("stderr.log", "text", "turn", inTurns("stderr")),
+    kind("prompt.txt", "text", "turn", inTurns("prompt")),
     kind("canonical-events.jsonl", "json-lines", "turn", inTurns("events"), CanonicalEvent),
     kind("acp/host.json", "json", "turn", inAcp("host"), AcpBridgeRecord),
     kind("acp/next.json", "json", "turn", inAcp("next"), AcpNextTurn),

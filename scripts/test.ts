@@ -61,7 +61,7 @@ const sources = [...new Bun.Glob("{src,scripts,tests}/**/*.{ts,tsx}").scanSync(r
   (path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }),
 );
 const imports = importedFiles(sources, all);
-const needsOfFile = (file: string) => needsOf([...(imports.get(file) ?? [])]);
+const needsOfFile = (file: string) => needsOf([file, ...(imports.get(file) ?? [])]);
 const facts: TestFacts = {
   timings,
   promised: new Set(promises.flatMap(({ tests }) => tests.map((path) => `tests/${path}`))),

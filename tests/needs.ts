@@ -11,15 +11,16 @@ export const needs = {
   "an SSH server": ["tests/support/sshd.ts"],
   "further shells": ["tests/support/shells.ts"],
   "a small disk": ["tests/support/small-disk.ts"],
+  strace: ["tests/faults/durable-answer.test.ts"],
   Deno: ["tests/support/deno"],
   "a Debian package": ["tests/support/debian-packages.ts"],
 } as const;
 
 export type Need = keyof typeof needs;
 
-/** `imports` are all files that a test imports, its own imports and theirs. */
-export function needsOf(imports: readonly string[]): Need[] {
+/** `files`: a test, and all that it imports, its own imports and theirs. */
+export function needsOf(files: readonly string[]): Need[] {
   return (Object.keys(needs) as Need[]).filter((need) =>
-    imports.some((path) => needs[need].some((start) => path.startsWith(start))),
+    files.some((path) => needs[need].some((start) => path.startsWith(start))),
   );
 }

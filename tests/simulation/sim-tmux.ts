@@ -84,7 +84,7 @@ export function createSimTmux(deps: SimTmuxDeps): SimTmux {
   function expand({ id, created, name }: SimSession, format: string): string {
     const values: [string, string][] = [
       [`#{==:#{@svc_session},${name}}`, "0"],
-      ["#{?#{@svc_session},#{@svc_session},#{session_name}}", name],
+      ["#{?#{!=:#{@svc_session},},#{@svc_session},#{session_name}}", name],
       ["#{session_name}", name],
       ["#{session_id}", id],
       ["#{session_created}", String(created)],

@@ -325,15 +325,18 @@ export function markCommand(target: string, session: string, mark: string | null
   ]);
 }
 
+/** A condition; the option alone is none, since the name `0` is false to tmux. */
+const HAS_NAME = `#{!=:#{${nameOption}},}`;
+
 /** A format: the name by which we know a session. */
-export const RECORDED_NAME = `#{?#{${nameOption}},#{${nameOption}},#{session_name}}`;
+export const RECORDED_NAME = `#{?${HAS_NAME},#{${nameOption}},#{session_name}}`;
 
 const isMarked = (session: string) => `#{==:#{${nameOption}},${escapeValue(session)}}`;
 
 /** Holds for the session that was marked with this name, and for one of this name without a mark. */
 function sessionFilter(session: string): string {
   const name = escapeValue(session);
-  return `#{?#{${nameOption}},${isMarked(session)},#{==:#{session_name},${name}}}`;
+  return `#{?${HAS_NAME},${isMarked(session)},#{==:#{session_name},${name}}}`;
 }
 
 /** A name within a format of tmux. */

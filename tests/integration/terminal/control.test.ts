@@ -203,21 +203,23 @@ test("a missing session is not replaced by one whose name begins alike", async (
   await control.stop();
 });
 
-test("a session that was renamed is found again, with its pane", async () => {
+// The value `0` is false in a condition of tmux.
+test.each(["a", "0"])("a session %s that was renamed is found again, with its pane", async (session) => {
   await using t = await createTmux();
-  const pane = await t.newSession("a", ["cat"]);
-  await t.tmux.setMark("test", "a", "mark");
-  const currentName = () => t.tmux.currentName("a");
-  const control = createControlConnection({ ...t, session: "a", currentName, log: () => {} });
+  const pane = await t.newSession(session, ["cat"]);
+  await t.tmux.setMark("test", session, "mark");
+  const currentName = () => t.tmux.currentName(session);
+  const control = createControlConnection({ ...t, session, currentName, log: () => {} });
   control.start();
   await control.whenConnected(60_000);
-  await t.run("rename-session", "-t", "=a", "mine");
-  expect(await panesOf({ control, tmux: t.tmux }, "a")).toEqual([pane]);
+  await t.run("rename-session", "-t", `=${session}`, "mine");
+  expect((await t.tmux.sessions()).map(({ name }) => name)).toEqual([session]);
+  expect(await panesOf({ control, tmux: t.tmux }, session)).toEqual([pane]);
   const lost = nextEvent(control, (event) => event.kind === "lost");
   await t.run("detach-client", "-s", "=mine");
   await lost;
   await control.whenConnected(60_000);
-  expect(await panesOf({ control, tmux: t.tmux }, "a")).toEqual([pane]);
+  expect(await panesOf({ control, tmux: t.tmux }, session)).toEqual([pane]);
   await control.stop();
 });
 

@@ -7,6 +7,7 @@ import type { Processes } from "../../system/processes.ts";
 import { isTurnAlive } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { openRecordOrNull } from "../sessions/find.ts";
+import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { runsAlready } from "../sessions/names.ts";
 import { recordedProgram } from "../sessions/process-tree.ts";
 import type { SessionAlive } from "../sessions/record.ts";
@@ -21,6 +22,7 @@ import { type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 interface ForgetDeps {
   files: Files;
   processes: Processes;
+  tools: readonly LaunchTool[];
   registry: Registry;
   sessionAlive: SessionAlive;
   runtimeRoot: string;
@@ -55,7 +57,7 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
     );
   }
   const manifest = openRecordOrNull(deps.files, record)?.manifest;
-  const program = manifest ? recordedProgram(deps.processes, manifest) : null;
+  const program = manifest ? await recordedProgram(deps, manifest) : null;
   if (program) {
     throw new ServiceError(
       "conflict",

@@ -102,10 +102,10 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
  * one.
  */
 export async function endLeftProgram(
-  deps: Pick<StopAgentDeps, "processes" | "clock">,
+  deps: Pick<StopAgentDeps, "processes" | "clock" | "tools">,
   manifest: Manifest,
 ): Promise<{ ended: number; surviving: number[] }> {
-  const left = recordedProgram(deps.processes, manifest);
+  const left = await recordedProgram(deps, manifest);
   if (left === null) return { ended: 0, surviving: [] };
   const tree = await knownTree(deps.processes, left.pid);
   const surviving = await endProcesses(deps, tree, graceMs);

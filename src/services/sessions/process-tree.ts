@@ -2,6 +2,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
+import type { LaunchTool } from "./launch-tools.ts";
 
 /** A process, identified beyond its id, which a later process may get. */
 export interface KnownProcess {
@@ -19,11 +20,21 @@ export function isSameProcess(processes: Processes, known: KnownProcess): boolea
   return processes.alive(known.pid) && processes.startToken(known.pid) === known.startToken;
 }
 
-/** What a launch or join found as the agent's program, while it lives, in whatever pane or in none. */
-export function recordedProgram(processes: Processes, { runtime }: Manifest): KnownProcess | null {
+/**
+ * What a launch or join found as the agent's program, while it lives, in whatever pane or in none. An agent
+ * may write its manifest: a process that is not its tool's program is none of it.
+ */
+export async function recordedProgram(
+  { processes, tools }: { processes: Processes; tools: readonly LaunchTool[] },
+  { runtime, tool: name }: Manifest,
+): Promise<KnownProcess | null> {
   const { agent_pid: pid, agent_start_token: startToken } = runtime;
   if (typeof pid !== "number" || typeof startToken !== "string") return null;
-  return isSameProcess(processes, { pid, startToken }) ? { pid, startToken } : null;
+  const known = { pid, startToken };
+  if (!isSameProcess(processes, known)) return null;
+  const [program] = await processes.tree(pid);
+  const tool = tools.find((one) => one.tool === name);
+  return program && tool?.occupies(program) ? known : null;
 }
 
 /** A process that has just been seen; null when it has gone. */

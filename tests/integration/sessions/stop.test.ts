@@ -234,6 +234,27 @@ describe("stopping an agent", () => {
     expect(await planForgetting(fixture.deps, session.record)).toMatchObject({ record: session.record });
   });
 
+  test("leaves alone a process of the user that its manifest names and that is not its tool's program", async () => {
+    await using fixture = await createSessionFixture();
+    const { processes } = fixture.deps;
+    const session = await launchAgent(fixture.deps, fixture.request());
+    await fixture.tmux.newSession("theirs", ["sleep", "600"]);
+    const [victim = 0] = await treeOf(fixture, "theirs");
+    const runtime = {
+      ...session.manifest.runtime,
+      agent_pid: victim,
+      agent_start_token: processes.startToken(victim),
+    };
+    const manifest: Manifest = { ...session.manifest, runtime };
+    writeFileSync(session.manifestPath, JSON.stringify(manifest));
+    expect(await stopAgent(fixture.deps, { ...session, manifest })).toMatchObject({
+      survivingPids: [],
+      sessionEnded: true,
+    });
+    expect(processes.alive(victim)).toBe(true);
+    expect(await planForgetting(fixture.deps, session.record)).toMatchObject({ record: session.record });
+  });
+
   test("a stopped agent may be launched again under its name", async () => {
     await using fixture = await createSessionFixture();
     await stopAgent(fixture.deps, await launchAgent(fixture.deps, fixture.request()));

@@ -26,7 +26,7 @@ import { maxListed, maxPage, Nullable, Strict, StringEnum, shortList, Timestamp 
 
 export const AgentLiveness = StringEnum(["alive", "gone", "unknown"], {
   description:
-    "whether the agent's tmux session exists; unknown: its tmux server is not there or cannot be asked",
+    "whether the agent's tmux session exists; gone also without its tmux server; unknown: that does not answer",
 });
 export type AgentLiveness = Static<typeof AgentLiveness>;
 

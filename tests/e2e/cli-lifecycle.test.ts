@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
+import { until } from "../support/until.ts";
 
 const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
 const worker = (...words: string[]) => ["agents", "single", "--agent-name", "worker", ...words];
@@ -20,20 +21,25 @@ test("the state of an agent whose session or whose tmux has gone says so, and wh
     text: expect.stringMatching(/^lifecycle +active$/m),
     identity: expect.objectContaining({ lifecycle_state: "active", liveness: "alive" }),
   });
-  await fixture.tmux("kill-session", "-t", `=${session}`);
-  expect(await state()).toEqual({
-    text: expect.stringMatching(
-      /^lifecycle +gone: its tmux session has ended; start it again with: .* --agent-name worker relaunch$/m,
-    ),
-    identity: expect.objectContaining({ lifecycle_state: "active", liveness: "gone" }),
-  });
-  await fixture.tmux("kill-session", "-t", "=other");
-  expect(await state()).toEqual({
-    text: expect.stringMatching(
-      /^lifecycle +gone: its tmux server is not there; start it again with: .*relaunch$/m,
-    ),
-    identity: expect.objectContaining({ lifecycle_state: "active", liveness: "unknown" }),
-  });
+  await using at = await startCoordinator(fixture);
+  // With the last session the server ends too.
+  for (const ended of [session, "other"]) {
+    await fixture.tmux("kill-session", "-t", `=${ended}`);
+    expect(await state()).toEqual({
+      text: expect.stringMatching(
+        /^lifecycle +gone: its tmux session has ended; start it again with: .* --agent-name worker relaunch$/m,
+      ),
+      identity: expect.objectContaining({ lifecycle_state: "active", liveness: "gone" }),
+    });
+    const dead = { kind: "dead_agent", command: expect.stringMatching(/ relaunch$/) };
+    expect((await fixture.mgr("attention", "list", "--json")).json()["items"]).toMatchObject([dead]);
+    const kinds = async () => {
+      const items = (await at.ask("/svc/attention")).body["items"] as { kind: string; command: string }[];
+      return items.map(({ kind, command }) => `${kind}: ${command}`);
+    };
+    await until("the coordinator lists it as dead", async () => (await kinds()).length > 0);
+    expect(await kinds()).toEqual([expect.stringMatching(/^dead_agent: .* relaunch$/)]);
+  }
   await fixture.mgr(...worker("stop"));
   expect(await state()).toEqual({
     text: expect.stringMatching(/^lifecycle +stopped$/m),

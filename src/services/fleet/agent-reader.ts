@@ -199,10 +199,7 @@ export async function observeAgent(
         const tmux = deps.tmuxFor(manifest.tmux.socket);
         const panes = await tmux.panes(manifest.tmux_session_name);
         if (ended) return { liveness: "gone", diagnostics: [] };
-        if (panes.length > 0) return { liveness: "alive", diagnostics: [] };
-        // A tmux server without a session ends: an empty answer comes from none.
-        const isServer = (await tmux.sessions()).length > 0;
-        return { liveness: isServer ? "gone" : "unknown", diagnostics: [] };
+        return { liveness: panes.length > 0 ? "alive" : "gone", diagnostics: [] };
       },
       terminalOf: async () => null,
       readsChat: false,

@@ -5,6 +5,7 @@ import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createAnnouncement } from "../sessions/announcement.ts";
 import { retireLiveFiles } from "../sessions/live-files.ts";
+import { sessionNames } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
@@ -18,8 +19,9 @@ import {
 /** Whether agents live, by the only proof there is: their tmux sessions. */
 export interface Liveness {
   /**
-   * `gone` also for an agent that was stopped. `unknown` when its tmux server is not there or did not answer
-   * within a second: that says nothing about one agent. At most 500 ms old. Never rejects.
+   * `gone` also for an agent that was stopped, and where no tmux server is at its socket: one without a session
+   * ends. `unknown` when the server did not answer within a second or cannot be asked. At most 500 ms old.
+   * Never rejects.
    */
   of(record: RegistryRecord): Promise<AgentLiveness>;
 }
@@ -44,9 +46,7 @@ export function createLiveness(deps: {
 
   async function ask(socket: string | undefined): Promise<ReadonlySet<string> | null> {
     try {
-      const sessions = await deps.tmuxFor(socket).sessions();
-      // A server without a session ends: an empty answer comes from none.
-      return sessions.length === 0 ? null : new Set(sessions.map(({ name }) => name));
+      return await sessionNames(deps.tmuxFor(socket));
     } catch {
       return null;
     }

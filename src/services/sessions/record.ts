@@ -147,14 +147,17 @@ export function createSessionAlive(tmuxFor: (socket: string | undefined) => Tmux
       : false;
 }
 
+/** The sessions of a server by name; none where no server is. Rejects as above. */
+export async function sessionNames(tmux: Pick<Tmux, "sessions">): Promise<ReadonlySet<string>> {
+  return new Set((await tmux.sessions()).map(({ name }) => name));
+}
+
 /** The same as it was when each tmux server was first asked: one question for all of its sessions. */
 export function createSessionsSeen(tmuxFor: (socket: string | undefined) => Tmux): SessionAlive {
   const seen = new Map<string | undefined, Promise<ReadonlySet<string>>>();
-  const namesOn = async (socket: string | undefined) =>
-    new Set((await tmuxFor(socket).sessions()).map(({ name }) => name));
   return async ({ terminal: { socket, current_session_name: session } }) => {
     if (!session) return false;
-    const names = seen.get(socket) ?? namesOn(socket);
+    const names = seen.get(socket) ?? sessionNames(tmuxFor(socket));
     seen.set(socket, names);
     return (await names).has(session);
   };

@@ -30,7 +30,7 @@ describe("whether agents live", () => {
   test.each([
     { id: "a session that is there: alive", answer: async () => ["a", "b"], want: "alive" },
     { id: "a session that is not there beside others: gone", answer: async () => ["b"], want: "gone" },
-    { id: "a server without a session is none: unknown", answer: async () => [], want: "unknown" },
+    { id: "no server, since its last session has ended: gone", answer: async () => [], want: "gone" },
     {
       id: "a server that cannot be asked: unknown",
       answer: () => Promise.reject(new Error("refused")),

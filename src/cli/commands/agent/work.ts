@@ -243,9 +243,8 @@ function renderState({ state, link }: Observed, commandPrefix: string): string {
 
 /** The state of the record, unless tmux contradicts it: a session can end without an update of the record. */
 function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, commandPrefix: string): string | null {
-  if (lifecycle_state !== "active" || liveness === "alive") return lifecycle_state;
-  const why = liveness === "gone" ? "its tmux session has ended" : "its tmux server is not there";
-  return `gone: ${why}; start it again with: ${commandPrefix} relaunch`;
+  if (lifecycle_state !== "active" || liveness !== "gone") return lifecycle_state;
+  return `gone: its tmux session has ended; start it again with: ${commandPrefix} relaunch`;
 }
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {

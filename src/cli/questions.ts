@@ -74,15 +74,17 @@ export function renderQuestions(questions: readonly Question[]): string {
 }
 
 /**
- * Who answers from here: the agent whose session this process runs in, a person, or, with its traces alone,
- * nobody known.
+ * Who answers from here: the agent whose session this process runs in, a person, also in another pane of the
+ * session that an agent joined, or, with traces of an agent alone, nobody known.
  */
 async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
   const { openCliContext } = await import("./cli-context.ts");
-  const { findSelf } = await import("../services/sessions/find.ts");
-  const { files, registry, paneTmux: tmux, clock } = openCliContext(io, inherited);
+  const { findSelf, isBesideAgent } = await import("../services/sessions/find.ts");
+  const { files, registry, paneTmux: tmux, clock, processes, tools } = openCliContext(io, inherited);
+  const { env } = io;
   try {
-    const { manifest } = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
+    const { manifest } = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() });
+    if (await isBesideAgent({ tmux, processes, tools, env }, manifest)) return { is: "person" };
     return { is: "agent", id: manifest.agent_id, name: manifest.agent_name };
   } catch {
     return io.env["SVC_MANIFEST_PATH"] || io.env["SVC_AGENT_ID"] ? { is: "unknown" } : { is: "person" };
@@ -113,7 +115,11 @@ export async function requireAnswerer(
   const path = `${configRootOf(caller.io.env, caller.io.home)}/answers.json`;
   const question = { agentId: asked.agentId, isPermission: await asked.isPermission() };
   const why = refuseAnswerer(by, question, readGranters(files, path));
-  if (why !== null) throw new ServiceError("precondition_failed", why);
+  if (why === null) return;
+  const isOwn = !asTool && by.is === "agent" && by.id === asked.agentId;
+  const elsewhere =
+    ". This shell is in the agent's tmux session: answer from a terminal outside of it, or in the console";
+  throw new ServiceError("precondition_failed", isOwn ? `${why}${elsewhere}` : why);
 }
 
 const questionPollIntervalMs = 1000;

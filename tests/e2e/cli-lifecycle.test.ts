@@ -213,3 +213,21 @@ describe("an agent whose manifest is damaged", () => {
     expect([await fixture.sessions(), pids.filter(fixture.alive)]).toEqual([[], []]);
   }, 120_000);
 });
+
+test("a shell in an agent's session cannot answer for it, and is shown where to", async () => {
+  await using fixture = createCliFixture();
+  const made = (await fixture.mgr(...launch, "--json")).json();
+  await fixture.mgr(...worker("prompt", "--prompt", "MENU Delete it all?"));
+  const id = await until("its question", async () => {
+    const { items } = (await fixture.mgr("attention", "list", "--json")).json() as {
+      items: { id: string }[];
+    };
+    return items[0]?.id;
+  });
+  const env = { ...fixture.env, SVC_MANIFEST_PATH: String(made["manifest_path"]) };
+  const refused = await fixture.run("svc-mgr", ["attention", "answer", id, "1"], { env });
+  expect(refused.exitCode).not.toBe(0);
+  expect(refused.stderr).toContain("answer from a terminal outside of it, or in the console");
+  const answered = await fixture.mgr("attention", "answer", id, "1");
+  expect([answered.exitCode, answered.stderr]).toEqual([0, ""]);
+}, 120_000);

@@ -2,10 +2,12 @@ import { dirname, isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import type { Processes } from "../../system/processes.ts";
 import { suggest } from "../../system/similar-word.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { sessionOfPane } from "../terminal/tmux-screen.ts";
+import type { LaunchTool } from "./launch-tools.ts";
 import { readManifest } from "./manifest.ts";
 import { isFresh } from "./record.ts";
 import type { Registry } from "./registry.ts";
@@ -214,6 +216,29 @@ export async function findSelf(deps: SelfDeps): Promise<FoundAgent> {
   const found = openRecord(files, only);
   requirePlace(found.manifest, place);
   return found;
+}
+
+/**
+ * Whether we run in another pane of the session that this agent joined, and below no program of an agent: then
+ * a person does, whose session it is. TMUX_PANE alone proves nothing, since a process sets it as it likes.
+ */
+export async function isBesideAgent(
+  deps: { tmux: Tmux; processes: Processes; tools: readonly LaunchTool[]; env: Environment },
+  { tmux: place, tmux_session_name: session, agent_launch_authority: authority }: Manifest,
+): Promise<boolean> {
+  const { tmux, processes, tools, env } = deps;
+  const id = env["TMUX_PANE"];
+  if (authority.session_origin !== "joined_tmux" || !place.primary_pane_id) return false;
+  if (id === place.primary_pane_id) return false;
+  const pane = (await tmux.panes(session)).find(({ paneId }) => paneId === id);
+  const tree = pane ? await processes.tree(pane.panePid) : [];
+  const byPid = new Map(tree.map((one) => [one.pid, one]));
+  const self = byPid.get(processes.selfPid());
+  for (let at = self; at; at = byPid.get(at.parentPid)) {
+    const process = at;
+    if (tools.some((tool) => tool.occupies(process))) return false;
+  }
+  return self !== undefined;
 }
 
 /** Earlier manifests may hold a name of the server, or nothing: then the session alone must fit. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { findSelf } from "../../../src/services/sessions/find.ts";
+import { findSelf, isBesideAgent } from "../../../src/services/sessions/find.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { createSessionFixture, type SessionFixture } from "../../support/session-fixture.ts";
 import { createTmux } from "../../support/tmux.ts";
@@ -27,6 +27,38 @@ async function inside(fixture: SessionFixture) {
       ),
   };
 }
+
+describe("who runs in a session that an agent joined", () => {
+  test.each([
+    { id: "a shell in another pane is a person's", want: true },
+    { id: "a shell in another pane of a session that was launched is not", origin: "launched", want: false },
+    { id: "below an agent's program in another pane runs no person", below: true, want: false },
+    { id: "a program in the agent's pane that names another pane is no person", inAgent: true, want: false },
+    { id: "a program in no pane is no person", elsewhere: true, want: false },
+    { id: "the agent's own pane is no person's", own: true, want: false },
+  ])("$id", async ({ origin, below, inAgent, elsewhere, own, want }) => {
+    await using fixture = await createSessionFixture();
+    const { tmux, processes, tools } = fixture.deps;
+    const { session, pane } = await inside(fixture);
+    const { manifest } = session;
+    const joined = { ...manifest.agent_launch_authority, session_origin: "joined_tmux" as const };
+    await fixture.tmux.run("split-window", "-d", "-t", pane.TMUX_PANE, "sleep", "600");
+    const panes = await tmux.panes(manifest.tmux_session_name);
+    const other = panes.find(({ paneId }) => paneId !== pane.TMUX_PANE);
+    const agentPid = panes.find(({ paneId }) => paneId === pane.TMUX_PANE)?.panePid ?? 0;
+    const pid = elsewhere ? processes.selfPid() : inAgent || own ? agentPid : (other?.panePid ?? 0);
+    const beside = isBesideAgent(
+      {
+        tmux,
+        processes: { ...processes, selfPid: () => pid },
+        tools: below ? [{ ...fixture.tool, occupies: ({ argv }) => argv.includes("600") }] : tools,
+        env: { TMUX_PANE: own ? pane.TMUX_PANE : (other?.paneId ?? "") },
+      },
+      origin ? manifest : { ...manifest, agent_launch_authority: joined },
+    );
+    expect(await beside).toBe(want);
+  });
+});
 
 describe("an agent finds itself", () => {
   test("by what its session publishes", async () => {

@@ -238,20 +238,20 @@ describe("Needs you", () => {
 
 test("what others write stays text: no name, question, mail or screen becomes HTML or runs", async () => {
   const markup = `<img src=x onerror="window.ran=1"><script>window.ran=1</script>`;
-  const dora = await at.launch("dora", "--mailbox");
-  await asks("dora", `Run ${markup}?`);
+  const writer = await at.launch("writer", "--mailbox");
+  await asks("writer", `Run ${markup}?`);
   const mail = {
     subject: `${markup} \u202egnp.exe`,
     body_content: `${markup}\n\n[link](javascript:window.ran=1) [other](data:text/html,x)\n\n\`\`\`\n${markup}\n\`\`\``,
   };
-  expect((await at.coordinator().ask(`/svc/agents/${dora}/mail/post`, mail)).status).toBe(200);
+  expect((await at.coordinator().ask(`/svc/agents/${writer}/mail/post`, mail)).status).toBe(200);
   // A terminal title, a link and a tag, as a program writes them.
-  const session = (await at.fixture.sessions()).find((name) => name.includes("dora")) ?? "";
+  const session = (await at.fixture.sessions()).find((name) => name.includes("writer")) ?? "";
   const tty = await at.fixture.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
   await at.fixture.shell(
     `printf '\\033]0;${markup}\\007\\033]8;;javascript:window.ran=1\\007click\\033]8;;\\007 <b id=fromscreen>shown</b>' > ${tty}`,
   );
-  const covered = async () => (await asked("dora"))?.evidence.some((row) => row.includes("fromscreen"));
+  const covered = async () => (await asked("writer"))?.evidence.some((row) => row.includes("fromscreen"));
   await until("the question that the screen covers in part", covered);
   await using view = await at.open("needs-you", "desk");
   const dialogs: string[] = [];
@@ -279,12 +279,12 @@ test("what others write stays text: no name, question, mail or screen becomes HT
   await view.page.reload();
   for (const [fragment, shows] of [
     ["needs-you", "Run <img src=x onerror"],
-    ["wall", `${markup}dora`],
+    ["wall", `${markup}writer`],
     ["wall", "<b id=fromscreen>shown</b>"],
-    [`agents/${dora}`, "<b id=fromscreen>shown</b>"],
-    [`agents/${dora}/queue`, `Prompt`],
-    [`timeline/${dora}`, "Timeline"],
-    [`mail/${dora}`, "gnp.exe"],
+    [`agents/${writer}`, "<b id=fromscreen>shown</b>"],
+    [`agents/${writer}/queue`, `Prompt`],
+    [`timeline/${writer}`, "Timeline"],
+    [`mail/${writer}`, "gnp.exe"],
   ] as const) {
     await view.page.evaluate((to) => {
       location.hash = `#/${to}`;

@@ -93,7 +93,9 @@ export const reportedTurn = "reported_turn";
  * row, an interruption or an error when it is over. Pure.
  */
 export function leavesRoomForTurn(signals: Signals): boolean {
-  const { surface, activeReasons, endsAreMarked, completionMarker } = signals;
+  const { surface, activeReasons, endsAreMarked, completionMarker, title } = signals;
+  // Its end was not reported: an interrupt before the first word, or a prompt that a hook of the user refused.
+  if (title === "idle") return false;
   if (!signals.promptVisible || signals.composerMode !== "prompt" || !endsAreMarked) return false;
   if (activeReasons.length > 0 || surface.editing_input !== "no" || completionMarker !== null) return false;
   return !signals.successBlocked;

@@ -1,5 +1,6 @@
 import { agentQuestion, type Parked, type TerminalState } from "../../protocol/terminal.ts";
 import { parseTimestamp } from "../../system/clock.ts";
+import { reportedTurn } from "./fusion.ts";
 
 type Judged = Pick<
   TerminalState,
@@ -111,7 +112,9 @@ const stuckAfterSeconds = 300;
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
   const { awaiting_decision, parked, active_reasons = [], diagnostics } = state;
-  const still = active_reasons.length === 0 ? stillReading(state) : stillScreen(state);
+  // Rows that no rule reads, such as a clock in a status line, are no sign of the turn that was reported.
+  const showsWork = active_reasons.some((reason) => reason !== reportedTurn);
+  const still = showsWork ? stillScreen(state) : stillReading(state);
   if (still === null || diagnostics.process_state !== "tui_up") return null;
   if (still.seconds < stuckAfterSeconds && forAPerson(state).length === 0) return null;
   if (agentQuestion(awaiting_decision) || parked) return null;

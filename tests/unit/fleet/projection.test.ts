@@ -173,6 +173,10 @@ describe("an agent that is not ready", () => {
     // Its timer moved a moment ago; what was read of it did not.
     const moved = { ...since("2026-11-21T05:01:59.000+00:00"), stable: true, stable_for_seconds: 900 };
     expect(still({ ...works, stability: moved })).toEqual([]);
+    // A clock in its status line is no sign of a turn that only a report began.
+    expect(still({ ...works, active_reasons: ["reported_turn"], stability: moved })[0]).toContain(
+      "active_reason=reported_turn",
+    );
   });
 
   test.each([

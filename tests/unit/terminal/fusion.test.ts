@@ -424,6 +424,14 @@ describe("a turn that the tool reported to have begun, on a screen without a sig
     );
   });
 
+  test("is over on a screen whose title says that the tool is idle", () => {
+    const recording = loadCorpus().find((one) => one.tool === "claude" && one.name === "busy-vim-scrolled");
+    if (!recording) throw new Error("no recording");
+    const { signals } = read(observe(recording), "claude");
+    expect(leavesRoomForTurn(signals)).toBe(true);
+    expect(leavesRoomForTurn({ ...signals, title: "idle" })).toBe(false);
+  });
+
   test("is not asked about where a tool closes its turns without a row", () => {
     const recording = loadCorpus().find((one) => one.tool === "gemini" && one.name === "finished");
     if (!recording) throw new Error("no recording");

@@ -169,10 +169,10 @@ export async function requireMayAnswer(
       ? bodyOf<GatewayEndpoints["status"]>(await link.client.call("status", {})).awaiting_decision
       : bodyOf<GatewayEndpoints["terminalState"]>(terminal).awaiting_decision;
   if (!asked) return;
-  const { permissionKinds } = await import("../services/attention/decide.ts");
+  const { isPermission } = await import("../services/attention/decide.ts");
   await requireAnswerer(
     { io, inherited },
-    { agentId: agent.manifest.agent_id, isPermission: () => permissionKinds.has(asked.kind) },
+    { agentId: agent.manifest.agent_id, isPermission: () => isPermission(asked) },
   );
 }
 

@@ -23,6 +23,8 @@ export interface PromptRun {
   clock: Clock;
   gateway: GatewayCalls;
   prompt: string;
+  /** Throws where the process that serves this may not answer the question: it may be an agent's. */
+  requireMayAnswer(decision: AwaitingDecision): Promise<void>;
   /** Aborts when the client cancels the prompt. */
   cancelled: AbortSignal;
   /** Aborts when the client disconnects; the turn goes on. */
@@ -193,7 +195,7 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
 }
 
 /** Forwards each question of the agent to the client once, and the client's answer to the agent. */
-function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
+function createQuestions({ client, sessionId, gateway, requireMayAnswer, cancelled }: PromptRun) {
   let open: { id: string; withdraw: AbortController } | null = null;
 
   function withdraw(): void {
@@ -209,6 +211,7 @@ function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
   }
 
   async function ask(decision: AwaitingDecision, id: string, signal: AbortSignal): Promise<void> {
+    await requireMayAnswer(decision);
     const answer = await client.request(
       methods.client.session.requestPermission,
       {

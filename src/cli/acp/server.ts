@@ -9,11 +9,13 @@ import {
   RequestError,
   type Stream,
 } from "@agentclientprotocol/sdk";
+import { isPermission } from "../../services/attention/decide.ts";
 import { createClock } from "../../system/clock.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
 import type { Invocation } from "../command.ts";
 import { CommandFailure } from "../dispatch.ts";
+import { requireAnswerer } from "../questions.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
 import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
 import { openLiveTarget } from "../target.ts";
@@ -119,6 +121,11 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
           gateway,
           clock: context.clock,
           prompt: toPromptText(params.prompt),
+          requireMayAnswer: (decision) =>
+            requireAnswerer(invocation, {
+              agentId: manifest.agent_id,
+              isPermission: () => isPermission(decision),
+            }),
           cancelled: AbortSignal.any([cancel.signal, signal]),
           disconnected: gone,
         });

@@ -107,7 +107,7 @@ function findWrongParameter(request: StdioMessage): string | null {
  */
 function withoutTask(message: StdioMessage): StdioMessage {
   if (message.method !== "tools/call") return message;
-  const { task: _, ...params } = message["params"] as Record<string, unknown>;
+  const { task: _, ...params } = (message["params"] ?? {}) as Record<string, unknown>;
   return { ...message, params };
 }
 

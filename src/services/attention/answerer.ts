@@ -1,24 +1,38 @@
 import { Type } from "@sinclair/typebox";
+import type { TeamOwner } from "../../protocol/files.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { maxListed, NonBlank, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import type { Files } from "../../system/files.ts";
 
 /** Where an answer comes from: `unknown` is a tool of an agent whose session is not known. */
-export type Answerer = { is: "person" } | { is: "unknown" } | { is: "agent"; id: string; name: string };
+export type Answerer =
+  | { is: "person" }
+  | { is: "unknown" }
+  | { is: "agent"; id: string; name: string; team: TeamOwner | null };
+
+/** An agent that was launched by hand, by its name, or an agent of a team, by its name in this file. */
+export type Granter = string | { name: string; team_file: string };
 
 /** The operator's own file; no folder of an agent has one. */
 const AnswersFile = Strict({
   schema_version: SchemaVersion1,
-  permissions_by: Type.Array(NonBlank("name of an agent that may grant permissions to others"), {
-    maxItems: maxListed,
-  }),
+  permissions_by: Type.Array(
+    Type.Union([
+      NonBlank("name of an agent that was launched by hand and may grant permissions to others"),
+      Strict({
+        name: NonBlank("name of an agent in the team's file"),
+        team_file: NonBlank("path of that svc.yaml, without links"),
+      }),
+    ]),
+    { maxItems: maxListed },
+  ),
 });
 
 /**
  * The agents that the operator lets grant permissions. A file that another user can change, or that is
  * damaged, lets none.
  */
-export function readGranters(files: Pick<Files, "readOwn">, path: string): readonly string[] {
+export function readGranters(files: Pick<Files, "readOwn">, path: string): readonly Granter[] {
   return parseJson(AnswersFile, files.readOwn(path))?.permissions_by ?? [];
 }
 
@@ -29,11 +43,17 @@ export function readGranters(files: Pick<Files, "readOwn">, path: string): reado
 export function refuseAnswerer(
   by: Answerer,
   asked: { agentId: string | null; isPermission: boolean },
-  granters: readonly string[],
+  granters: readonly Granter[],
 ): string | null {
   if (by.is === "person") return null;
   if (by.is === "unknown") return "only the session of an agent that svc runs can answer, and this is none";
   if (by.id === asked.agentId) return `"${by.name}" cannot answer its own question: a person answers it`;
-  if (!asked.isPermission || granters.includes(by.name)) return null;
+  if (!asked.isPermission || granters.some((one) => means(one, by))) return null;
   return `"${by.name}" may not grant permissions: a person answers, or the operator lists it under permissions_by in answers.json of svc's configuration folder`;
+}
+
+/** A name alone means no agent of a team: the author of a svc.yaml chooses the names in it. */
+function means(granter: Granter, by: { name: string; team: TeamOwner | null }): boolean {
+  if (typeof granter === "string") return by.team === null && granter === by.name;
+  return granter.name === by.team?.member && granter.team_file === by.team.file;
 }

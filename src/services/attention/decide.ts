@@ -191,7 +191,17 @@ function closedQueue(facts: AttentionFacts): Finding | null {
 }
 
 /** Dialogs of a terminal, and requests over ACP. */
-export const permissionKinds: ReadonlySet<string> = new Set(["approval_dialog", "permission_request"]);
+const permissionKinds: ReadonlySet<string> = new Set([
+  "approval_dialog",
+  "permission_request",
+  "trust_prompt",
+  "startup_modal",
+]);
+
+/** Whether an answer may allow something: also one to a question that no rule could read. Pure. */
+export function isPermission({ kind, unread }: { kind: string; unread?: string }): boolean {
+  return permissionKinds.has(kind) || unread !== undefined;
+}
 
 function decision(facts: AttentionFacts): Finding | null {
   const { agent, decision: asked, screenRows } = facts;

@@ -4,7 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";
 import { readGranters, refuseAnswerer } from "../../../src/services/attention/answerer.ts";
-import { decideAttention } from "../../../src/services/attention/decide.ts";
+import { decideAttention, isPermission } from "../../../src/services/attention/decide.ts";
 import type { PersonMail } from "../../../src/services/attention/people-mail.ts";
 import type { AttentionFacts, FailedRequest } from "../../../src/services/fleet/attention-facts.ts";
 import { createScratch } from "../../support/scratch.ts";
@@ -413,7 +413,8 @@ test("mail of a person comes last, without its body, with the command that reads
 });
 
 describe("an agent that answers", () => {
-  const lead = { is: "agent", id: "id-lead", name: "lead" } as const;
+  const lead = { is: "agent", id: "id-lead", name: "lead", team: null } as const;
+  const ofTeam = { ...lead, team: { file: "/home/user/cloned/svc.yaml", member: "lead" } } as const;
   test.each([
     {
       id: "its own question",
@@ -456,6 +457,22 @@ describe("an agent that answers", () => {
       want: null,
     },
     {
+      id: "one that the operator allows to an agent of this name, as that of a file of others",
+      by: ofTeam,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: ["lead", { name: "lead", team_file: "/home/user/mine/svc.yaml" }],
+      want: "may not grant",
+    },
+    {
+      id: "one that the operator allows to that agent of that file",
+      by: ofTeam,
+      agentId: "id-worker",
+      isPermission: true,
+      granters: [{ name: "lead", team_file: "/home/user/cloned/svc.yaml" }],
+      want: null,
+    },
+    {
       id: "one that he allows to another",
       by: lead,
       agentId: "id-worker",
@@ -483,6 +500,17 @@ describe("an agent that answers", () => {
     const why = refuseAnswerer(by, { agentId, isPermission }, granters);
     if (want === null) expect(why).toBeNull();
     else expect(why).toContain(want);
+  });
+
+  test.each([
+    [{ kind: "approval_dialog" }, true],
+    [{ kind: "permission_request" }, true],
+    [{ kind: "trust_prompt" }, true],
+    [{ kind: "startup_modal" }, true],
+    [{ kind: "selection_menu" }, false],
+    [{ kind: "selection_menu", unread: "no rule reads it" }, true],
+  ])("whether an answer to %j may allow something: %p", (asked, want) => {
+    expect(isPermission(asked)).toBe(want);
   });
 
   test("the operator's file counts only where no other user can change it", () => {

@@ -9,7 +9,7 @@ import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { readOfflineRequests } from "../../../services/status/project.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent-requests.ts";
-import { command, UsageError } from "../../command.ts";
+import { command, type Invocation, UsageError } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
@@ -211,7 +211,11 @@ const prompt = command({
   async run(invocation) {
     const { args, io } = invocation;
     const text = await readPrompt(args.prompt, io);
-    const { link, commandPrefix } = await openLiveTarget(invocation);
+    const target = await openLiveTarget(invocation);
+    const { link, commandPrefix } = target;
+    // Its Enter would take the marked option of an open question.
+    if (args["admission-policy"] !== "ready-only")
+      await requireMayAnswer(invocation as unknown as Invocation, target);
     const response = await link.client.call("controlPrompt", {
       body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
     });

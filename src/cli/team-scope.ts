@@ -3,8 +3,9 @@ import type { RegistryRecord } from "../protocol/files.ts";
 import { findRecord, findSelf, type TeamScope } from "../services/sessions/find.ts";
 import { stateRootOf } from "../services/sessions/roots.ts";
 import { ServiceError } from "../system/errors.ts";
+import { visibleLine } from "../system/visible.ts";
 import type { CliContext } from "./cli-context.ts";
-import type { CliIo } from "./command.ts";
+import { type CliIo, UsageError } from "./command.ts";
 
 type ScopeContext = Pick<CliContext, "files" | "registry" | "paneTmux" | "clock">;
 
@@ -55,11 +56,20 @@ export async function ownTeamFile({ files, registry, paneTmux, clock }: ScopeCon
   return self?.record?.team?.file ?? null;
 }
 
-/** The `svc.yaml` of a folder or of the nearest one above, without links on the way; null without one. */
+/**
+ * The `svc.yaml` of a folder or of the nearest one above, without links on the way; null without one. Throws
+ * UsageError where that file is itself a link: a repository could otherwise name the team of another folder.
+ */
 export function nearestTeamFile(files: Pick<CliContext["files"], "exists" | "realPath">, from: string) {
   for (let folder = from; ; folder = dirname(folder)) {
     const path = join(folder, "svc.yaml");
-    if (files.exists(path)) return files.realPath(path) ?? path;
+    if (files.exists(path)) {
+      const real = files.realPath(path) ?? path;
+      if (real === join(files.realPath(folder) ?? folder, "svc.yaml")) return real;
+      throw new UsageError(
+        `${visibleLine(path)} is a link to ${visibleLine(real)}, which may be the team of another folder: work in that folder, or name the file with --file where the command has it`,
+      );
+    }
     if (folder === dirname(folder)) return null;
   }
 }

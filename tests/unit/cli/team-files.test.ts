@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { readEnvironment, readRole } from "../../../src/cli/team-files.ts";
+import { nearestTeamFile } from "../../../src/cli/team-scope.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 /** A repository beside private files of the user. */
@@ -49,4 +50,17 @@ test("files below the folder of a team's file are read, however the path is writ
     expect(await readEnvironment(at, folder, "w", agent)).toEqual({ OWN: "TEXT", MORE: "1" });
   }
   expect(await readRole(at, folder, "w", { tool: "demo" })).toBeNull();
+});
+
+test("a svc.yaml that is a link is not the nearest team's file, one below a linked folder is", () => {
+  using at = createScratch();
+  mkdirSync(at.path("main/below"), { recursive: true });
+  mkdirSync(at.path("foreign/below"), { recursive: true });
+  writeFileSync(at.path("main/svc.yaml"), "agents: {}\n");
+  symlinkSync("../main/svc.yaml", at.path("foreign/svc.yaml"));
+  symlinkSync("main", at.path("alias"));
+  const file = at.files.realPath(at.path("main/svc.yaml"));
+  expect(nearestTeamFile(at.files, at.path("main/below"))).toBe(file);
+  expect(nearestTeamFile(at.files, at.path("alias/below"))).toBe(file);
+  expect(() => nearestTeamFile(at.files, at.path("foreign/below"))).toThrow("svc.yaml is a link to");
 });

@@ -59,11 +59,12 @@ test.each([
   await using s = await setup();
   await s.t.newSession("theirs", ["sleep", "600"]);
   const person = s.t.processes.pipe(["tmux", "-S", s.t.socket, "-C", "attach-session", "-t", "=theirs"]);
-  person.write(`refresh-client -C ${client}\n`);
   const width = client.split(",")[0] ?? "";
-  await until("the client", async () =>
-    (await s.t.run("list-windows", "-t", "=theirs", "-F", "#{window_width}")).includes(width),
-  );
+  await until("the client", async () => {
+    // A client that is only just attached has no window to size yet.
+    person.write(`refresh-client -C ${client}\n`);
+    return (await s.t.run("list-windows", "-t", "=theirs", "-F", "#{window_width}")).includes(width);
+  });
   const pane = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
   expect(pane).toMatchObject({ width: 120, height: 36 });
   expect(await s.t.tmux.panes("SVC-a-1")).toEqual([pane]);

@@ -175,6 +175,17 @@ describe("a question of claude", () => {
   );
 });
 
+test.each([
+  ["/home/user/project  main", null],
+  ["/review-pr        review a pull request", "/review-pr        review a pull request"],
+])("below a draft that begins with a slash, the row %p of Claude Code offers %p", (row, offered) => {
+  const recording = recorded("claude", "draft", "2.1.197");
+  const lines = recording.raw.replace("draft text not sent", "/review 12").split("\n");
+  const border = lines.findIndex((line) => line.includes("/review 12")) + 1;
+  const raw = lines.map((line, at) => (at === border + 1 ? `\x1b[0m  ${row}` : line)).join("\n");
+  expect(detect(observe({ ...recording, raw }), compiled("claude"))).toMatchObject({ offered });
+});
+
 test("a composer with nothing above it is unknown: the row that says that it works may be hidden", () => {
   const ready = observe(recorded("claude", "ready"));
   const top = (ready.cursor?.row ?? 0) - 1;

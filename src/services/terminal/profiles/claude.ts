@@ -52,9 +52,10 @@ export const claudeProfile: ToolProfile = {
     chrome_above: ["^\\s{16,}\\S"],
   },
   popups: [
-    { draft: "^/", where: "below", row: "^\\s*/\\S+" },
+    // A command has one slash: a status line may begin with a path.
+    { draft: "^/", where: "below", row: "^\\s*/[^\\s/]+(?:\\s|$)" },
     { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^\\s*[+*] \\S" },
-    { draft: "^/", where: "above", row: "^\\s*[❯ ]? ?/\\S+\\s" },
+    { draft: "^/", where: "above", row: "^\\s*[❯ ]? ?/[^\\s/]+\\s" },
     { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^\\s*[❯ ]? ?[+*] \\S" },
   ],
   turn: {

@@ -132,15 +132,15 @@ async function deleteRevoked(
   const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
   const authorities = listen.isLoopback ? null : context.files.read(paths.certificate);
   const { clock, ids } = context;
-  try {
-    await deleteHosts({
-      address: { url: urlOf(listen), credentials, authorities, fleet },
-      clock,
-      ids,
-      hosts,
-    });
-  } catch (error) {
-    return messageOf(error);
+  const address = { url: urlOf(listen), credentials, authorities, fleet };
+  // A server that has just read its configuration again answers late on a busy machine. Deleting is idempotent.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await deleteHosts({ address, clock, ids, hosts });
+      break;
+    } catch (error) {
+      if (attempt === 3) return messageOf(error);
+    }
   }
   await context.locks.hold(`${paths.users}.lock`, () => {
     for (const host of hosts) users.forgetRevoked(host);

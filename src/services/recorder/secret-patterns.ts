@@ -1,7 +1,7 @@
 /**
  * One form in which secrets are written. The time to apply it grows with the length of a text and no faster,
  * whatever the text: no pattern begins with a repetition, has two beside each other that fit the same
- * characters, looks behind, or looks ahead without a bound. `tests/unit/recorder/redact-time.test.ts`
+ * characters, looks behind, or looks ahead without a bound. `tests/bench/redaction.bench.ts`
  * measures each.
  */
 export interface SecretPattern {

@@ -171,7 +171,6 @@ test("each secret is overwritten before it is written, in the screen and in reco
 
 test("a megabyte at once is read in parts, and the event loop turns between them", async () => {
   let turns = 0;
-  let longest = 0;
   const written: { turn: number; bytes: number }[] = [];
   const fixture = createRecorderFixture({}, (files) => ({
     async createInBackground(label, path) {
@@ -188,12 +187,9 @@ test("a megabyte at once is read in parts, and the event loop turns between them
   }));
   const recorder = fixture.open();
   await fixture.written(() => recorder.start());
-  let lastMs = performance.now();
   let counting = true;
   const count = () => {
     turns += 1;
-    longest = Math.max(longest, performance.now() - lastMs);
-    lastMs = performance.now();
     if (counting) setImmediate(count);
   };
   setImmediate(count);
@@ -211,7 +207,6 @@ test("a megabyte at once is read in parts, and the event loop turns between them
   // Escaped as JSON.
   expect(most).toBeLessThan(32 * 1024);
   expect(new Set(written.map(({ turn }) => turn)).size).toBeGreaterThan(60);
-  expect(longest).toBeLessThan(1000);
   expect(fixture.text("cast").join("")).not.toContain("sk-abcdefgh");
 }, 30_000);
 

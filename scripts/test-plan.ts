@@ -162,16 +162,3 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
     group("careful stories", stories.filter(isCareful), 2, true),
   ].filter(({ files: chosen }) => chosen.length > 0);
 }
-
-/** More files than this do not fail because of their neighbours. */
-const atMostAgain = 3;
-
-/**
- * The failed files that run once more, alone: stories of whole processes that failed beside others on a full
- * machine. Empty when one of them is no such story, or when there are more of them than chance gives. Rules
- * never run again, nor do the stories in a browser (decision 90).
- */
-export function toRunAgain(failed: readonly string[]): string[] {
-  const mayRunAgain = (file: string) => isBelow(file, ["e2e", "faults", "hostile"]);
-  return failed.length <= atMostAgain && failed.every(mayRunAgain) ? [...failed] : [];
-}

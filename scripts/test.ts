@@ -18,9 +18,8 @@ import {
   type TestFacts,
   type TestGroup,
   type Timings,
-  toRunAgain,
 } from "./test-plan.ts";
-import { readReport, type TestCounts, type TestReport } from "./test-report.ts";
+import { readReport, type TestCounts } from "./test-report.ts";
 
 const usage = `
 Usage: bun run test [--all] [--changed[=COMMIT]] [--shard=I/N] [--case=ID] [--record-timings] [--packed]
@@ -170,7 +169,8 @@ async function runGroup(group: TestGroup): Promise<void> {
   });
   const counts = readReport(readReportFile(report), group.files);
   total.passed += counts.passed;
-  await countFailures(counts);
+  fail(counts.failed);
+  for (const file of counts.missing) fail(1, `${file}: no test of it ended`);
   if (counts.skipped > 0) fail(counts.skipped, `${counts.skipped} tests were skipped or only planned`);
   if (run.timedOut) fail(1, `${group.name}: stopped, it took too long`);
   else if (!run.ok && counts.failed + counts.missing.length + counts.skipped === 0) {
@@ -180,38 +180,6 @@ async function runGroup(group: TestGroup): Promise<void> {
   console.log(
     `${group.name}: ${counts.passed} tests of ${group.files.length} files went well, ${run.seconds.toFixed(1)} s\n`,
   );
-}
-
-/** A failed test counts as passed only if its whole file passes alone; the log says so in either case. */
-async function countFailures({ failed, broken, missing }: TestReport): Promise<void> {
-  const again = interrupted ? [] : toRunAgain([...broken, ...missing]);
-  // A process that a failed test left must not be charged to the file that runs again.
-  if (again.length > 0) await failForLeftovers("before a file runs again");
-  const passedAlone: string[] = [];
-  for (const file of again) if (await passesAlone(file)) passedAlone.push(file);
-  for (const file of passedAlone) console.log(`FAILED BESIDE OTHERS, PASSED ALONE: ${file}`);
-  // A failure of an unknown file stays one.
-  if (broken.length > 0 && broken.every((file) => passedAlone.includes(file))) total.passed += failed;
-  else fail(failed);
-  for (const file of missing) {
-    if (passedAlone.includes(file)) total.passed += 1;
-    else fail(1, `${file}: nothing in it was run to an end`);
-  }
-}
-
-async function passesAlone(file: string): Promise<boolean> {
-  const report = join(playground, "alone.xml");
-  rmSync(report, { force: true });
-  const run = await runStep({
-    name: file,
-    command: bunTest([file], 1, report),
-    env: environment,
-    cleanEnv: true,
-    live: true,
-    timeoutMs: 10 * 60_000,
-  });
-  const { failed, skipped, missing, passed } = readReport(readReportFile(report), [file]);
-  return run.ok && passed > 0 && failed + skipped + missing.length === 0;
 }
 
 function bunTest(files: readonly string[], parallel: number, report: string): string[] {

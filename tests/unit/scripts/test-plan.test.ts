@@ -6,7 +6,6 @@ import {
   ofShard,
   planTests,
   readTestWish,
-  toRunAgain,
 } from "../../../scripts/test-plan.ts";
 
 const none = { parts: [], all: false, changedSince: null, shard: null, case: null };
@@ -117,12 +116,3 @@ test("a run of all begins with the awaited tests, and runs every case of each fi
   expect(whole.some(({ sampled }) => sampled)).toBe(false);
   expect(whole.flatMap((group) => group.files).sort()).toEqual([...every].sort());
 });
-
-const story = (name: string) => `tests/e2e/${name}.test.ts`;
-test.each([
-  ["nothing failed", [], []],
-  ["a few stories", [story("a"), "tests/faults/b.test.ts"], [story("a"), "tests/faults/b.test.ts"]],
-  ["more than chance gives", ["a", "b", "c", "d"].map(story), []],
-  ["a rule among them", [story("a"), "tests/unit/b.test.ts"], []],
-  ["a story in a browser among them", [story("a"), "tests/browser/b.test.ts"], []],
-])("what runs again alone: %s", (_, failed, again) => expect(toRunAgain(failed)).toEqual(again));

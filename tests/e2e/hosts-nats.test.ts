@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HostList } from "../../src/protocol/host-states.ts";
-import { joinWith, natsServer } from "../support/bus.ts";
+import { askServer, joinWith, natsServer } from "../support/bus.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { sparePorts } from "../support/spare-ports.ts";
@@ -152,6 +152,73 @@ describe("svc-coord nats", () => {
     operator.kill(serverPid(folder));
     expect(await last.child.exited).toBe(3);
     expect(await new Response(last.child.stderr).text()).toContain("nats-server ended");
+  }, 120_000);
+
+  test("a server of an earlier version takes no change: the command says so, and a restart makes it", async () => {
+    await using operator = createCliFixture();
+    const server = await natsServer();
+    // Its configuration has what a running server changes for nothing: it refuses the new one as a whole.
+    const earlier = join(operator.folder, "earlier-nats-server");
+    const edit = `[ "$1" = -c ] && echo 'server_name: earlier' >> "$2"`;
+    writeFileSync(earlier, `#!/bin/sh\n${edit}\nexec ${server} "$@"\n`, { mode: 0o755 });
+    operator.env["SVC_NATS_SERVER"] = earlier;
+    const [port] = await sparePorts(1);
+    const url = `nats://127.0.0.1:${port}`;
+    const begun = await startNats(operator, ["--listen", `127.0.0.1:${port}`, "--host", "build-1"]);
+    const { folder } = begun.ready;
+    const keyOf = (host: string) => readFileSync(join(folder, "hosts", `${host}.nk`), "utf8");
+    const revoked = () =>
+      (JSON.parse(readFileSync(join(folder, "users.json"), "utf8")) as { revoked?: string[] }).revoked;
+    const formerKey = keyOf("build-1");
+
+    const added = await operator.run("svc-coord", ["nats", "add-host", "build-2"]);
+    expect([added.exitCode, added.stderr]).toEqual([1, expect.stringContaining("Restart the server")]);
+    const refused = await operator.run("svc-coord", ["nats", "revoke", "build-1"]);
+    expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([
+      1,
+      "",
+      expect.stringContaining("Restart the server"),
+    ]);
+    expect(await askServer(url, formerKey)).toBe("accepted");
+    expect(revoked()).toEqual(["build-1"]);
+
+    begun.child.kill("SIGINT");
+    expect(await begun.child.exited).toBe(0);
+    const early = await operator.run("svc-coord", ["nats", "add-host", "build-1"]);
+    expect([early.exitCode, early.stderr]).toEqual([
+      1,
+      expect.stringContaining("svc-coord nats --host build-1"),
+    ]);
+    operator.env["SVC_NATS_SERVER"] = server;
+    const again = await startNats(operator, ["--host", "build-1"]);
+    expect(again.ready.hosts.map(({ host }) => host)).toEqual(["build-1", "build-2"]);
+    expect(await askServer(url, formerKey)).toBe("refused");
+    await until(
+      "the new key to be accepted",
+      async () => (await askServer(url, keyOf("build-1"))) === "accepted",
+    );
+    expect(revoked()).toBeUndefined();
+
+    // One that was revoked while no server ran is added again while one runs.
+    again.child.kill("SIGINT");
+    expect(await again.child.exited).toBe(0);
+    const unserved = await operator.run("svc-coord", ["nats", "revoke", "build-2"]);
+    expect([unserved.exitCode, unserved.stdout]).toEqual([0, expect.stringContaining("no server runs now")]);
+    const last = await startNats(operator, []);
+    expect((await operator.run("svc-coord", ["nats", "add-host", "build-2"])).exitCode).toBe(0);
+    // A key that is not here proves nothing.
+    const away = keyOf("build-2");
+    renameSync(join(folder, "hosts", "build-2.nk"), join(folder, "away.nk"));
+    const unproved = await operator.run("svc-coord", ["nats", "revoke", "build-2"]);
+    expect([unproved.exitCode, unproved.stderr]).toEqual([1, expect.stringContaining("its key is not in")]);
+    expect(revoked()).toEqual(["build-2"]);
+    renameSync(join(folder, "away.nk"), join(folder, "hosts", "build-2.nk"));
+    const repeated = await operator.run("svc-coord", ["nats", "revoke", "build-2"]);
+    expect([repeated.exitCode, repeated.stdout]).toEqual([0, expect.stringContaining("is deleted")]);
+    expect(await askServer(url, away)).toBe("refused");
+    expect(revoked()).toBeUndefined();
+    last.child.kill("SIGINT");
+    expect(await last.child.exited).toBe(0);
   }, 120_000);
 
   const refused: {

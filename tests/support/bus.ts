@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import {
   createBusKey,
   hostUser,
@@ -135,6 +136,26 @@ export async function startBus(
       await child.exited;
     },
   };
+}
+
+/** What the server answers to a key, by a connection without any of our code. Waits for an answer. */
+export async function askServer(url: string, seed: string): Promise<"accepted" | "refused"> {
+  for (;;) {
+    const answer = await tryKey(url, seed);
+    if (answer !== null) return answer;
+  }
+}
+
+/** Null where the connection breaks before the answer is read. */
+async function tryKey(url: string, seed: string): Promise<"accepted" | "refused" | null> {
+  const authenticator = nkeyAuthenticator(new TextEncoder().encode(seed.trim()));
+  try {
+    const connection = await connect({ servers: url, authenticator, reconnect: false });
+    await connection.close();
+    return "accepted";
+  } catch (error) {
+    return error instanceof Error && /authorization violation/i.test(error.message) ? "refused" : null;
+  }
 }
 
 /** Of a server at this address, signed by itself. */

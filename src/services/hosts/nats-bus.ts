@@ -295,25 +295,70 @@ export async function joinBus(deps: {
   };
 }
 
-/** Deletes what the server keeps of hosts whose keys it does not accept any more, as the operator. */
-export async function deleteHosts(deps: {
+/** One request to the server by a separate connection, with the key in `address`. */
+interface Visit {
   address: BusAddress;
   clock: Clock;
   ids: Ids;
-  hosts: readonly string[];
-}): Promise<void> {
-  const bus = await openBus(deps.address, {
-    clock: deps.clock,
-    ids: deps.ids,
-    name: "operator",
+}
+
+function visit({ address, clock, ids }: Visit, name: string): Promise<Bus> {
+  return openBus(address, {
+    clock,
+    ids,
+    name,
     onReconnect: () => {},
     onDisconnect: () => {},
     onFault: () => {},
   });
+}
+
+/**
+ * Asks the server until it accepts or refuses the key in `address`, as `wanted`: it reads a changed
+ * configuration a moment after it was asked to. Null then; otherwise why it is not proved.
+ */
+export async function proveKey(request: Visit, wanted: "accepted" | "refused"): Promise<string | null> {
+  const { clock } = request;
+  const deadlineMs = clock.monotonicMs() + keyProofMs;
+  for (;;) {
+    const fault = await askForKey(request).then(
+      (answer) => (answer === wanted ? null : `the server ${answer} the key`),
+      messageOf,
+    );
+    if (fault === null || clock.monotonicMs() >= deadlineMs) return fault;
+    await sleep(clock, askIntervalMs);
+  }
+}
+
+/** Throws where the server answers neither. A late answer of a busy server proves nothing. */
+async function askForKey(request: Visit): Promise<"accepted" | "refused"> {
   try {
-    for (const host of deps.hosts) await deleteShare(bus.connection, bus.names, host);
-  } finally {
+    const bus = await visit(request, "key");
     await bus.close();
+    return "accepted";
+  } catch (error) {
+    if (/authorization violation/i.test(messageOf(error))) return "refused";
+    throw error;
+  }
+}
+
+/**
+ * Deletes what the server keeps of hosts whose keys it does not accept any more, as the operator. A server
+ * that has just read its configuration answers late on a busy machine, so what fails is tried again.
+ */
+export async function deleteHosts(request: Visit & { hosts: readonly string[] }): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const bus = await visit(request, "operator");
+      try {
+        for (const host of request.hosts) await deleteShare(bus.connection, bus.names, host);
+      } finally {
+        await bus.close();
+      }
+      return;
+    } catch (error) {
+      if (attempt === maxDeletions) throw error;
+    }
   }
 }
 
@@ -470,6 +515,9 @@ const noResponders = 503;
 /** A host asks for its share once in this time, and so often before it reports that there is none. */
 const askIntervalMs = 250;
 const maxTries = 8;
+/** For so long a server may take to read its configuration. */
+const keyProofMs = 10_000;
+const maxDeletions = 3;
 const rttMs = 3000;
 
 function parseJson(bytes: Uint8Array): unknown {

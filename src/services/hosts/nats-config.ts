@@ -49,7 +49,7 @@ export function hostUser(fleet: string, host: string, publicKey: string): BusUse
 /** The largest body with room for its head. */
 const maxPayloadBytes = 9 * 1024 * 1024;
 
-/** Shares of more than a thousand hosts. A running server does not take another value. */
+/** Shares of more than a thousand hosts. */
 const maxStoreBytes = 100 * 1024 ** 3;
 
 export interface ServerConfig {

@@ -17,7 +17,7 @@ const FleetUsers = Strict({
   listen: Type.String(),
   operator: PublicKey,
   hosts: Type.Record(Type.String({ pattern: hostNamePattern }), PublicKey),
-  /** Hosts without a key of which the server may still keep something. */
+  /** Hosts that the server may still accept, or of which it may still keep something. */
   revoked: Type.Optional(Type.Array(Type.String({ pattern: hostNamePattern }))),
 });
 type FleetUsers = typeof FleetUsers.static;
@@ -50,7 +50,7 @@ export interface ListenAddress {
 export interface NatsFleet {
   listen: ListenAddress;
   hosts: readonly string[];
-  /** Hosts whose share of the server is to be deleted. */
+  /** Hosts whose revocation is not proved, or whose share of the server is not deleted. */
   revoked: readonly string[];
 }
 
@@ -61,11 +61,14 @@ export interface NatsFleetFiles {
   read(): NatsFleet | null;
   /** Makes the operator's key at the first call, and keeps where the server listens. */
   prepare(listen: ListenAddress): NatsFleet;
-  /** Makes the key of a host; `conflict` when there is one. */
+  /** Makes the key of a host; `conflict` when there is one, or when `revoked` has the name. */
   addHost(host: string): void;
-  /** Takes the user of a host away, and its key file; `not_found` when there is none. */
+  /**
+   * Takes the user of a host away; `not_found` when there is none and `revoked` has not the name. The key file
+   * stays until `forgetRevoked`: it proves that the server refuses it.
+   */
   revokeHost(host: string): void;
-  /** The server keeps nothing of this revoked host any more. */
+  /** The server refuses this revoked host and keeps nothing of it: removes its key file too. */
   forgetRevoked(host: string): void;
 }
 
@@ -149,20 +152,27 @@ export function createNatsFleetFiles(deps: {
           `host "${host}" has a key; for another one first: svc-coord nats revoke ${host}`,
         );
       }
+      if (users.revoked?.includes(host)) {
+        throw new ServiceError(
+          "conflict",
+          `host "${host}" was revoked, and the server may still keep what it had: start the server first, with svc-coord nats${fleet === "svc" ? "" : ` --fleet ${fleet}`} --host ${host}`,
+        );
+      }
       const { publicKey, seed } = createBusKey();
       files.write("file:nats-key", paths.hostKey(host), `${seed}\n`);
       save({ ...users, hosts: { ...users.hosts, [host]: publicKey } });
     },
     revokeHost(host) {
       const users = required();
-      const { [host]: revoked, ...hosts } = users.hosts;
-      if (revoked === undefined)
+      const { [host]: key, ...hosts } = users.hosts;
+      const revoked = users.revoked ?? [];
+      if (key === undefined && !revoked.includes(host))
         throw new ServiceError("not_found", `no host "${host}" has a key of this fleet`);
-      save({ ...users, hosts, revoked: [...new Set([...(users.revoked ?? []), host])] });
-      files.removeFile("file:nats-key", paths.hostKey(host));
+      save({ ...users, hosts, revoked: [...new Set([...revoked, host])] });
     },
     forgetRevoked(host) {
       const { revoked = [], ...users } = required();
+      if (users.hosts[host] === undefined) files.removeFile("file:nats-key", paths.hostKey(host));
       const remaining = revoked.filter((one) => one !== host);
       save(remaining.length === 0 ? users : { ...users, revoked: remaining });
     },

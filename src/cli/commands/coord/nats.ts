@@ -86,13 +86,12 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
       `no server of the fleet "${of.fleet}" was made: svc-coord nats`,
     );
   }
-  await context.locks.hold(`${paths.users}.lock`, () =>
-    action === "add-host" ? users.addHost(host) : users.revokeHost(host),
-  );
   const { reloadNatsServer } = await import("../../../services/hosts/nats-process.ts");
-  const isRunning = await reloadNatsServer(context.system, paths);
+  const reload = () => reloadNatsServer(context.system, paths);
   if (action === "revoke") {
-    const fault = isRunning ? await deleteRevoked(of, made.listen) : null;
+    await changeUsers(of, () => users.revokeHost(host));
+    const isRunning = await reload();
+    const fault = isRunning ? await finishRevocation(of, made.listen, host) : null;
     const effect = isRunning ? "the server ends its connection" : "no server runs now";
     const data =
       isRunning && fault === null
@@ -109,6 +108,18 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
       text: `the key of host "${host}" is not accepted any more: ${effect}.\nIts agents live on there. ${data}${fault === null ? "" : `: ${fault}`}.`,
     };
   }
+  if (made.revoked.includes(host) && (await reload())) {
+    const fault = await finishRevocation(of, made.listen, host);
+    if (fault !== null) {
+      throw new ServiceError(
+        "precondition_failed",
+        `what the server keeps of the former host "${host}" is not deleted: ${fault}`,
+      );
+    }
+  }
+  await changeUsers(of, () => users.addHost(host));
+  const isRunning = await reload();
+  if (isRunning) await requireAnswer(of, made.listen, { host, wanted: "accepted" });
   const joining = await joinInstructions(of, made.listen, host);
   return {
     json: { fleet: of.fleet, ...joining, server_running: isRunning },
@@ -116,33 +127,78 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
   };
 }
 
-/**
- * Deletes what the server that runs now keeps of revoked hosts. Returns why that did not succeed, or null.
- */
-async function deleteRevoked(
+function changeUsers<T>({ context, users }: FleetContext, work: () => T): Promise<T> {
+  return context.locks.hold(`${users.paths.users}.lock`, work);
+}
+
+/** As the user with this key would reach the server. */
+async function addressOf(
   { context, fleet, users }: FleetContext,
   listen: ListenAddress,
+  credentials: string,
+) {
+  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
+  const authorities = listen.isLoopback ? null : context.files.read(users.paths.certificate);
+  return { url: urlOf(listen), credentials, authorities, fleet };
+}
+
+/**
+ * Proves by a connection with the key of a host that the server which runs now took a change. One that was
+ * started by another version refuses the configuration as a whole. Throws `precondition_failed` otherwise.
+ */
+async function requireAnswer(
+  of: FleetContext,
+  listen: ListenAddress,
+  { host, wanted }: { host: string; wanted: "accepted" | "refused" },
+): Promise<void> {
+  const { context, users } = of;
+  const path = users.paths.hostKey(host);
+  const key = context.files.readPrivate(path);
+  const { proveKey } = await import("../../../services/hosts/nats-bus.ts");
+  const { clock, ids } = context;
+  const fault =
+    key === null
+      ? `its key is not in ${path}`
+      : await proveKey({ address: await addressOf(of, listen, key), clock, ids }, wanted);
+  if (fault === null) return;
+  throw new ServiceError(
+    "precondition_failed",
+    `nothing proves that the server ${wanted === "refused" ? "refuses" : "accepts"} host "${host}": ${fault}. Restart the server: end svc-coord nats with Ctrl-C and start it again`,
+  );
+}
+
+/**
+ * Proves that the server which runs now refuses a revoked host, and deletes what it keeps of it. Returns why
+ * that was not deleted, or null. Throws `precondition_failed` when the refusal is not proved.
+ */
+async function finishRevocation(
+  of: FleetContext,
+  listen: ListenAddress,
+  host: string,
 ): Promise<string | null> {
+  await requireAnswer(of, listen, { host, wanted: "refused" });
+  return deleteRevoked(of, listen, [host]);
+}
+
+/** Deletes what the server keeps of hosts that it refuses. Returns why that did not succeed, or null. */
+async function deleteRevoked(
+  of: FleetContext,
+  listen: ListenAddress,
+  hosts: readonly string[],
+): Promise<string | null> {
+  const { context, users } = of;
   const { paths } = users;
-  const hosts = users.read()?.revoked ?? [];
-  const credentials = context.files.readPrivate(paths.operatorKey);
   if (hosts.length === 0) return null;
+  const credentials = context.files.readPrivate(paths.operatorKey);
   if (credentials === null) return `the operator's key is not in ${paths.operatorKey}`;
   const { deleteHosts } = await import("../../../services/hosts/nats-bus.ts");
-  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
-  const authorities = listen.isLoopback ? null : context.files.read(paths.certificate);
   const { clock, ids } = context;
-  const address = { url: urlOf(listen), credentials, authorities, fleet };
-  // A server that has just read its configuration again answers late on a busy machine. Deleting is idempotent.
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await deleteHosts({ address, clock, ids, hosts });
-      break;
-    } catch (error) {
-      if (attempt === 3) return messageOf(error);
-    }
+  try {
+    await deleteHosts({ address: await addressOf(of, listen, credentials), clock, ids, hosts });
+  } catch (error) {
+    return messageOf(error);
   }
-  await context.locks.hold(`${paths.users}.lock`, () => {
+  await changeUsers(of, () => {
     for (const host of hosts) users.forgetRevoked(host);
   });
   return null;
@@ -160,10 +216,11 @@ async function serve(
   context.files.ensureDirectory("file:nats-folder", paths.folder);
   const lock = context.locks.tryTake(paths.lock);
   if (!lock) throw new ServiceError("conflict", `the NATS server of the fleet "${of.fleet}" runs already`);
-  const fleet = await context.locks.hold(`${paths.users}.lock`, () => {
-    const known = users.prepare(listen).hosts;
+  const { revoked } = await changeUsers(of, () => {
+    const before = users.prepare(listen);
+    const known = [...before.hosts, ...before.revoked];
     for (const host of hosts) if (!known.includes(host)) users.addHost(host);
-    return users.read();
+    return before;
   });
   if (!listen.isLoopback) await natsProcess.ensureCertificate(machine, paths, listen);
   const running = await natsProcess.startNatsServer(machine, {
@@ -171,8 +228,9 @@ async function serve(
     server,
     onTrouble: (line) => void warn(io, `nats-server: ${line}`),
   });
-  const fault = await deleteRevoked(of, listen);
+  const fault = await deleteRevoked(of, listen, revoked);
   if (fault !== null) warn(io, `what the server keeps of revoked hosts is not deleted: ${fault}`);
+  else if (await addAgain(of, hosts)) await natsProcess.reloadNatsServer(machine, paths);
   endOnUnhandled(() => {});
   let isStopping = false;
   const stopped = untilStopped(async () => {
@@ -180,7 +238,9 @@ async function serve(
     await running.stop();
     lock.release();
   });
-  const joining = await Promise.all((fleet?.hosts ?? []).map((host) => joinInstructions(of, listen, host)));
+  const joining = await Promise.all(
+    (users.read()?.hosts ?? []).map((host) => joinInstructions(of, listen, host)),
+  );
   const operator = await operatorOf(of, listen);
   const facts = { fleet: of.fleet, folder: paths.folder, version: running.version, operator, hosts: joining };
   await io.writeOut(
@@ -191,6 +251,16 @@ async function serve(
     throw new ServiceError("unavailable", `nats-server ended: ${said.trim().split("\n").at(-1) ?? ""}`);
   });
   return Promise.race([stopped, died]);
+}
+
+/** Adds those of the hosts that were revoked before, once nothing is kept of them. True when there are any. */
+function addAgain(of: FleetContext, hosts: readonly string[]): Promise<boolean> {
+  const { users } = of;
+  return changeUsers(of, () => {
+    const missing = hosts.filter((host) => !users.read()?.hosts.includes(host));
+    for (const host of missing) users.addHost(host);
+    return missing.length > 0;
+  });
 }
 
 interface JoinInstructions {

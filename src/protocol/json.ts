@@ -19,11 +19,17 @@ export function parseJson<Schema extends TSchema>(
   schema: Schema,
   text: string | null,
 ): Static<Schema> | null {
+  const value = jsonValue(text);
+  return Value.Check(schema, value) ? value : null;
+}
+
+/** The value of a JSON text, in UTF-8 where it comes as bytes; undefined for any other text and for none. */
+export function jsonValue(text: string | Uint8Array | null): unknown {
   try {
-    const value: unknown = JSON.parse(text ?? "");
-    return Value.Check(schema, value) ? value : null;
+    const decoder = new TextDecoder("utf-8", { fatal: true });
+    return JSON.parse(typeof text === "string" ? text : decoder.decode(text ?? undefined));
   } catch {
-    return null;
+    return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import { jsonValue } from "../../protocol/json.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
@@ -203,13 +204,8 @@ function judgeTurns({ files }: CliContext, name: string, sessionRoot: string): C
   return [warning(name, detail, "put a copy in its place, or remove the folder of the turn")];
 }
 
-function isJson(files: CliContext["files"], path: string): boolean {
-  try {
-    return typeof JSON.parse(files.readOwn(path) ?? "") === "object";
-  } catch {
-    return false;
-  }
-}
+const isJson = (files: CliContext["files"], path: string): boolean =>
+  typeof jsonValue(files.readOwn(path)) === "object";
 
 /** Of the newest page of its inbox: those whose files are lost. */
 function judgeMail({ files }: CliContext, name: string, { messages, unreadable = 0 }: MailPage): Check[] {

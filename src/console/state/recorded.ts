@@ -1,4 +1,5 @@
 import type { ScreenRun } from "../../protocol/console.ts";
+import { jsonValue } from "../../protocol/json.ts";
 import type { RecordedDecision, RecordedTerminal } from "../../protocol/recorder.ts";
 import { joinRuns } from "../../protocol/screen-runs.ts";
 import { words } from "./format.ts";
@@ -17,9 +18,9 @@ export interface CastStart {
 /** The screen that a cast begins with; null for a text that is none. */
 export function startOf(cast: string): CastStart | null {
   const [head = "", ...lines] = cast.split("\n");
-  const header = parse(head) as { width?: unknown; height?: unknown } | null;
+  const header = jsonValue(head) as { width?: unknown; height?: unknown } | null;
   if (typeof header?.width !== "number" || typeof header.height !== "number") return null;
-  const outputs = lines.map(parse).filter((line): line is [number, string, string] => isOutput(line));
+  const outputs = lines.map(jsonValue).filter((line): line is [number, string, string] => isOutput(line));
   const screen = outputs.filter(([seconds]) => seconds === 0).map(([, , data]) => data);
   return { width: header.width, height: header.height, screen: screen.join("") };
 }
@@ -49,14 +50,6 @@ function laterBy(seconds: number, lines: string): string {
       return `${JSON.stringify([Number((at + seconds).toFixed(6)), ...rest])}\n`;
     })
     .join("");
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** A character of a terminal with its style, as its emulator has it. */

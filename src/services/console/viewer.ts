@@ -1,6 +1,6 @@
-import { Value } from "@sinclair/typebox/value";
 import { type LeaseGrant, type TerminalMessage, ViewerMessage } from "../../protocol/console.ts";
 import type { TypingLease } from "../../protocol/gateway.ts";
+import { parseJson } from "../../protocol/json.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { ServerSocket, SocketHandler } from "../../system/sockets.ts";
 import { withoutTerminalReplies } from "../prompt/typing-lease.ts";
@@ -105,7 +105,7 @@ export function createViewer(terminal: LiveTerminal): SocketHandler {
       void show(opened);
     },
     message(text) {
-      const message = parse(text);
+      const message = parseJson(ViewerMessage, text);
       if (message === null) say({ kind: "refused", detail: "no message of this protocol" });
       else receive(message);
     },
@@ -117,15 +117,6 @@ export function createViewer(terminal: LiveTerminal): SocketHandler {
       void giveBack().catch(() => {});
     },
   };
-}
-
-function parse(text: string): ViewerMessage | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(ViewerMessage, value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 const refusalOf = (error: unknown) =>

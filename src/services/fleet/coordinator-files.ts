@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { CoordinatorInstance } from "../../protocol/coordinator.ts";
-import { renderJson } from "../../protocol/json.ts";
+import { parseJson, renderJson } from "../../protocol/json.ts";
 import { Strict } from "../../protocol/wire.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
@@ -55,7 +54,7 @@ export function runningCoordinators(deps: {
 }): { paths: CoordinatorPaths; instance: CoordinatorRecord }[] {
   const { files, processes } = deps;
   return trustedFolders(files, deps.runtimeRoot).flatMap((paths) => {
-    const instance = readInstance(files.readOwn(paths.instance));
+    const instance = parseJson(CoordinatorRecord, files.readOwn(paths.instance));
     const lives =
       instance &&
       recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
@@ -94,7 +93,7 @@ export function coordinatorFolders(deps: {
     return {
       paths,
       held: isHeld(files, locks, paths.lock),
-      instance: readInstance(files.readOwn(paths.instance)),
+      instance: parseJson(CoordinatorRecord, files.readOwn(paths.instance)),
       folders: Object.values(single).filter((path) => files.stat(path)?.directory),
     };
   });
@@ -120,15 +119,6 @@ export function coordinatorClaim({
   if (protocol !== "http:" || port === "") return null;
   const host = hostname.replace(/^\[|\]$/g, "");
   return { pid, startToken: process_start ?? null, host, port: Number(port), chosenHost: null };
-}
-
-function readInstance(text: string | null): CoordinatorRecord | null {
-  try {
-    const value: unknown = JSON.parse(text ?? "null");
-    return Value.Check(CoordinatorRecord, value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { GatewayEvent } from "../../protocol/events.ts";
+import { parseJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
 import { createEventParser } from "../../system/server-sent-events.ts";
 
@@ -62,10 +62,6 @@ export function createEventSource(schema: TSchema = GatewayEvent): EventSource<u
 
 /** Empty for what is not an event of the schema. */
 function parseEvent(schema: TSchema, text: string): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(schema, value) ? [value] : [];
-  } catch {
-    return [];
-  }
+  const event = parseJson(schema, text);
+  return event === null ? [] : [event];
 }

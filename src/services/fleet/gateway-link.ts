@@ -1,6 +1,6 @@
-import { Value } from "@sinclair/typebox/value";
 import { CurrentInstance } from "../../protocol/files.ts";
 import type { GatewaySnapshot, GatewayStatus } from "../../protocol/gateway.ts";
+import { parseJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { createNetwork, type Network } from "../../system/network.ts";
@@ -173,14 +173,7 @@ export function linkedStatus(
 
 /** The record of a live gateway, or null when there is none or it is not whole (it is then not believed). */
 export function readCurrentInstance(files: Files, path: string): CurrentInstance | null {
-  const text = files.readOwn(path);
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(CurrentInstance, value) ? value : null;
-  } catch {
-    return null;
-  }
+  return parseJson(CurrentInstance, files.readOwn(path));
 }
 
 /** What a record says, but for the address that the user chose. Pure. */

@@ -1,3 +1,4 @@
+import { jsonValue } from "../../protocol/json.ts";
 /** A JSON object whose shape nobody promised. */
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,15 +38,7 @@ export function readableError(text: string): string {
   const open = text.indexOf("{");
   const close = text.lastIndexOf("}");
   if (open < 0 || close < open) return text;
-  const inner = parseOrNull(text.slice(open, close + 1));
+  const inner = jsonValue(text.slice(open, close + 1));
   const error = fieldsOf(fieldsOf(inner)["error"]);
   return textOf(error["message"]) ?? textOf(fieldsOf(inner)["message"]) ?? text;
-}
-
-function parseOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

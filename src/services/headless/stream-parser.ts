@@ -1,3 +1,4 @@
+import { jsonValue } from "../../protocol/json.ts";
 import type { CanonicalEvent, CanonicalKind } from "../../protocol/turn-files.ts";
 import { messageOf } from "../../system/errors.ts";
 import { type EventContext, toCanonicalEvent, toSummary } from "./display.ts";
@@ -160,7 +161,7 @@ export function createStreamParser(
       collect(() => {
         if (text.trim() === "") return;
         current = { atUtc };
-        const record = parseLine(text);
+        const record = jsonValue(text);
         if (record === undefined) {
           emit("diagnostic", "text", text, { severity: "warning", text: toSummary(text, 2000) });
           return;
@@ -229,15 +230,6 @@ export function usageOf(counts: unknown, names: Partial<Record<keyof TurnUsage, 
     total_tokens: count("total_tokens"),
     reasoning_tokens: count("reasoning_tokens"),
   };
-}
-
-/** Undefined when the line is no JSON. */
-function parseLine(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Source: spec/coordination.md "Canonical events"; `sessionID` is opencode's; ACP has it in `params`. */

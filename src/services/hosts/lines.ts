@@ -1,4 +1,5 @@
 import { maxPartBytes } from "../../protocol/hosts.ts";
+import { jsonValue } from "../../protocol/json.ts";
 import { messageOverheadBytes } from "./message.ts";
 
 /**
@@ -64,7 +65,7 @@ export function createLineReader(
         parts = [];
         size = 0;
         from = at + 1;
-        onLine(parseJson(line));
+        onLine(jsonValue(line));
       }
       const rest = bytes.subarray(from);
       over ||= size + rest.length > maxBytes;
@@ -78,12 +79,4 @@ export function createLineReader(
       return true;
     },
   };
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,5 @@
+import { jsonValue } from "../../protocol/json.ts";
+
 /** A message between hosts: one JSON object on the first line, then the bytes of a body. */
 export interface HostMessage {
   head: unknown;
@@ -24,15 +26,7 @@ export function encodeMessage(head: object, body: Uint8Array | null = null): Uin
 /** Null for what is no message. Pure. */
 export function decodeMessage(bytes: Uint8Array): HostMessage | null {
   const end = bytes.subarray(0, maxHeadBytes).indexOf(lineFeed);
-  const head = parseJson(end < 0 ? bytes.subarray(0, maxHeadBytes) : bytes.subarray(0, end));
+  const head = jsonValue(end < 0 ? bytes.subarray(0, maxHeadBytes) : bytes.subarray(0, end));
   if (head === null || typeof head !== "object") return null;
   return { head, body: end < 0 ? nothing : bytes.subarray(end + 1) };
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return null;
-  }
 }

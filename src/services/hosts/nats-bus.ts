@@ -10,6 +10,7 @@ import {
   nkeyAuthenticator,
 } from "@nats-io/transport-node";
 import { type HostAnswer, type HostCall, type HostControl, maxEntryBytes } from "../../protocol/hosts.ts";
+import { jsonValue } from "../../protocol/json.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -429,7 +430,7 @@ export async function operateBus(deps: {
       open: async () => (await new Kvm(connection).open(names.bucket(host))).watch(),
       receive(entry) {
         const [name, agentId] = entry.key.split(".");
-        const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
+        const value = entry.operation === "PUT" ? jsonValue(entry.value) : null;
         if (name !== host) directory.agent(host, "", value);
         else if (agentId !== undefined) directory.agent(host, agentId, value);
         else if (value === null) directory.forget(host);
@@ -519,11 +520,3 @@ const maxTries = 8;
 const keyProofMs = 10_000;
 const maxDeletions = 3;
 const rttMs = 3000;
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
-}

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { jsonValue } from "../../protocol/json.ts";
 import { hostNamePattern, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -82,7 +83,7 @@ export function createNatsFleetFiles(deps: {
   function load(): FleetUsers | null {
     const text = files.readPrivate(paths.users);
     if (text === null && !files.exists(paths.users)) return null;
-    const value = parseJson(text);
+    const value = jsonValue(text);
     if (Value.Check(FleetUsers, value)) return value;
     throw new ServiceError(
       "precondition_failed",
@@ -204,12 +205,4 @@ function fromListenAddress({ address, port }: ListenAddress): string {
 /** For `--nats`. Pure. */
 export function urlOf(listen: ListenAddress): string {
   return `${listen.isLoopback ? "nats" : "tls"}://${fromListenAddress(listen)}`;
-}
-
-function parseJson(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

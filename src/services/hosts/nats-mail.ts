@@ -1,5 +1,6 @@
 import { jetstream } from "@nats-io/jetstream";
 import { type Msg, type NatsConnection, nanos } from "@nats-io/transport-node";
+import { jsonValue } from "../../protocol/json.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailCarrier, MailWay } from "./mail-carrier.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
@@ -35,7 +36,7 @@ export function createMailQueue(deps: {
     if (kind !== "mail" || to !== host) return;
     const decoded = decodeMessage(message.data);
     try {
-      await carrier.receive(from, decoded && parse(decoded.body));
+      await carrier.receive(from, decoded && jsonValue(decoded.body));
       message.respond("+ACK");
     } catch (error) {
       deps.log(`mail from ${from} comes again: ${messageOf(error)}`);
@@ -86,12 +87,4 @@ export function createMailQueue(deps: {
 export function isWithoutShare(error: unknown): boolean {
   // The client calls a subject that no stream has a server without JetStream.
   return /jetstream is not enabled|no responders/i.test(messageOf(error));
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return null;
-  }
 }

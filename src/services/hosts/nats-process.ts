@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { parseJson } from "../../protocol/json.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -162,15 +162,9 @@ export async function reloadNatsServer(
 
 /** The process that the record names, when it is still the same. */
 function readRunning({ files, processes }: Pick<Machine, "files" | "processes">, paths: NatsFleetPaths) {
-  const text = files.readOwn(paths.running);
-  let value: unknown = null;
-  try {
-    value = text === null ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!Value.Check(RunningServer, value) || !processes.alive(value.pid)) return null;
-  return processes.startToken(value.pid) === value.process_start ? value.pid : null;
+  const server = parseJson(RunningServer, files.readOwn(paths.running));
+  if (server === null || !processes.alive(server.pid)) return null;
+  return processes.startToken(server.pid) === server.process_start ? server.pid : null;
 }
 
 async function end({ processes, clock }: Pick<Machine, "processes" | "clock">, pid: number): Promise<void> {

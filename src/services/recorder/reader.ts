@@ -1,3 +1,4 @@
+import { jsonValue } from "../../protocol/json.ts";
 import { maxCastBytes, type RecordedCast, type RecordedMoment } from "../../protocol/recorder.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -251,11 +252,11 @@ const sizeIn = (text: string): { width: number; height: number } | null => {
 function openCast(files: ReaderFiles, gatewayRoot: string, segment: Place) {
   const text = read(files, gatewayRoot, segment, "cast").toString("utf8");
   const [head = "", ...lines] = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
-  const header = parse(head) as { width?: unknown; height?: unknown } | null;
+  const header = jsonValue(head) as { width?: unknown; height?: unknown } | null;
   if (typeof header?.width !== "number" || typeof header.height !== "number") return null;
   const { startMs } = segment;
   const events = lines.flatMap((line): CastEvent[] => {
-    const value = parse(line);
+    const value = jsonValue(line);
     if (!Array.isArray(value)) return [];
     const [seconds, code, data] = value as unknown[];
     const known = code === "o" || code === "r" || code === "m";
@@ -263,14 +264,6 @@ function openCast(files: ReaderFiles, gatewayRoot: string, segment: Place) {
     return [{ atMs: startMs + seconds * 1000, code, data }];
   });
   return { startMs, width: header.width, height: header.height, events };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** The lines of one asciicast v2 file. */

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
-import { renderJson } from "../../protocol/json.ts";
+import { parseJson, renderJson } from "../../protocol/json.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -66,14 +65,7 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
 
   function read(path: string): Adoption | null {
     if (files.exposure(folder) !== null) return null;
-    const text = files.readOwn(path);
-    if (text === null) return null;
-    try {
-      const value: unknown = JSON.parse(text);
-      return Value.Check(Adoption, value) ? value : null;
-    } catch {
-      return null;
-    }
+    return parseJson(Adoption, files.readOwn(path));
   }
 
   function adoptionOf(overlay: string): Adoption | null {

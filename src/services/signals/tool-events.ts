@@ -1,3 +1,4 @@
+import { jsonValue } from "../../protocol/json.ts";
 import type { ToolReport, toolReportKinds } from "../../protocol/tool-report.ts";
 
 type Kind = (typeof toolReportKinds)[number];
@@ -141,17 +142,10 @@ function text(payload: Payload, key: string): string | null {
  * taken: the tools put their ids first.
  */
 export function parsePayload(given: string): unknown {
-  try {
-    return JSON.parse(given);
-  } catch {
-    const end = given.search(longField);
-    if (end < 0) return null;
-    try {
-      return JSON.parse(`${given.slice(0, end)}}`);
-    } catch {
-      return null;
-    }
-  }
+  const payload = jsonValue(given);
+  if (payload !== undefined) return payload;
+  const end = given.search(longField);
+  return end < 0 ? null : (jsonValue(`${given.slice(0, end)}}`) ?? null);
 }
 
 /** The first field that can be long: no text of a tool's payload comes before it. */

@@ -1,4 +1,5 @@
 import { type OpencodeRow, openOpencodeStore } from "../../db/tools/opencode-store.ts";
+import { jsonValue } from "../../protocol/json.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../headless/json-fields.ts";
@@ -125,10 +126,4 @@ function endOf(message: Fields): TurnItem[] {
   return goesOn ? [] : [{ kind: "end", status: "completed", error: null, atMs }];
 }
 
-function parse(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
+const parse = (text: string): Fields => fieldsOf(jsonValue(text));

@@ -1,3 +1,4 @@
+import { jsonValue } from "../../../protocol/json.ts";
 import { type Fields, fieldsOf, itemsOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider } from "../provider.ts";
 import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider.ts";
@@ -98,9 +99,6 @@ function contentText(content: unknown): string {
 /** The arguments of a call come as JSON text. */
 function decodedArguments(given: unknown): unknown {
   if (typeof given !== "string") return given ?? {};
-  try {
-    return JSON.parse(given);
-  } catch {
-    return given;
-  }
+  const value = jsonValue(given);
+  return value === undefined ? given : value;
 }

@@ -1,4 +1,3 @@
-import { Value } from "@sinclair/typebox/value";
 import {
   type Attestations,
   type AttestedEntry,
@@ -6,6 +5,7 @@ import {
   type StrayMessage,
 } from "../../../db/mailbox/attestations.ts";
 import type { Catalog } from "../../../db/mailbox/catalog.ts";
+import { parseJson } from "../../../protocol/json.ts";
 import { attestationHeader, MailEnvelope, type StoredAttachment } from "../../../protocol/mail-file.ts";
 import type { MailboxHistory } from "../../../protocol/mailbox-admin.ts";
 import { startSha256 } from "../../../system/digest.ts";
@@ -183,17 +183,8 @@ function* allStrays(attestations: Attestations, address: string | null): Generat
 function attestedIn({ envelopeJson }: StrayMessage) {
   // Mail from before has none, and may be much.
   if (!envelopeJson.includes(attestationHeader)) return null;
-  const envelope = envelopeIn(envelopeJson);
+  const envelope = parseJson(MailEnvelope, envelopeJson);
   return envelope && attestedOf(envelope);
-}
-
-function envelopeIn(json: string): MailEnvelope | null {
-  try {
-    const value: unknown = JSON.parse(json);
-    return Value.Check(MailEnvelope, value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { hostNamePattern } from "../protocol/wire.ts";
 import type { BusAddress } from "../services/hosts/nats-bus.ts";
 import type { SshTarget } from "../services/hosts/ssh-hosts.ts";
-import { isLoopback } from "../services/mail/jmap/session.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
+import { isLoopbackHost } from "../system/network.ts";
 import { type CliIo, type Flags, UsageError, type Values } from "./command.ts";
 
 /** Flags of both ends of a message bus. */
@@ -87,7 +87,7 @@ export function readBusAddress(
 ): BusAddress | null {
   if (args.nats === undefined) return null;
   const { url, isSecure } = parseUrl(args.nats);
-  if (!isSecure && !isLoopback(url) && !args["nats-plaintext"]) {
+  if (!isSecure && !isLoopbackHost(url.hostname) && !args["nats-plaintext"]) {
     throw new UsageError(
       `--nats ${url.href}: everyone on the way could read along. Use tls://, or allow it with --nats-plaintext`,
     );

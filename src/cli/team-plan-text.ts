@@ -2,7 +2,7 @@ import { localAddress } from "../services/mail/address.ts";
 import type { LaunchDetails } from "../services/team/launch-details.ts";
 import type { TeamStep } from "../services/team/plan.ts";
 import { prefixedName } from "../services/team/team-store.ts";
-import { shellWord } from "../services/terminal/shell-word.ts";
+import { shellWord } from "../system/shell-word.ts";
 import { wrapText } from "../system/text-columns.ts";
 import { visibleLine } from "../system/visible.ts";
 

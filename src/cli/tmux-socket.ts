@@ -1,9 +1,9 @@
 import { basename, dirname, join } from "node:path";
 import { explainExposure } from "../services/sessions/trust.ts";
-import { shellWord } from "../services/terminal/shell-word.ts";
 import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
 import { createTmuxMutex, type TmuxMutex } from "../services/terminal/tmux-mutex.ts";
 import type { Files } from "../system/files.ts";
+import { shellWord } from "../system/shell-word.ts";
 import type { System } from "../system/system.ts";
 import { visibleLine } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";

@@ -38,6 +38,24 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/**
+ * Asks `probe` now and then every `intervalMs` until it gives something other than null, which is the result.
+ * Null once `limitMs` have passed, or when `signal` aborts. Rejects when `probe` does.
+ */
+export async function pollUntil<T>(
+  clock: Clock,
+  options: { intervalMs: number; limitMs: number; signal?: AbortSignal },
+  probe: () => T | null | Promise<T | null>,
+): Promise<T | null> {
+  const deadlineMs = clock.monotonicMs() + options.limitMs;
+  for (;;) {
+    const result = await probe();
+    if (result !== null) return result;
+    if (options.signal?.aborted || clock.monotonicMs() >= deadlineMs) return null;
+    await sleep(clock, options.intervalMs, options.signal);
+  }
+}
+
 /** Resolves when the signal aborts, at once when it has. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

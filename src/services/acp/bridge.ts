@@ -1,5 +1,5 @@
 import { renderJson } from "../../protocol/json.ts";
-import { sleep, timestampNow } from "../../system/clock.ts";
+import { pollUntil, sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { bridgePaths, livingAgent, livingBridge, readBridge, readNextTurn } from "../headless/acp-files.ts";
 import { toSummary } from "../headless/display.ts";
@@ -66,10 +66,9 @@ export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
     const previous = readBridge(files, sessionRoot);
     const bridge = livingBridge(processes, previous);
     if (bridge) {
-      const deadlineMs = clock.monotonicMs() + previousBridgeMs;
-      while (!stopping && livingBridge(processes, previous) && clock.monotonicMs() < deadlineMs) {
-        await sleep(clock, 20);
-      }
+      await pollUntil(clock, { intervalMs: 20, limitMs: previousBridgeMs }, () =>
+        stopping || !livingBridge(processes, previous) ? true : null,
+      );
       if (stopping) return;
       if (livingBridge(processes, previous)) await endProvider(deps, bridge, "SIGKILL");
     }

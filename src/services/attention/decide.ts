@@ -2,8 +2,8 @@ import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protoco
 import type { WakesHeld } from "../../protocol/gateway.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import type { AttentionFacts, FailedRequest } from "../fleet/attention-facts.ts";
-import { shellWord } from "../terminal/shell-word.ts";
 import type { PersonMail } from "./people-mail.ts";
 
 /** What one condition adds to what every item has. */

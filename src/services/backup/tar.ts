@@ -33,7 +33,7 @@ const decoder = new TextDecoder();
 export function renderHeader(entry: TarEntry): Uint8Array {
   const { path, kind, size, target } = entry;
   const seconds = Math.max(0, Math.floor(entry.modifiedMs / 1000));
-  return join([
+  return Buffer.concat([
     ...long(longNameType, path),
     ...long(longTargetType, target),
     block({ path, target, type: types[kind], size: kind === "file" ? size : 0, seconds }),
@@ -67,16 +67,6 @@ function block(facts: { path: string; target: string; type: string; size: number
   const sum = bytes.reduce((total, byte) => total + byte, 0);
   put(148, 8, `${sum.toString(8).padStart(6, "0")}\0 `);
   return bytes;
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((total, { length }) => total + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** An entry and where in the archive its content begins. */

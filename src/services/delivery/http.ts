@@ -3,8 +3,8 @@ import type { Clock } from "../../system/clock.ts";
 import { hmacSha256Base64 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Network } from "../../system/network.ts";
+import { isLoopbackHost } from "../../system/network.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { isLoopback } from "../mail/jmap/session.ts";
 import { defaultTimeoutSeconds, type SendResult, toLine } from "./message.ts";
 import { topicOf } from "./rules.ts";
 
@@ -92,7 +92,7 @@ async function post(
   const abort = new AbortController();
   const cancel = clock.after(seconds * 1000, () => abort.abort());
   try {
-    const direct = isLoopback(new URL(given.url)) ? { proxy: false } : {};
+    const direct = isLoopbackHost(new URL(given.url).hostname) ? { proxy: false } : {};
     const response = await network.fetch(given.url, {
       method: "POST",
       headers: given.headers,

@@ -9,9 +9,9 @@ import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts"
 import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { isLoopbackHost } from "../../system/network.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { parseAddress } from "../mail/address.ts";
-import { isLoopback } from "../mail/jmap/session.ts";
 import { refuseUnusableHours } from "../notifier/config.ts";
 import { overlayName } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
@@ -105,7 +105,7 @@ function urlProblem(field: string, text: string): Problem[] {
   if (!url || !["http:", "https:"].includes(url.protocol) || url.username !== "" || url.password !== "") {
     return [{ field, message: "must be an http or https address without a login" }];
   }
-  if (url.protocol === "https:" || isLoopback(url)) return [];
+  if (url.protocol === "https:" || isLoopbackHost(url.hostname)) return [];
   return [{ field, message: "must begin with https (http is for this machine only)" }];
 }
 

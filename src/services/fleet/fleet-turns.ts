@@ -1,7 +1,7 @@
 import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protocol/coordinator.ts";
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
-import { type Clock, parseTimestamp, sleep } from "../../system/clock.ts";
+import { type Clock, parseTimestamp, pollUntil } from "../../system/clock.ts";
 import { md5 } from "../../system/digest.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -111,15 +111,13 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     client: GatewayClient,
     { turnId, requestId }: { turnId: string; requestId: string },
   ): Promise<number | null> {
-    const deadlineMs = clock.monotonicMs() + beginMs;
-    for (;;) {
+    return pollUntil(clock, { intervalMs: pollIntervalMs, limitMs: beginMs }, async () => {
       const response = await client.call("readRequest", { params: { request_id: requestId } });
       const index = opened.turns.find(turnId)?.request()?.turn_index;
       if (index !== undefined) return index;
       if (response.kind === "ok") refuseUnlessWaiting(response.body);
-      if (clock.monotonicMs() >= deadlineMs) return null;
-      await sleep(clock, pollIntervalMs);
-    }
+      return null;
+    });
   }
 
   async function begin(

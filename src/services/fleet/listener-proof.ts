@@ -4,6 +4,7 @@ import { hmacSha256 } from "../../system/digest.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createIds } from "../../system/ids.ts";
 import type { Network } from "../../system/network.ts";
+import { isLoopbackHost } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
 
 // A client sends a credential or a prompt only to a listener that proved to be the server of a record: a port
@@ -135,10 +136,6 @@ const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);
 /** A listener on all addresses is reached over loopback (contract 4.1, mail rule 2). */
 function reachableHost(host: string): string {
   return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-}
-
-function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /** Bun's own messages for these are advice for authors of web pages. */

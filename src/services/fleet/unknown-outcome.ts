@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { shellWord } from "../terminal/shell-word.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { type CallResult, refusalOf } from "./gateway-client.ts";
 
 /**

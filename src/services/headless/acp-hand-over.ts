@@ -1,6 +1,6 @@
 import { renderJson } from "../../protocol/json.ts";
 import type { AwaitingDecision, DecisionAnswer } from "../../protocol/terminal.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { type Clock, pollUntil, timestampNow } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -31,16 +31,14 @@ export async function handToBridge(
 ): Promise<void> {
   const { files, clock, processes, sessionRoot } = deps;
   saveNextTurn(files, sessionRoot, turn.turnId);
-  const deadlineMs = clock.monotonicMs() + claimMs;
+  const isTaken = () => Boolean(turn.process() || turn.result());
   const record = readBridge(files, sessionRoot);
   if (record?.life === life) {
-    while (livingBridge(processes, record) && clock.monotonicMs() < deadlineMs) {
-      if (turn.process() || turn.result()) return;
-      await sleep(clock, pollIntervalMs);
-    }
+    await pollUntil(clock, { intervalMs: pollIntervalMs, limitMs: claimMs }, () =>
+      isTaken() || !livingBridge(processes, record) ? true : null,
+    );
   }
-  if (turn.process() || turn.result()) return;
-  await start();
+  if (!isTaken()) await start();
 }
 
 /** What a turn asks a person, or null. */
@@ -65,12 +63,9 @@ export async function answerQuestion(
   const { id } = decision;
   const record = { schema_version: 1, id, index: chosen.index, answered_at_utc: timestampNow(clock) };
   files.write("file:acp-answer", questionPaths(turn.paths.folder).answer, renderJson(record));
-  const deadlineMs = clock.monotonicMs() + answerMs;
-  while (decisionOf(files, turn)?.id === id) {
-    if (clock.monotonicMs() >= deadlineMs) {
-      throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
-    }
-    await sleep(clock, pollIntervalMs);
-  }
-  return chosen;
+  const isAnswered = await pollUntil(clock, { intervalMs: pollIntervalMs, limitMs: answerMs }, () =>
+    decisionOf(files, turn)?.id === id ? null : true,
+  );
+  if (isAnswered) return chosen;
+  throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
 }

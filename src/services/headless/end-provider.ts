@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, pollUntil } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import { isSameProcess, type KnownProcess, knownTree } from "../sessions/process-tree.ts";
 
@@ -39,9 +39,10 @@ export async function endProvider(
   for (const { signal, graceMs } of stages.slice(stages.findIndex((stage) => stage.signal === first))) {
     await find();
     for (const one of living()) processes.signal(one.pid, signal);
-    const deadlineMs = clock.monotonicMs() + graceMs;
-    while (living().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
-    if (living().length === 0) return { after: signal, surviving: [] };
+    const hasEnded = await pollUntil(clock, { intervalMs: pollIntervalMs, limitMs: graceMs }, () =>
+      living().length === 0 ? true : null,
+    );
+    if (hasEnded) return { after: signal, surviving: [] };
   }
   return { after: "SIGKILL", surviving: living().map((one) => one.pid) };
 }

@@ -1,5 +1,5 @@
 import type { TurnResult } from "../../protocol/turn-files.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { type Clock, pollUntil, sleep, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -182,8 +182,9 @@ export async function interruptTurn(
   turn.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: by });
   // The bridge of an ACP agent asks it to stop, and ends its process when it does not.
   const asked = turn.request()?.acp ? await awaitResult(deps, turn, askedMs) : null;
-  const deadlineMs = clock.monotonicMs() + startMs;
-  while (isStarting(deps, turn) && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
+  await pollUntil(clock, { intervalMs: pollIntervalMs, limitMs: startMs }, () =>
+    isStarting(deps, turn) ? null : true,
+  );
   const { child_pid: pid, child_start: startToken } = turn.process() ?? {};
   const end = !asked && pid && startToken ? await endProvider(deps, { pid, startToken }) : null;
   if (end && end.surviving.length > 0) {
@@ -206,15 +207,12 @@ function isStarting({ processes }: StopDeps, turn: TurnDirectory): boolean {
   return process === null || isRunnerAlive(processes, turn);
 }
 
-async function awaitResult(deps: StopDeps, turn: TurnDirectory, withinMs: number) {
-  const { clock } = deps;
-  const deadlineMs = clock.monotonicMs() + withinMs;
-  for (;;) {
-    const result = turn.result() ?? (await settleTurn(deps, turn));
-    if (result || clock.monotonicMs() >= deadlineMs) return result;
-    await sleep(clock, pollIntervalMs);
-  }
-}
+const awaitResult = (deps: StopDeps, turn: TurnDirectory, limitMs: number) =>
+  pollUntil(
+    deps.clock,
+    { intervalMs: pollIntervalMs, limitMs },
+    async () => turn.result() ?? (await settleTurn(deps, turn)),
+  );
 
 /**
  * Ends every turn of a session that has no final state yet, as an interrupt does; none can begin afterwards,

@@ -5,6 +5,7 @@ import { hostNamePattern, SchemaVersion1, Strict } from "../../protocol/wire.ts"
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { isLoopbackHost } from "../../system/network.ts";
 import { createBusKey, hostUser, operatorUser, renderNatsConfig } from "./nats-config.ts";
 
 /**
@@ -194,7 +195,7 @@ export function toListenAddress(text: string): ListenAddress {
       `${text}: name the address by which the hosts reach this machine`,
     );
   }
-  return { address, port, isLoopback: /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(address) };
+  return { address, port, isLoopback: isLoopbackHost(address) };
 }
 
 /** Pure. */

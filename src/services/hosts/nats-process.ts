@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { parseJson } from "../../protocol/json.ts";
-import { type Clock, sleep, withinTime } from "../../system/clock.ts";
+import { type Clock, pollUntil, sleep, withinTime } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
@@ -169,9 +169,10 @@ function readRunning({ files, processes }: Pick<Machine, "files" | "processes">,
 
 async function end({ processes, clock }: Pick<Machine, "processes" | "clock">, pid: number): Promise<void> {
   processes.signal(pid, "SIGTERM");
-  const deadlineMs = clock.monotonicMs() + endMs;
-  while (processes.alive(pid) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
-  if (processes.alive(pid)) processes.signal(pid, "SIGKILL");
+  const hasEnded = await pollUntil(clock, { intervalMs: 20, limitMs: endMs }, () =>
+    processes.alive(pid) ? null : true,
+  );
+  if (!hasEnded) processes.signal(pid, "SIGKILL");
 }
 
 /** Gives each line that the process writes; returns what gives the last words. */

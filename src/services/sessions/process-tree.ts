@@ -1,5 +1,5 @@
 import type { Manifest } from "../../protocol/files.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, pollUntil } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import type { LaunchTool } from "./launch-tools.ts";
@@ -50,12 +50,10 @@ export async function waitForEnd(
   timeoutMs: number,
 ): Promise<boolean> {
   const { processes, clock } = deps;
-  const deadlineMs = clock.monotonicMs() + timeoutMs;
-  while (known.some((one) => isSameProcess(processes, one))) {
-    if (clock.monotonicMs() >= deadlineMs) return false;
-    await sleep(clock, pollMs);
-  }
-  return true;
+  const hasEnded = await pollUntil(clock, { intervalMs: pollMs, limitMs: timeoutMs }, () =>
+    known.some((one) => isSameProcess(processes, one)) ? null : true,
+  );
+  return hasEnded === true;
 }
 
 /**

@@ -2,8 +2,8 @@ import { dirname } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Exposure } from "../../system/ownership.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { shellWord } from "../terminal/shell-word.ts";
 import { overlayName } from "./roots.ts";
 
 /**

@@ -2,6 +2,7 @@ import { basename, join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
+import { quoteShell } from "../../system/shell-word.ts";
 import { isOlder } from "../../system/versions.ts";
 import { signalPaths } from "./spool-source.ts";
 import { claudeEvents, claudeEventsSince } from "./tool-events.ts";
@@ -232,8 +233,6 @@ const hookWords = ({ hookCommand, tool, sessionRoot }: HandoverFacts) => [
 
 const hasFlag = (args: readonly string[], flag: string) =>
   args.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
-
-const quoteShell = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
 /** Whether a config.toml sets `notify`, at its top or in a profile; null when it is no TOML. */
 function hasNotify(text: string): boolean | null {

@@ -1,9 +1,9 @@
 import { isAbsolute, join } from "node:path";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { Environment } from "../sessions/roots.ts";
-import { shellWord } from "../terminal/shell-word.ts";
 import { tookFromEnvironment, withoutForeignPrograms } from "./foreign-programs.ts";
 
 /**

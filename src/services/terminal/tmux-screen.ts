@@ -1,4 +1,4 @@
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { RECORDED_NAME, type Tmux } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 

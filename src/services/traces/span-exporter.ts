@@ -1,9 +1,9 @@
 import type { Clock } from "../../system/clock.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Network } from "../../system/network.ts";
+import { isLoopbackHost } from "../../system/network.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
-import { isLoopback } from "../mail/jmap/session.ts";
 import type { OtlpEncoding } from "./otlp-encoding.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
 import type { TraceSpan } from "./request-trace.ts";
@@ -147,7 +147,7 @@ function createSend(deps: {
 }): Send {
   const { clock, network, settings, encoding } = deps;
   // A proxy of the environment is for what lies outside this machine.
-  const direct = isLoopback(new URL(settings.url)) ? { proxy: false } : {};
+  const direct = isLoopbackHost(new URL(settings.url).hostname) ? { proxy: false } : {};
 
   async function exchange(spans: readonly TraceSpan[], signal: AbortSignal): Promise<Sent> {
     const response = await network.fetch(settings.url, {

@@ -1,7 +1,7 @@
 import type { ListenAddress, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
 import { stateRootOf } from "../../../services/sessions/roots.ts";
-import { shellWord } from "../../../services/terminal/shell-word.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { shellWord } from "../../../system/shell-word.ts";
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { type CliContext, openCliContext } from "../../cli-context.ts";
 import { type Answer, type CliIo, command, UsageError } from "../../command.ts";

@@ -2,7 +2,8 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type Clock, sleep } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { capability, isLoopback, type JmapSession, parseSession } from "./session.ts";
+import { isLoopbackHost } from "../../../system/network.ts";
+import { capability, type JmapSession, parseSession } from "./session.ts";
 import { ApiReply, MethodError, toMethodFailure, Uploaded } from "./wire.ts";
 
 export type Invocation = readonly [method: string, args: Record<string, unknown>, callId: string];
@@ -203,7 +204,7 @@ async function readText(response: Response): Promise<string> {
 
 /** A proxy of the environment is for what lies outside; Bun's fetch would send loopback through it too. */
 function request(target: string, init: RequestInit): Promise<Response> {
-  const direct = isLoopback(new URL(target)) ? { proxy: false } : {};
+  const direct = isLoopbackHost(new URL(target).hostname) ? { proxy: false } : {};
   return fetch(target, { ...init, ...direct } as BunFetchRequestInit);
 }
 

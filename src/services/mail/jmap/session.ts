@@ -1,5 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { ServiceError } from "../../../system/errors.ts";
+import { isLoopbackHost } from "../../../system/network.ts";
 import { JmapSessionBody } from "./wire.ts";
 
 /** What a server says of itself and of the account that a login has there. Source: RFC 8620 section 2. */
@@ -66,17 +67,13 @@ export function parseJmapUrl(text: string): string {
   if (url?.username !== "" || url.password !== "" || !["http:", "https:"].includes(url.protocol)) {
     throw new ServiceError("invalid_request", "the JMAP URL is not an http or https address without a login");
   }
-  if (url.protocol === "http:" && !isLoopback(url)) {
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
     throw new ServiceError(
       "invalid_request",
       "the JMAP URL must begin with https: a password goes there (http is for this machine only)",
     );
   }
   return url.href;
-}
-
-export function isLoopback({ hostname }: URL): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
 /** A template's braces are left as they are: they occur in the path and the query only. */
@@ -86,7 +83,7 @@ function resolveUrl(template: string, base: string): string {
   const url = new URL(marked, base);
   if (
     url.protocol !== "https:" &&
-    !(url.protocol === "http:" && isLoopback(url) && isLoopback(new URL(base)))
+    !(url.protocol === "http:" && isLoopbackHost(url.hostname) && isLoopbackHost(new URL(base).hostname))
   ) {
     throw failed(`the JMAP server leads to ${url.origin}, where no TLS is`);
   }

@@ -1,4 +1,4 @@
-import { visible } from "../../system/visible.ts";
+import { visible } from "./visible.ts";
 
 /** One word of a POSIX shell command, exactly. Pure. */
 export function quoteShell(text: string): string {

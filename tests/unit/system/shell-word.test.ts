@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { shellWord } from "../../../src/services/terminal/shell-word.ts";
+import { shellWord } from "../../../src/system/shell-word.ts";
 import { visibleLine } from "../../../src/system/visible.ts";
 
 test.each([

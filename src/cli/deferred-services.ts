@@ -18,12 +18,11 @@ import { followScreens } from "../services/console/screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { GatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
-import type { BudgetWatch } from "../services/ledger/budget-watch.ts";
 import type { Ledger } from "../services/ledger/ledger.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, observeMail } from "../services/mail/facade.ts";
 import { createContextMaintenance } from "../services/notifier/config.ts";
-import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
+import { createNotifier } from "../services/notifier/notifier.ts";
 import { isSkillInstalled } from "../services/notifier/render.ts";
 import { createHeadlessControl } from "../services/prompt/prompt-control.ts";
 import { createTypingLeases } from "../services/prompt/typing-lease.ts";
@@ -80,29 +79,14 @@ export interface GatewayCore {
 const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
-export interface DeferredServices {
-  /**
-   * The app with all routes, once it has answered a first request, which takes several milliseconds longer
-   * than the next.
-   */
-  openApp(): Promise<Fetch>;
-  /** Not started. */
-  notifier: Notifier;
-  /** The recorder and the traces: they begin before the queue works, and end once everything is written. */
-  observers: { start(): Promise<void>; stop(): Promise<void> };
-  budgets: BudgetWatch;
-  /** Ends every stream of events, so that a stopping server need not wait for its readers. */
-  endStreams(): void;
-  /** Closes the mailbox; after the server has stopped. */
-  close(): void;
-}
+export type DeferredServices = ReturnType<typeof createDeferredServices>;
 
 /**
  * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it
  * answers already. To load it with the framework takes a third of a start, so nothing that health waits for
  * imports this module.
  */
-export function createDeferredServices(core: GatewayCore): DeferredServices {
+export function createDeferredServices(core: GatewayCore) {
   const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;
   const { clock, ids, files } = system;
   const { log, events, diagnostics } = core.records;
@@ -283,13 +267,19 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     },
   });
   return {
-    async openApp() {
+    /**
+     * The app with all routes, once it has answered a first request, which takes several milliseconds longer
+     * than the next.
+     */
+    async openApp(): Promise<Fetch> {
       const fetch = metrics.around(app);
       await fetch(new Request(`http://127.0.0.1${coreEndpoints.health.path}`));
       return observation ? observation.around({ fetch, routes: app.routes }) : fetch;
     },
+    /** Not started. */
     notifier,
     budgets,
+    /** The recorder and the traces: they begin before the queue works, and end once everything is written. */
     observers: {
       async start() {
         await recorder.start();
@@ -300,7 +290,8 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         await recorder.stop();
       },
     },
-    endStreams() {
+    /** Ends every stream of events, so that a stopping server need not wait for its readers. */
+    endStreams(): void {
       ended.abort();
       leases.stop();
       core.sockets.close();
@@ -308,6 +299,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       agui.close();
       metrics.close();
     },
+    /** Closes the mailbox; after the server has stopped. */
     close: mailBinding.close,
   };
 }

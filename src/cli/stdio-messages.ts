@@ -12,23 +12,7 @@ export interface StdioMessage {
 }
 
 /** The messages of one client, one a line, on the standard streams of a server. */
-export interface StdioMessages {
-  /**
-   * The next message for the server. Null once the client has gone: its input has ended, and every request
-   * was answered or 5 s have passed. Never called twice at once.
-   */
-  next(): Promise<StdioMessage | null>;
-  /** Resolves once the message is written, or when nobody reads any more. */
-  send(message: object): Promise<void>;
-  /** A request that gets no response, because the client took it back, is over. */
-  settled(id: string | number): void;
-  /** Aborts when the input has ended: a call that waits gives its answer then. */
-  readonly inputEnded: AbortSignal;
-  /** Ends `next`. */
-  close(): void;
-  /** Why the server ended the connection; null otherwise. */
-  fault(): ServiceError | null;
-}
+export type StdioMessages = ReturnType<typeof createStdioMessages>;
 
 export const stdioLimits = {
   maxMessageBytes: 8 * 1024 * 1024,
@@ -52,7 +36,7 @@ export function createStdioMessages(options: {
   input: AsyncIterable<Uint8Array>;
   write: (text: string) => Promise<void>;
   nullId: boolean;
-}): StdioMessages {
+}) {
   const chunks = options.input[Symbol.asyncIterator]();
   const splitter = createLineSplitter({ maxLineBytes: stdioLimits.maxMessageBytes, keptBytes: 0 });
   const inputEnded = new AbortController();
@@ -175,17 +159,26 @@ export function createStdioMessages(options: {
 
   let initializing = false;
   return {
-    async next() {
+    /**
+     * The next message for the server. Null once the client has gone: its input has ended, and every request
+     * was answered or 5 s have passed. Never called twice at once.
+     */
+    async next(): Promise<StdioMessage | null> {
       if (initializing) await Promise.race([untilAnswered(), closed.promise]);
       const message = await Promise.race([take(), closed.promise]);
       initializing = message?.method === "initialize" && message.id !== undefined;
       return message;
     },
+    /** Resolves once the message is written, or when nobody reads any more. */
     send,
+    /** A request that gets no response, because the client took it back, is over. */
     settled,
+    /** Ends `next`. */
     close,
+    /** Aborts when the input has ended: a call that waits gives its answer then. */
     inputEnded: inputEnded.signal,
-    fault: () => fault,
+    /** Why the server ended the connection; null otherwise. */
+    fault: (): ServiceError | null => fault,
   };
 }
 

@@ -4,14 +4,11 @@ import { brief } from "./state/format.ts";
 import type { Series } from "./state/history.ts";
 
 /** The chart of the timeline. Loaded when a reader opens it. */
-export interface Chart {
-  draw(data: Series, markedMs: number | null): void;
-  close(): void;
-}
+export type Chart = ReturnType<typeof openChart>;
 
 const heightPx = 150;
 
-export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): Chart {
+export function openChart(box: HTMLElement, onMoment: (atMs: number) => void) {
   const style = getComputedStyle(box);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   let marked: number | null = null;
@@ -93,11 +90,11 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
   );
   observer.observe(box);
   return {
-    draw({ at, turns, waits, tokens }, markedMs) {
+    draw({ at, turns, waits, tokens }: Series, markedMs: number | null): void {
       marked = markedMs;
       plot.setData([at.map((ms) => ms / 1000), turns, waits, tokens]);
     },
-    close() {
+    close(): void {
       observer.disconnect();
       plot.destroy();
     },

@@ -1,12 +1,7 @@
 import { afterThisTurn, type Clock } from "./clock.ts";
 
 /** Gives back memory that only past work needed, once nothing has happened for a while. */
-export interface IdleMemory {
-  /** Something happened. Cheap: may be called for every change. */
-  touch(): void;
-  /** Nothing is given back any more. Idempotent. */
-  stop(): void;
-}
+export type IdleMemory = ReturnType<typeof createIdleMemory>;
 
 /**
  * From this size garbage is collected between requests: by default the runtime lets the heap double first.
@@ -97,7 +92,7 @@ const quietMs = 60_000;
  * whenever there was something and then nothing for a minute. One timer at most, and none while nothing
  * happens.
  */
-export function createIdleMemory(deps: { clock: Clock; release?: () => void }): IdleMemory {
+export function createIdleMemory(deps: { clock: Clock; release?: () => void }) {
   const { clock, release = Bun.shrink } = deps;
   const { gc } = Bun;
   gc(false);
@@ -118,11 +113,13 @@ export function createIdleMemory(deps: { clock: Clock; release?: () => void }): 
   }
 
   return {
-    touch() {
+    /** Something happened. Cheap: may be called for every change. */
+    touch(): void {
       touchedMs = clock.monotonicMs();
       if (!stopped) cancel ??= clock.after(quietMs, whenQuiet);
     },
-    stop() {
+    /** Nothing is given back any more. Idempotent. */
+    stop(): void {
       stopped = true;
       cancel?.();
       cancel = null;

@@ -17,30 +17,23 @@ export interface SocketHandler {
 }
 
 /** Turns a request into a WebSocket. The caller has been let in by then, and its origin looked at. */
-export interface SocketUpgrade {
-  /** False when the request asks for none. Its answer is then the caller's; else there is none. */
-  upgrade(request: Request, handler: SocketHandler): boolean;
-  /** Resolves when the socket that this request became is closed; null when it became none. */
-  ended(request: Request): Promise<void> | null;
-  /** Closes all that are open. */
-  close(): void;
-  bind(server: Bun.Server<SocketHandler>): void;
-}
+export type SocketUpgrade = ReturnType<typeof createSocketUpgrade>;
 
 /** A message of a viewer: a piece of typing, or a word or two. */
 const maxMessageBytes = 64 * 1024;
 /** A viewer that answers no ping for this long has gone. */
 const idleSeconds = 60;
 
-export function createSocketUpgrade(): SocketUpgrade {
+export function createSocketUpgrade() {
   const taken = new WeakMap<Request, Promise<void>>();
   let server: Bun.Server<SocketHandler> | null = null;
   const open = new Set<() => void>();
   return {
-    bind(bound) {
+    bind(bound: Bun.Server<SocketHandler>): void {
       server = bound;
     },
-    upgrade(request, handler) {
+    /** False when the request asks for none. Its answer is then the caller's; else there is none. */
+    upgrade(request: Request, handler: SocketHandler): boolean {
       let leave = () => {};
       const { promise, resolve } = Promise.withResolvers<void>();
       const counted: SocketHandler = {
@@ -60,8 +53,10 @@ export function createSocketUpgrade(): SocketUpgrade {
       taken.set(request, promise);
       return true;
     },
-    ended: (request) => taken.get(request) ?? null,
-    close() {
+    /** Resolves when the socket that this request became is closed; null when it became none. */
+    ended: (request: Request): Promise<void> | null => taken.get(request) ?? null,
+    /** Closes all that are open. */
+    close(): void {
       for (const leave of [...open]) leave();
     },
   };

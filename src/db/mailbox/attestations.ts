@@ -15,30 +15,9 @@ export type AttestedEntry = AttestedRow & {
 export type StrayMessage = { messageId: string; createdAtUtc: string; envelopeJson: string };
 
 /** Keys of mailboxes, and the messages that they signed. Each method reads or changes the present file. */
-export interface Attestations {
-  /** Public keys of an address, the oldest first. */
-  keysOf(address: string): AttestationKeyRow[];
-  /** By address, the oldest first. */
-  keys(): AttestationKeyRow[];
-  /** Adds a key; one that the address has stays as it is. */
-  publish(key: AttestationKeyRow): void;
-  /** Removes what is known of a mailbox on another host. Returns how many keys it had. */
-  forgetForeign(address: string): number;
-  /** What a registration signed and sent, in order, from the one after `after`. */
-  entries(query: { registrationId: string; after: number; limit: number }): AttestedEntry[];
-  countEntries(registrationId: string): number;
-  /**
-   * Whose message with this id was cleared: the address of another host, or a registration of this root; null
-   * without one.
-   */
-  senderOfCleared(messageId: string): string | null;
-  /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
-  strays(query: { address: string | null; after: string; limit: number }): StrayMessage[];
-  /** Entries of a lost index; those that are known stay as they are. */
-  restore(entries: readonly (AttestedRow & { isCleared: boolean })[]): void;
-}
+export type Attestations = ReturnType<typeof openAttestations>;
 
-export function openAttestations(catalog: Pick<Catalog, "store">): Attestations {
+export function openAttestations(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
   const columns = {
     address: attestationKeys.address,
@@ -47,32 +26,45 @@ export function openAttestations(catalog: Pick<Catalog, "store">): Attestations 
     seenAtUtc: attestationKeys.seenAtUtc,
   };
   return {
-    keysOf: (address) =>
+    /** Public keys of an address, the oldest first. */
+    keysOf: (address: string): AttestationKeyRow[] =>
       db()
         .select(columns)
         .from(attestationKeys)
         .where(eq(attestationKeys.address, address))
         .orderBy(asc(attestationKeys.seq))
         .all(),
-    keys: () =>
+    /** By address, the oldest first. */
+    keys: (): AttestationKeyRow[] =>
       db()
         .select(columns)
         .from(attestationKeys)
         .orderBy(asc(attestationKeys.address), asc(attestationKeys.seq))
         .all(),
-    publish(key) {
+    /** Adds a key; one that the address has stays as it is. */
+    publish(key: AttestationKeyRow): void {
       catalog.store.write("sql:mail-key-published", (tx) => {
         tx.insert(attestationKeys).values(key).onConflictDoNothing().run();
       });
     },
-    forgetForeign: (address) =>
+    /** Removes what is known of a mailbox on another host. Returns how many keys it had. */
+    forgetForeign: (address: string): number =>
       catalog.store.write("sql:mail-key-forgotten", (tx) => {
         const is = and(eq(attestationKeys.address, address), isNull(attestationKeys.registrationId));
         const found = tx.select().from(attestationKeys).where(is).all().length;
         tx.delete(attestationKeys).where(is).run();
         return found;
       }),
-    entries: ({ registrationId, after, limit }) =>
+    /** What a registration signed and sent, in order, from the one after `after`. */
+    entries: ({
+      registrationId,
+      after,
+      limit,
+    }: {
+      registrationId: string;
+      after: number;
+      limit: number;
+    }): AttestedEntry[] =>
       db()
         .select({
           registrationId: attestedMail.registrationId,
@@ -88,19 +80,32 @@ export function openAttestations(catalog: Pick<Catalog, "store">): Attestations 
         .orderBy(asc(attestedMail.sequence))
         .limit(limit)
         .all(),
-    countEntries: (registrationId) =>
+    countEntries: (registrationId: string): number =>
       db()
         .select({ n: count() })
         .from(attestedMail)
         .where(eq(attestedMail.registrationId, registrationId))
         .get()?.n ?? 0,
-    senderOfCleared: (messageId) =>
+    /**
+     * Whose message with this id was cleared: the address of another host, or a registration of this root; null
+     * without one.
+     */
+    senderOfCleared: (messageId: string): string | null =>
       db()
         .select({ sender: attestedMail.registrationId })
         .from(attestedMail)
         .where(and(eq(attestedMail.messageId, messageId), eq(attestedMail.isCleared, true)))
         .get()?.sender ?? null,
-    strays: ({ address, after, limit }) =>
+    /** Messages, from this address or all, that are in nobody's chain; by id, from the one after `after`. */
+    strays: ({
+      address,
+      after,
+      limit,
+    }: {
+      address: string | null;
+      after: string;
+      limit: number;
+    }): StrayMessage[] =>
       db()
         .select({
           messageId: messages.messageId,
@@ -118,7 +123,8 @@ export function openAttestations(catalog: Pick<Catalog, "store">): Attestations 
         .orderBy(asc(messages.messageId))
         .limit(limit)
         .all(),
-    restore(entries) {
+    /** Entries of a lost index; those that are known stay as they are. */
+    restore(entries: readonly (AttestedRow & { isCleared: boolean })[]): void {
       if (entries.length === 0) return;
       catalog.store.write("sql:mail-attested-restored", (tx) => {
         for (const entry of entries) tx.insert(attestedMail).values(entry).onConflictDoNothing().run();

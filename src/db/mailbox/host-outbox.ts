@@ -13,28 +13,14 @@ export interface OutboxEntry {
 }
 
 /** What a mailbox root knows of other hosts. Each method reads or changes the present file. */
-export interface HostOutbox {
-  /** Under which name this machine has joined a fleet; null when it has not. */
-  host(): string | null;
-  joinAs(host: string): void;
-  /** In order, from the one after `seq`. */
-  waiting(options: { after: number; limit: number }): OutboxEntry[];
-  /** How many wait, for this host or for all, and since when the oldest does. */
-  size(host?: string): { count: number; oldestUtc: string | null };
-  entry(messageId: string, host: string): OutboxEntry | null;
-  /** An entry of a lost index. */
-  restore(entry: Omit<OutboxEntry, "seq">): void;
-  /** The entry is settled; false when there was none. */
-  remove(entry: Pick<OutboxEntry, "messageId" | "host">): boolean;
-  /** A message that this root holds, by its id. */
-  message(messageId: string): Pick<MessageRow, "messageId" | "createdAtUtc" | "senderAddress"> | null;
-}
+export type HostOutbox = ReturnType<typeof openHostOutbox>;
 
-export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
+export function openHostOutbox(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
   return {
-    host: () => db().select({ host: fleetHost.host }).from(fleetHost).get()?.host ?? null,
-    joinAs(host) {
+    /** Under which name this machine has joined a fleet; null when it has not. */
+    host: (): string | null => db().select({ host: fleetHost.host }).from(fleetHost).get()?.host ?? null,
+    joinAs(host: string): void {
       if (this.host() === host) return;
       catalog.store.write("sql:mail-host-named", (tx) => {
         tx.insert(fleetHost)
@@ -43,7 +29,8 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
           .run();
       });
     },
-    waiting: ({ after, limit }) =>
+    /** In order, from the one after `seq`. */
+    waiting: ({ after, limit }: { after: number; limit: number }): OutboxEntry[] =>
       db()
         .select()
         .from(hostOutbox)
@@ -51,31 +38,35 @@ export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
         .orderBy(asc(hostOutbox.seq))
         .limit(limit)
         .all(),
-    size: (host) =>
+    /** How many wait, for this host or for all, and since when the oldest does. */
+    size: (host?: string): { count: number; oldestUtc: string | null } =>
       db()
         .select({ count: count(), oldestUtc: min(hostOutbox.acceptedAtUtc) })
         .from(hostOutbox)
         .where(host === undefined ? undefined : eq(hostOutbox.host, host))
         .get() ?? { count: 0, oldestUtc: null },
-    entry: (messageId, host) =>
+    entry: (messageId: string, host: string): OutboxEntry | null =>
       db()
         .select()
         .from(hostOutbox)
         .where(and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host)))
         .get() ?? null,
-    restore(entry) {
+    /** An entry of a lost index. */
+    restore(entry: Omit<OutboxEntry, "seq">): void {
       catalog.store.write("sql:mail-host-restored", (tx) => {
         tx.insert(hostOutbox).values(entry).onConflictDoNothing().run();
       });
     },
-    remove: ({ messageId, host }) =>
+    /** The entry is settled; false when there was none. */
+    remove: ({ messageId, host }: Pick<OutboxEntry, "messageId" | "host">): boolean =>
       catalog.store.write("sql:mail-host-settled", (tx) => {
         const is = and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host));
         const found = tx.select({ one: sql`1` }).from(hostOutbox).where(is).get() !== undefined;
         if (found) tx.delete(hostOutbox).where(is).run();
         return found;
       }),
-    message: (messageId) =>
+    /** A message that this root holds, by its id. */
+    message: (messageId: string): Pick<MessageRow, "messageId" | "createdAtUtc" | "senderAddress"> | null =>
       db()
         .select({
           messageId: messages.messageId,

@@ -19,24 +19,16 @@ export interface UnsyncedMessage {
  * What a catalog keeps of messages until their files are on disk. Each method reads or changes the present
  * file.
  */
-export interface UnsyncedMessages {
-  /** In order, from the one after `seq`. */
-  waiting(options: { after: number; limit: number }): UnsyncedMessage[];
-  has(row: UnsyncedMessage): boolean;
-  /**
-   * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false`
-   * throws at once where another process writes.
-   */
-  settle(rows: readonly UnsyncedMessage[], options: { waits: boolean }): void;
-}
+export type UnsyncedMessages = ReturnType<typeof openUnsyncedMessages>;
 
-export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedMessages {
+export function openUnsyncedMessages(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
   // A number that was settled is given again: the id belongs to it.
   const is = ({ seq, messageId }: UnsyncedMessage) =>
     and(eq(unsyncedMessages.seq, seq), eq(unsyncedMessages.messageId, messageId));
   return {
-    waiting: ({ after, limit }) =>
+    /** In order, from the one after `seq`. */
+    waiting: ({ after, limit }: { after: number; limit: number }): UnsyncedMessage[] =>
       db()
         .select({
           seq: unsyncedMessages.seq,
@@ -50,9 +42,13 @@ export function openUnsyncedMessages(catalog: Pick<Catalog, "store">): UnsyncedM
         .orderBy(asc(unsyncedMessages.seq))
         .limit(limit)
         .all(),
-    has: (row) =>
+    has: (row: UnsyncedMessage): boolean =>
       db().select({ seq: unsyncedMessages.seq }).from(unsyncedMessages).where(is(row)).get() !== undefined,
-    settle(rows, { waits }) {
+    /**
+     * Forgets these rows. Not synced: what a loss of power brings back is looked at once more. `waits: false`
+     * throws at once where another process writes.
+     */
+    settle(rows: readonly UnsyncedMessage[], { waits }: { waits: boolean }): void {
       if (rows.length === 0) return;
       catalog.store.write(
         "sql:mail-synced",

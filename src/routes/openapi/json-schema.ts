@@ -4,23 +4,14 @@ import { admitNulls } from "../../protocol/null-absence.ts";
 export type JsonSchema = Record<string, unknown>;
 
 /** Writes TypeBox schemas as the JSON Schema of OpenAPI 3.1 and keeps what they refer to. */
-export interface SchemaWriter {
-  write(schema: TSchema): JsonSchema;
-  /**
-   * A reference to the schema of a body. A choice without a name is named for its branches, any other
-   * schema without one gets `fallback`.
-   */
-  writeNamed(schema: TSchema, fallback: string): { $ref: string };
-  /** The named schemas that were referred to so far, themselves written, by name. */
-  components(): Record<string, JsonSchema>;
-}
+export type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
 /**
  * `named`: schemas that become components wherever one of the same shape occurs, a described variation
  * included. Of two of one shape the first gives the name. As part of a request body a schema has the same
  * name; one that differs there cannot be part of an answer too.
  */
-export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): SchemaWriter {
+export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
   const nameOf = new Map<string, string>();
   for (const [name, schema] of Object.entries(named)) {
     if (!deservesName(schema)) continue;
@@ -121,8 +112,14 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
 
   return {
     write,
+    /**
+     * A reference to the schema of a body. A choice without a name is named for its branches, any other
+     * schema without one gets `fallback`.
+     */
     writeNamed,
-    components: () => Object.fromEntries([...used].sort(([left], [right]) => (left < right ? -1 : 1))),
+    /** The named schemas that were referred to so far, themselves written, by name. */
+    components: (): Record<string, JsonSchema> =>
+      Object.fromEntries([...used].sort(([left], [right]) => (left < right ? -1 : 1))),
   };
 }
 

@@ -17,17 +17,7 @@ export interface AcpBridgeDeps extends Omit<RunTurnDeps, "session"> {
   version: string;
 }
 
-export interface AcpBridge {
-  /**
-   * Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the
-   * session.
-   */
-  run(): Promise<void>;
-  /** Runs no further turn; `interrupt`: interrupts the running one too. */
-  stop(options: { interrupt: boolean }): void;
-  /** Interrupts the running turn, as a person in the pane does. */
-  interrupt(): void;
-}
+export type AcpBridge = ReturnType<typeof createAcpBridge>;
 
 /** Some file systems lose notices of changes; a turn waits at most this long to be found. */
 const pollIntervalMs = 1000;
@@ -40,7 +30,7 @@ const exitMs = 1500;
  * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one
  * after the other, and outlives the gateway. Its state is in the session's folder. A session has only one.
  */
-export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
+export function createAcpBridge(deps: AcpBridgeDeps) {
   const { clock, files, processes, locks, watch, sessionRoot } = deps;
   const paths = bridgePaths(sessionRoot);
   const turns = createTurnDirectories({ files, sessionRoot });
@@ -119,7 +109,11 @@ export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
   }
 
   return {
-    async run() {
+    /**
+     * Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the
+     * session.
+     */
+    async run(): Promise<void> {
       files.ensureDirectory("file:acp-folder", paths.folder);
       await endPreviousBridge();
       if (stopping) return;
@@ -134,11 +128,13 @@ export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
         }
       });
     },
-    stop(options) {
+    /** Runs no further turn; `interrupt`: interrupts the running one too. */
+    stop(options: { interrupt: boolean }): void {
       stopping = true;
       if (options.interrupt) interrupt();
       wake();
     },
+    /** Interrupts the running turn, as a person in the pane does. */
     interrupt,
   };
 }

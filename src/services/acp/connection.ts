@@ -16,27 +16,7 @@ import { splitNoise } from "../headless/providers/acp.ts";
 import { createOpenToolCalls, type OpenToolCalls } from "../headless/tool-calls.ts";
 
 /** An agent process and the ACP connection to it. */
-export interface AcpConnection {
-  readonly pid: number;
-  /** Null once it has ended. */
-  readonly startToken: string | null;
-  /** What the agent can do, once `initialize` was answered. */
-  capabilities(): { load: boolean; resume: boolean; list: boolean };
-  /** Throws `precondition_failed` for another protocol version, and as `request`. */
-  initialize(options: { version: string; timeoutMs: number }): Promise<void>;
-  /**
-   * Sends a request. Rejects with the agent's own error, with `unavailable` after `timeoutMs`, and when the
-   * connection has ended.
-   */
-  request(method: string, params: object, options?: { timeoutMs?: number }): Promise<unknown>;
-  notify(method: string, params: object): Promise<void>;
-  /** Resolves when the process has ended. */
-  readonly exited: Promise<{ exitCode: number | null; signal: string | null }>;
-  /** Whether the process still runs. */
-  isOpen(): boolean;
-  /** Closes its standard input; most agents then end. */
-  close(): void;
-}
+export type AcpConnection = ReturnType<typeof openConnection>;
 
 export interface ConnectionOptions {
   command: readonly string[];
@@ -55,7 +35,7 @@ export interface ConnectionOptions {
 export function openConnection(
   { processes, clock }: { processes: Processes; clock: Clock },
   options: ConnectionOptions,
-): AcpConnection {
+) {
   const child = processes.stream("process:acp-agent", options.command, options);
   const startToken = processes.startToken(child.pid);
   let open = true;
@@ -98,9 +78,12 @@ export function openConnection(
 
   return {
     pid: child.pid,
+    /** Null once it has ended. */
     startToken,
-    capabilities: () => agreed,
-    async initialize({ version, timeoutMs }) {
+    /** What the agent can do, once `initialize` was answered. */
+    capabilities: (): { load: boolean; resume: boolean; list: boolean } => agreed,
+    /** Throws `precondition_failed` for another protocol version, and as `request`. */
+    async initialize({ version, timeoutMs }: { version: string; timeoutMs: number }): Promise<void> {
       const answer = fieldsOf(
         await request(
           methods.agent.initialize,
@@ -127,11 +110,18 @@ export function openConnection(
         list: isFields(session["list"]),
       };
     },
+    /**
+     * Sends a request. Rejects with the agent's own error, with `unavailable` after `timeoutMs`, and when the
+     * connection has ended.
+     */
     request,
-    notify: (method, params) => connection.agent.notify(method, params),
+    notify: (method: string, params: object): Promise<void> => connection.agent.notify(method, params),
+    /** Resolves when the process has ended. */
     exited,
-    isOpen: () => open,
-    close: () => child.give(null),
+    /** Whether the process still runs. */
+    isOpen: (): boolean => open,
+    /** Closes its standard input; most agents then end. */
+    close: (): void => child.give(null),
   };
 }
 

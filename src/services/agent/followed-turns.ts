@@ -13,21 +13,7 @@ import type { TerminalView } from "./terminal-view.ts";
 type OnEvidence = Submission["onEvidence"];
 
 /** The turns of submitted prompts, followed to their end. */
-export interface FollowedTurns {
-  /**
-   * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a
-   * question, to be submitted again should the question hand it back; null when it was taken. `along`: what a
-   * person's keys added to the prompt.
-   */
-  follow(turn: {
-    started: boolean;
-    asked: Asked | null;
-    along?: (() => string | null) | undefined;
-    onEvidence: OnEvidence;
-  }): void;
-  /** No prompt is submitted again once its question has gone. */
-  giveUpQuestions(): void;
-}
+export type FollowedTurns = ReturnType<typeof createFollowedTurns>;
 
 interface Followed {
   watch: TurnWatch;
@@ -47,7 +33,7 @@ export function createFollowedTurns(deps: {
   profile: CompiledProfile | null;
   /** A text that was submitted again is in the composer and could not be cleared. */
   onLeft: (text: string) => void;
-}): FollowedTurns {
+}) {
   const { view, exclusivePane, clock, log, profile } = deps;
   const turns = new Map<Followed, OnEvidence>();
 
@@ -108,11 +94,27 @@ export function createFollowedTurns(deps: {
   view.subscribe(look);
 
   return {
-    follow({ started, asked, along, onEvidence }) {
+    /**
+     * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a
+     * question, to be submitted again should the question hand it back; null when it was taken. `along`: what a
+     * person's keys added to the prompt.
+     */
+    follow({
+      started,
+      asked,
+      along,
+      onEvidence,
+    }: {
+      started: boolean;
+      asked: Asked | null;
+      along?: (() => string | null) | undefined;
+      onEvidence: OnEvidence;
+    }): void {
       turns.set({ watch: { started, ended: false }, asked, along, busy: false }, onEvidence);
       look(view.state());
     },
-    giveUpQuestions() {
+    /** No prompt is submitted again once its question has gone. */
+    giveUpQuestions(): void {
       for (const held of turns.keys()) held.asked = null;
     },
   };

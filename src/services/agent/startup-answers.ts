@@ -5,10 +5,7 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import type { Chosen } from "./decision.ts";
 import type { TerminalView } from "./terminal-view.ts";
 
-export interface StartupAnswers {
-  start(): void;
-  stop(): void;
-}
+export type StartupAnswers = ReturnType<typeof createStartupAnswers>;
 
 /**
  * Answers the questions with which the program of an unattended agent starts, as far as its profile has an
@@ -21,7 +18,7 @@ export function createStartupAnswers(deps: {
   decide: (answer: DecisionAnswer) => Promise<Chosen>;
   onAnswered: (answer: { question: string; option: string }) => void;
   log: Log;
-}): StartupAnswers {
+}) {
   const { view, profile, decide, onAnswered, log } = deps;
   let instance: string | null = null;
   let hasStarted = false;
@@ -51,10 +48,10 @@ export function createStartupAnswers(deps: {
   }
 
   return {
-    start() {
+    start(): void {
       unsubscribe ??= view.subscribe(look);
     },
-    stop() {
+    stop(): void {
       unsubscribe?.();
       unsubscribe = null;
     },

@@ -83,19 +83,14 @@ function isHead(old: readonly string[], at: number, now: readonly string[]): boo
 }
 
 /** The canonical events of one headless turn in the words of AG-UI. */
-export interface TurnTranslator {
-  /** In the order of the turn. */
-  translate(event: TurnEvent): AguiEvent[];
-  /** Closes what is open: before the end of the run. */
-  close(): AguiEvent[];
-}
+export type TurnTranslator = ReturnType<typeof createTurnTranslator>;
 
 /**
  * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one
  * message, sent as it grows; the whole that follows adds what was missing and closes it. Reasoning is sent
  * without its text. Pure but for the message that is open. Source: spec/mailbox-agui.md C.
  */
-export function createTurnTranslator(runId: string): TurnTranslator {
+export function createTurnTranslator(runId: string) {
   let sequence = 0;
   let open: { messageId: string; text: string } | null = null;
   let lastCall: string | null = null;
@@ -151,8 +146,10 @@ export function createTurnTranslator(runId: string): TurnTranslator {
   }
 
   return {
+    /** Closes what is open: before the end of the run. */
     close,
-    translate({ kind, message, payload }) {
+    /** In the order of the turn. */
+    translate({ kind, message, payload }: TurnEvent): AguiEvent[] {
       sequence += 1;
       const data = payload?.data ?? {};
       switch (kind) {
@@ -221,20 +218,13 @@ export interface Run {
   dialogBefore: string;
 }
 
-export interface RunTranslator {
-  /** The first events of the stream. */
-  begin(): AguiEvent[];
-  /** What has happened since the last look, oldest first; returns true with the terminal event. */
-  look(): Generator<AguiEvent, boolean>;
-  /** The terminal event of a run whose stream must end before it. */
-  breakOff(reason: string): AguiEvent[];
-}
+export type RunTranslator = ReturnType<typeof createRunTranslator>;
 
 /** Few enough that even the largest events of a turn do not fill the memory. */
 const pageSize = 32;
 
 /** Shows one run as AG-UI events, from what is known at each look. Source: spec/mailbox-agui.md C. */
-export function createRunTranslator(run: Run, facts: RunFacts): RunTranslator {
+export function createRunTranslator(run: Run, facts: RunFacts) {
   const { threadId, runId, parentRunId } = run.input;
   const ids = { threadId, runId };
   const translator = createTurnTranslator(runId);
@@ -322,8 +312,10 @@ export function createRunTranslator(run: Run, facts: RunFacts): RunTranslator {
   ];
 
   return {
+    /** The terminal event of a run whose stream must end before it. */
     breakOff,
-    begin: () => [
+    /** The first events of the stream. */
+    begin: (): AguiEvent[] => [
       {
         type: "RUN_STARTED",
         ...ids,
@@ -332,7 +324,8 @@ export function createRunTranslator(run: Run, facts: RunFacts): RunTranslator {
         input: { tools: [], context: [], ...withoutNulls(run.input) },
       },
     ],
-    *look() {
+    /** What has happened since the last look, oldest first; returns true with the terminal event. */
+    *look(): Generator<AguiEvent, boolean> {
       // The end is written after what led to it: in this order nothing is missed.
       const record = facts.record();
       if (!record) {

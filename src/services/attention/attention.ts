@@ -22,27 +22,7 @@ import type { PeopleMail, PersonMail } from "./people-mail.ts";
 export type AttentionStreamItem = { item: "event"; event: AttentionEvent } | { item: "heartbeat" };
 
 /** What waits for a person, over all agents that run, and the unread mail of people. */
-export interface Attention {
-  /** Looked at now. Throws `not_found` and `ambiguous` for the agent of the query. */
-  list(query: AttentionQuery): Promise<AttentionList>;
-  /** What a reader that begins to follow now is given first. Never rejects. */
-  firstList(): Promise<AttentionItem[]>;
-  /**
-   * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal`
-   * aborts. Reading slowly costs nothing: what came and went meanwhile is left out.
-   */
-  follow(options: { signal: AbortSignal }): AsyncGenerator<AttentionStreamItem>;
-  /**
-   * Begins to look for a reader that is about to follow: it then waits less for its first list. Idempotent.
-   */
-  expectReader(): void;
-  /**
-   * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under
-   * this id now, `invalid_request` for an answer that the item does not have; nothing is pressed then.
-   */
-  answer(id: string, given: AttentionAnswerRequest): Promise<Answer<AttentionAnswered>>;
-  stop(): Promise<void>;
-}
+export type Attention = ReturnType<typeof createAttention>;
 
 export interface AttentionDeps {
   directory: Pick<Directory, "agents" | "resolve">;
@@ -67,7 +47,7 @@ const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state === "active" || lifecycle.state === "relaunching";
 
 /** Looks at agents only while somebody asks, follows or is about to follow. */
-export function createAttention(deps: AttentionDeps): Attention {
+export function createAttention(deps: AttentionDeps) {
   const { directory, clock } = deps;
   /** Which agent an item that was listed is of. */
   const owners = new Map<string, string>();
@@ -225,7 +205,8 @@ export function createAttention(deps: AttentionDeps): Attention {
   }
 
   return {
-    async list({ agent, kind }) {
+    /** Looked at now. Throws `not_found` and `ambiguous` for the agent of the query. */
+    async list({ agent, kind }: AttentionQuery): Promise<AttentionList> {
       const only = agent === undefined ? null : new Set([directory.resolve(agent).record.agent_id]);
       const wanted = directory
         .agents()
@@ -234,7 +215,8 @@ export function createAttention(deps: AttentionDeps): Attention {
       const items = itemsOf(facts, mail);
       return { schema_version: 1, items: filterAttention(items, { ...(kind ? { kind } : {}) }, only) };
     },
-    async firstList() {
+    /** What a reader that begins to follow now is given first. Never rejects. */
+    async firstList(): Promise<AttentionItem[]> {
       if (watching === null) expectReader();
       while (!known && !closed.signal.aborted) {
         await new Promise<void>((resolve) => {
@@ -243,7 +225,11 @@ export function createAttention(deps: AttentionDeps): Attention {
       }
       return current;
     },
-    async *follow(options) {
+    /**
+     * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal`
+     * aborts. Reading slowly costs nothing: what came and went meanwhile is left out.
+     */
+    async *follow(options: { signal: AbortSignal }): AsyncGenerator<AttentionStreamItem> {
       const signal = AbortSignal.any([options.signal, closed.signal]);
       let wake = () => {};
       const rouse = () => wake();
@@ -278,8 +264,15 @@ export function createAttention(deps: AttentionDeps): Attention {
         }
       }
     },
+    /**
+     * Begins to look for a reader that is about to follow: it then waits less for its first list. Idempotent.
+     */
     expectReader,
-    async answer(id, given) {
+    /**
+     * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under
+     * this id now, `invalid_request` for an answer that the item does not have; nothing is pressed then.
+     */
+    async answer(id: string, given: AttentionAnswerRequest): Promise<Answer<AttentionAnswered>> {
       if (id.startsWith("mail-")) {
         const mail = itemsOf([], await deps.people.unread()).find((one) => one.id === id);
         if (!mail) throw movedOn(id);
@@ -288,7 +281,7 @@ export function createAttention(deps: AttentionDeps): Attention {
       const { agent, item, facts } = await find(id);
       return sendAnswer({ item, decision: facts.decision }, given, () => deps.gatewayOf(agent));
     },
-    async stop() {
+    async stop(): Promise<void> {
       closed.abort();
       for (const wake of waiting.splice(0)) wake();
       endExpectation();

@@ -10,13 +10,7 @@ import { followScreens, type ScreenItem, type ScreenSource } from "./screens.ts"
 /**
  * The screens of all agents. The gateway of each that somebody looks at is followed once, however many look.
  */
-export interface FleetScreens {
-  /** `agents`: ids, as the query gives them. Until `signal` aborts. */
-  follow(agents: readonly string[], signal: AbortSignal): AsyncGenerator<ScreenItem>;
-  /** Connections to gateways that are held open. */
-  following(): number;
-  stop(): Promise<void>;
-}
+export type FleetScreens = ReturnType<typeof createFleetScreens>;
 
 /** For a viewer who scrolls back soon. */
 const lingerMs = 5000;
@@ -31,7 +25,7 @@ interface Followed extends ScreenSource {
   stop(): Promise<void>;
 }
 
-export function createFleetScreens(deps: { directory: Directory; links: Links; clock: Clock }): FleetScreens {
+export function createFleetScreens(deps: { directory: Directory; links: Links; clock: Clock }) {
   const { directory, links, clock } = deps;
   const followed = new Map<string, Followed>();
   const closed = new AbortController();
@@ -66,7 +60,8 @@ export function createFleetScreens(deps: { directory: Directory; links: Links; c
 
   return {
     // Connections are made for a stream that is read.
-    async *follow(agents, signal) {
+    /** `agents`: ids, as the query gives them. Until `signal` aborts. */
+    async *follow(agents: readonly string[], signal: AbortSignal): AsyncGenerator<ScreenItem> {
       yield* followScreens({
         clock,
         gapMs,
@@ -74,8 +69,9 @@ export function createFleetScreens(deps: { directory: Directory; links: Links; c
         sources: [...new Set(agents)].slice(0, maxScreens).map(sourceOf),
       });
     },
-    following: () => followed.size,
-    async stop() {
+    /** Connections to gateways that are held open. */
+    following: (): number => followed.size,
+    async stop(): Promise<void> {
       closed.abort();
       await Promise.all([...followed.values()].map((source) => source.stop()));
     },

@@ -7,15 +7,7 @@ import type { Ids } from "../../system/ids.ts";
  * token, is exchanged for a cookie. Codes and cookies are kept in memory as digests: a server that starts
  * again knows none.
  */
-export interface SignIn {
-  createCode(): { code: string; expiresAtUtc: string };
-  /** The value of `Set-Cookie`; null for a code that was used, is too old or is another server's. */
-  redeem(code: string): string | null;
-  /** Whether a `Cookie` header has the cookie of a browser that signed in. */
-  accepts(cookieHeader: string | null): boolean;
-  /** Ends the session of the cookie. Returns the value of `Set-Cookie` that removes it. */
-  signOut(cookieHeader: string | null): string;
-}
+export type SignIn = ReturnType<typeof createSignIn>;
 
 const codeMs = 120_000;
 /** Without a request for this long a browser is signed out. */
@@ -23,7 +15,7 @@ const sessionMs = 12 * 3600_000;
 const maxCodes = 16;
 const maxSessions = 64;
 
-export function createSignIn({ clock, ids }: { clock: Clock; ids: Ids }): SignIn {
+export function createSignIn({ clock, ids }: { clock: Clock; ids: Ids }) {
   // Browsers send a cookie to every port of a host: the name says which server it is for.
   const name = `svc-console-${ids.hex(8)}`;
   const attributes = "Path=/; HttpOnly; SameSite=Strict";
@@ -47,12 +39,13 @@ export function createSignIn({ clock, ids }: { clock: Clock; ids: Ids }): SignIn
   }
 
   return {
-    createCode() {
+    createCode(): { code: string; expiresAtUtc: string } {
       const code = ids.hex(32);
       keep(codes, sha256(code), clock.monotonicMs() + codeMs, maxCodes);
       return { code, expiresAtUtc: toTimestamp(clock.nowMs() + codeMs) };
     },
-    redeem(code) {
+    /** The value of `Set-Cookie`; null for a code that was used, is too old or is another server's. */
+    redeem(code: string): string | null {
       const digest = sha256(code);
       const until = codes.get(digest) ?? 0;
       codes.delete(digest);
@@ -61,13 +54,15 @@ export function createSignIn({ clock, ids }: { clock: Clock; ids: Ids }): SignIn
       keep(sessions, sha256(session), clock.monotonicMs() + sessionMs, maxSessions);
       return `${name}=${session}; ${attributes}; Max-Age=${sessionMs / 1000}`;
     },
-    accepts(cookieHeader) {
+    /** Whether a `Cookie` header has the cookie of a browser that signed in. */
+    accepts(cookieHeader: string | null): boolean {
       const digest = digestIn(cookieHeader);
       if (digest === null || (sessions.get(digest) ?? 0) <= clock.monotonicMs()) return false;
       keep(sessions, digest, clock.monotonicMs() + sessionMs, maxSessions + 1);
       return true;
     },
-    signOut(cookieHeader) {
+    /** Ends the session of the cookie. Returns the value of `Set-Cookie` that removes it. */
+    signOut(cookieHeader: string | null): string {
       const digest = digestIn(cookieHeader);
       if (digest !== null) sessions.delete(digest);
       return `${name}=; ${attributes}; Max-Age=0`;

@@ -3,7 +3,7 @@ import type { DesiredConfig } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { faultLine } from "../../system/storage-fault.ts";
-import { createEventLog, type StoredEventLog } from "./event-log.ts";
+import { createEventLog } from "./event-log.ts";
 import { createFileLog, createRotatingFile, type Log } from "./gateway-log.ts";
 
 /** One line of the diagnostic log, before it is written. */
@@ -205,14 +205,7 @@ function summarize(runs: readonly DiagnosticRun[]): Diagnostic[] {
 }
 
 /** All logs and event files of one gateway. */
-export interface GatewayRecords {
-  log: Log;
-  events: StoredEventLog;
-  /** Null unless an operator asked for them. */
-  diagnostics: DiagnosticLog | null;
-  /** Writes what was held back or put off. For the very end: what comes later is still written. */
-  close(): void;
-}
+export type GatewayRecords = ReturnType<typeof openGatewayRecords>;
 
 /** `paths`: of the session's gateway folder. `echo`: gets each line of the log. */
 export function openGatewayRecords(deps: {
@@ -221,7 +214,7 @@ export function openGatewayRecords(deps: {
   paths: { events: string; logRoot: string; gatewayLog: string };
   diagnostics: DiagnosticSettings | null;
   echo?: ((line: string) => void) | undefined;
-}): GatewayRecords {
+}) {
   const { files, clock, paths, echo } = deps;
   const fileLog = createFileLog({ files, clock, path: paths.gatewayLog, ...(echo ? { echo } : {}) });
   const diagnostics =
@@ -242,8 +235,10 @@ export function openGatewayRecords(deps: {
   return {
     log,
     events,
+    /** Null unless an operator asked for them. */
     diagnostics,
-    close() {
+    /** Writes what was held back or put off. For the very end: what comes later is still written. */
+    close(): void {
       events.flush();
       fileLog.close();
       diagnostics?.close();

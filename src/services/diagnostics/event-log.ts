@@ -5,21 +5,7 @@ import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.
 import type { Files } from "../../system/files.ts";
 
 /** Where events are kept: `events.jsonl`, and beside it the files it has been, `events.<first seq>.jsonl`. */
-export interface EventFiles {
-  /** The greatest `seq` that was on disk when the files were opened; 0 when there was none. */
-  lastSeq: number;
-  /** The smallest `seq` still kept, or null. */
-  firstSeq(): number | null;
-  /**
-   * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then
-   * none of them counts as written, and the next append takes away what there is of them.
-   */
-  append(lines: string, seq: number): void;
-  /** Events after a position, oldest first, across files. */
-  after(seq: number): Generator<GatewayEvent>;
-  /** Events whose lines contain a text, newest first, across files; what does not contain it costs little. */
-  containing(text: string): Generator<GatewayEvent>;
-}
+export type EventFiles = ReturnType<typeof openEventFiles>;
 
 export interface EventFileLimits {
   /** Size of one file, bytes. */
@@ -32,7 +18,7 @@ export interface EventFileLimits {
  * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its
  * end gets it. Positions are stable: they go on after the newest event on disk, in whichever file it is.
  */
-function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }): EventFiles {
+function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }) {
   const { files, path, limits } = options;
   const folder = dirname(path);
   const stem = basename(path, ".jsonl");
@@ -81,12 +67,18 @@ function openEventFiles(options: { files: Files; path: string; limits: EventFile
   }
 
   return {
+    /** The greatest `seq` that was on disk when the files were opened; 0 when there was none. */
     lastSeq: lastSeqIn(files, path) ?? lastClosedSeq(),
-    firstSeq: () => {
+    /** The smallest `seq` still kept, or null. */
+    firstSeq: (): number | null => {
       for (const seq of closed()) return seq;
       return first;
     },
-    append(lines, seq) {
+    /**
+     * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then
+     * none of them counts as written, and the next append takes away what there is of them.
+     */
+    append(lines: string, seq: number): void {
       if (wholeSize !== null) cutTo(wholeSize);
       wholeSize = null;
       // Asked for each time: a person may have taken the file away.
@@ -100,7 +92,8 @@ function openEventFiles(options: { files: Files; path: string; limits: EventFile
       files.append("file:events", path, lines);
       wholeSize = null;
     },
-    *after(seq) {
+    /** Events after a position, oldest first, across files. */
+    *after(seq: number): Generator<GatewayEvent> {
       const begins = closed();
       for (const [index, begin] of begins.entries()) {
         const next = begins[index + 1] ?? first;
@@ -110,7 +103,8 @@ function openEventFiles(options: { files: Files; path: string; limits: EventFile
       }
       yield* eventsAfter(files, path, seq);
     },
-    *containing(text) {
+    /** Events whose lines contain a text, newest first, across files; what does not contain it costs little. */
+    *containing(text: string): Generator<GatewayEvent> {
       yield* eventsWith(files, path, text);
       for (const begin of closed().reverse()) yield* eventsWith(files, closedPath(begin), text);
     },

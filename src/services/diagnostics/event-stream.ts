@@ -4,17 +4,7 @@ import type { StoredEventLog } from "./event-log.ts";
 
 export type StreamItem = { item: "event"; event: GatewayEvent } | { item: "heartbeat" };
 
-export interface EventStream {
-  /**
-   * Every event after `afterSeq` (null: only those to come; one that lies beyond the history, as of a log
-   * that was lost: all that is kept), oldest first, and a heartbeat in each silent span of `heartbeatMs`,
-   * until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since what it has
-   * missed is read from the file.
-   */
-  follow(options: { afterSeq: number | null; signal: AbortSignal }): AsyncGenerator<StreamItem>;
-  /** Ends every stream, so that a stopping server need not wait for its readers. */
-  close(): void;
-}
+export type EventStream = ReturnType<typeof createEventStream>;
 
 const pageSize = 200;
 
@@ -24,7 +14,7 @@ export function createEventStream(deps: {
   heartbeatMs?: number;
   /** A reader is given this event. */
   onGiven?: (event: GatewayEvent) => void;
-}): EventStream {
+}) {
   const { events, clock, heartbeatMs = 15_000, onGiven = () => {} } = deps;
   const closed = new AbortController();
 
@@ -64,5 +54,14 @@ export function createEventStream(deps: {
     }
   }
 
-  return { follow, close: () => closed.abort() };
+  return {
+    /**
+     * Every event after `afterSeq` (null: only those to come; one that lies beyond the history, as of a log
+     * that was lost: all that is kept), oldest first, and a heartbeat in each silent span of `heartbeatMs`,
+     * until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since what it has
+     * missed is read from the file.
+     */
+    follow /** Ends every stream, so that a stopping server need not wait for its readers. */,
+    close: (): void => closed.abort(),
+  };
 }

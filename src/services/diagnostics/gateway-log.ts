@@ -3,13 +3,7 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { ContainedPath } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 
-export interface RotatingFile {
-  /**
-   * Appends whole lines. What is larger than the limit by itself is dropped. Throws what the file system
-   * throws.
-   */
-  append(text: string): void;
-}
+export type RotatingFile = ReturnType<typeof createRotatingFile>;
 
 /**
  * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes
@@ -22,7 +16,7 @@ export function createRotatingFile(options: {
   path: string;
   maxBytes: number;
   backups: number;
-}): RotatingFile {
+}) {
   const { files, label, path, maxBytes, backups } = options;
   let made = false;
 
@@ -52,7 +46,11 @@ export function createRotatingFile(options: {
   }
 
   return {
-    append(text) {
+    /**
+     * Appends whole lines. What is larger than the limit by itself is dropped. Throws what the file system
+     * throws.
+     */
+    append(text: string): void {
       const bytes = Buffer.byteLength(text);
       if (bytes > maxBytes) return;
       const size = files.stat(path)?.size ?? 0;

@@ -18,13 +18,7 @@ import type { Directory } from "./directory.ts";
 import { type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 
 /** Makes headless agents. */
-export interface FleetLaunch {
-  /**
-   * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs
-   * already or its mailbox is another's, `unavailable` when it could not be made; nothing of it is left then.
-   */
-  launch(wish: HeadlessLaunch): Promise<HeadlessLaunched>;
-}
+export type FleetLaunch = ReturnType<typeof createFleetLaunch>;
 
 export interface FleetLaunchDeps {
   directory: Directory;
@@ -41,7 +35,7 @@ export interface FleetLaunchDeps {
 /** Of a brain manifest and of a role. */
 const maxBytes = 1024 * 1024;
 
-export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
+export function createFleetLaunch(deps: FleetLaunchDeps) {
   const { files, directory } = deps;
 
   /** Everything that can be refused, before anything is made. */
@@ -95,7 +89,11 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   }
 
   return {
-    async launch(wish) {
+    /**
+     * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs
+     * already or its mailbox is another's, `unavailable` when it could not be made; nothing of it is left then.
+     */
+    async launch(wish: HeadlessLaunch): Promise<HeadlessLaunched> {
       const { workdir, brain, tool, rolePrompt, agentName } = plan(wish);
       const session = await launchAgent(deps.launching, {
         tool,

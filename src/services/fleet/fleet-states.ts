@@ -16,10 +16,7 @@ interface SharedLook extends AgentLook {
 }
 
 /** One look at an agent for all who ask at the same time. */
-export interface SharedLooks {
-  /** A look that began at `sinceMs` or later, by the monotonic clock. Rejects as the look does. */
-  at(agent: KnownAgent, sinceMs: number): Promise<SharedLook>;
-}
+export type SharedLooks = ReturnType<typeof createSharedLooks>;
 
 /** How old a look may be that is still given to somebody. */
 const maxSharedMs = 5000;
@@ -28,7 +25,7 @@ export function createSharedLooks(deps: {
   clock: Clock;
   look: (agent: KnownAgent) => Promise<AgentLook>;
   events: Pick<FollowedFleet, "position">;
-}): SharedLooks {
+}) {
   const { clock } = deps;
   /** In the order in which they began. */
   const begun = new Map<
@@ -44,7 +41,8 @@ export function createSharedLooks(deps: {
   }
 
   return {
-    at(agent, sinceMs) {
+    /** A look that began at `sinceMs` or later, by the monotonic clock. Rejects as the look does. */
+    at(agent: KnownAgent, sinceMs: number): Promise<SharedLook> {
       const { record } = agent;
       const beganMs = clock.monotonicMs();
       forgetOld(beganMs);
@@ -60,17 +58,7 @@ export function createSharedLooks(deps: {
 }
 
 /** All agents in one answer, those of this machine with their states. */
-export interface FleetStates {
-  /**
-   * `agents`: ids, all without it. Looks that others began within `maxAgeMs` count; see `AgentStateList`.
-   * Never rejects.
-   */
-  list(query: {
-    agents?: readonly string[];
-    maxAgeMs?: number;
-    attention?: boolean;
-  }): Promise<AgentStateList>;
-}
+export type FleetStates = ReturnType<typeof createFleetStates>;
 
 const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state !== "stopped" && lifecycle.state !== "retired";
@@ -90,7 +78,7 @@ export function createFleetStates(deps: {
   attention: () => Promise<AttentionItem[]>;
   /** The agents of other hosts, which have no state here. */
   others?: () => Promise<AgentIdentity[]>;
-}): FleetStates {
+}) {
   const { clock, directory, view } = deps;
   const unknown = async (agent: KnownAgent, failure: string | null) => ({
     identity: await view.identityOf(agent),
@@ -114,7 +102,19 @@ export function createFleetStates(deps: {
   }
 
   return {
-    async list({ agents, maxAgeMs = 0, attention = false }) {
+    /**
+     * `agents`: ids, all without it. Looks that others began within `maxAgeMs` count; see `AgentStateList`.
+     * Never rejects.
+     */
+    async list({
+      agents,
+      maxAgeMs = 0,
+      attention = false,
+    }: {
+      agents?: readonly string[];
+      maxAgeMs?: number;
+      attention?: boolean;
+    }): Promise<AgentStateList> {
       const nowMs = clock.monotonicMs();
       const sinceMs = nowMs - maxAgeMs;
       const wanted = agents && new Set(agents);

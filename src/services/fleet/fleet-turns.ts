@@ -22,26 +22,7 @@ import { submissionRefusal } from "./unknown-outcome.ts";
  * record (ruling 23). Each method throws `not_found` and `ambiguous` for its `ref`, and `headless_only` for a
  * terminal agent.
  */
-export interface FleetTurns {
-  /**
-   * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while
-   * another runs or waits and when no conversation is pinned that it should go on with, `unavailable` when
-   * the agent cannot work.
-   */
-  submit(ref: string, submission: TurnSubmission, idempotencyKey?: string): Promise<Answer<TurnHandle>>;
-  /** Throws `not_found` for an unknown turn, as do the two below. */
-  read(ref: string, turnId: string): Promise<TurnStatusRecord>;
-  /** `after`: how many to pass over. */
-  events(ref: string, turnId: string, after: number): Promise<EventsOfTurn>;
-  artifact(
-    ref: string,
-    turnId: string,
-    name: "stdout" | "stderr",
-    part: ArtifactPart,
-  ): Promise<ArtifactReader>;
-  /** Ends the turn that runs; done without one too. */
-  interrupt(ref: string): Promise<TurnInterruption>;
-}
+export type FleetTurns = ReturnType<typeof createFleetTurns>;
 
 interface EventsOfTurn {
   trackedId: string;
@@ -62,7 +43,7 @@ interface FleetTurnsDeps extends SettleDeps {
 const beginMs = 3000;
 const pollIntervalMs = 15;
 
-export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
+export function createFleetTurns(deps: FleetTurnsDeps) {
   const { directory, links, clock, files } = deps;
   /** Sessions whose next turn is being begun. */
   const beginning = new Set<string>();
@@ -182,7 +163,12 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   }
 
   return {
-    async submit(ref, submission, key) {
+    /**
+     * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while
+     * another runs or waits and when no conversation is pinned that it should go on with, `unavailable` when
+     * the agent cannot work.
+     */
+    async submit(ref: string, submission: TurnSubmission, key?: string): Promise<Answer<TurnHandle>> {
       const opened = open(ref);
       const problem = chatSessionProblem(submission.chat_session);
       if (problem) {
@@ -203,16 +189,25 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
         beginning.delete(sessionRoot);
       }
     },
-    read: async (ref, turnId) => (await openTurn(ref, turnId)).record,
-    async events(ref, turnId, after) {
+    /** Throws `not_found` for an unknown turn, as do the two below. */
+    read: async (ref: string, turnId: string): Promise<TurnStatusRecord> =>
+      (await openTurn(ref, turnId)).record,
+    /** `after`: how many to pass over. */
+    async events(ref: string, turnId: string, after: number): Promise<EventsOfTurn> {
       const { record, reader } = await openTurn(ref, turnId);
       return { trackedId: record.tracked_agent_id, events: known(reader.events(turnId, after)) };
     },
-    async artifact(ref, turnId, name, part) {
+    async artifact(
+      ref: string,
+      turnId: string,
+      name: "stdout" | "stderr",
+      part: ArtifactPart,
+    ): Promise<ArtifactReader> {
       const { reader } = await openTurn(ref, turnId);
       return known(reader.artifact(turnId, name, part));
     },
-    async interrupt(ref) {
+    /** Ends the turn that runs; done without one too. */
+    async interrupt(ref: string): Promise<TurnInterruption> {
       const opened = open(ref);
       const { trackedId } = opened;
       const turn = await runningTurn(opened.agent);

@@ -17,22 +17,7 @@ import { type AgentStop, type StopAgentDeps, stopAgent, stopDamaged } from "./st
 import { submissionRefusal } from "./unknown-outcome.ts";
 
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
-export interface FleetWork {
-  /**
-   * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is
-   * driven directly. With a key, which the gateway keeps with the request, the same work is done once; for a
-   * terminal without a gateway, while this process lives. Throws `invalid_request` for what the agent does
-   * not take, `conflict` while it is busy or a person writes in it, `unavailable` when it cannot be reached.
-   */
-  submit(ref: string, request: AgentRequest, idempotencyKey?: string): Promise<Answer<AgentSubmission>>;
-  /** Ends the agent. Throws `transport_failed` when something of it lives on. */
-  stop(ref: string): Promise<AgentStopped>;
-  /**
-   * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot
-   * be, also for want of a variable of its launch; nothing has changed then.
-   */
-  relaunch(ref: string): Promise<AgentRelaunched>;
-}
+export type FleetWork = ReturnType<typeof createFleetWork>;
 
 export interface FleetWorkDeps {
   directory: Directory;
@@ -54,7 +39,7 @@ const pollIntervalMs = 25;
 const settleMs = 3000;
 const maxTypedHere = 1000;
 
-export function createFleetWork(deps: FleetWorkDeps): FleetWork {
+export function createFleetWork(deps: FleetWorkDeps) {
   const { directory, links, clock, ids } = deps;
   const typedHere = new Map<string, Promise<Outcome>>();
 
@@ -213,7 +198,13 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   }
 
   return {
-    async submit(ref, request, key) {
+    /**
+     * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is
+     * driven directly. With a key, which the gateway keeps with the request, the same work is done once; for a
+     * terminal without a gateway, while this process lives. Throws `invalid_request` for what the agent does
+     * not take, `conflict` while it is busy or a person writes in it, `unavailable` when it cannot be reached.
+     */
+    async submit(ref: string, request: AgentRequest, key?: string): Promise<Answer<AgentSubmission>> {
       const agent = directory.resolve(ref);
       const answer =
         request.request_kind === "interrupt"
@@ -230,7 +221,8 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       };
       return { kind: "done", body };
     },
-    async stop(ref) {
+    /** Ends the agent. Throws `transport_failed` when something of it lives on. */
+    async stop(ref: string): Promise<AgentStopped> {
       const known = directory.resolve(ref);
       const { found, record } = known;
       const { tracked_agent_id } = known.identity;
@@ -256,7 +248,11 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       };
     },
 
-    async relaunch(ref) {
+    /**
+     * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot
+     * be, also for want of a variable of its launch; nothing has changed then.
+     */
+    async relaunch(ref: string): Promise<AgentRelaunched> {
       const known = directory.resolve(ref);
       const found = openedAgent(known);
       const wish = {

@@ -9,16 +9,7 @@ import type { Links } from "./links.ts";
 import { outcomeUnknown } from "./unknown-outcome.ts";
 
 /** Hands requests on to the gateway of an agent. */
-export interface Forward {
-  /**
-   * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable`
-   * when no live gateway serves the agent, when the route needs a mailbox and the agent has none, when it
-   * does not begin to answer in the route's time, and when its share of the connections is in use: 32, or 4
-   * while half of all are. Throws `outcome_unknown` when what changes something was sent and no whole answer
-   * came. Ends with the caller.
-   */
-  send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
-}
+export type Forward = ReturnType<typeof createForward>;
 
 export interface ForwardRequest {
   /** HEAD where the operation is a GET; the operation's own otherwise. */
@@ -57,7 +48,7 @@ export function createForward(deps: {
   links: Links;
   clock: Clock;
   streams?: () => number;
-}): Forward {
+}) {
   const { directory, links, clock, streams = () => 0 } = deps;
   const underWay = new Map<string, number>();
   let together = 0;
@@ -97,7 +88,14 @@ export function createForward(deps: {
   }
 
   return {
-    async send(route, agentRef, request) {
+    /**
+     * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable`
+     * when no live gateway serves the agent, when the route needs a mailbox and the agent has none, when it
+     * does not begin to answer in the route's time, and when its share of the connections is in use: 32, or 4
+     * while half of all are. Throws `outcome_unknown` when what changes something was sent and no whole answer
+     * came. Ends with the caller.
+     */
+    async send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response> {
       const agent = openedAgent(directory.resolve(agentRef));
       if (route.needsMailbox && !hasMailbox(agent)) refuseWithoutMailbox(agentRef);
       const { agent_name: name, agent_id: agentId } = agent.manifest;

@@ -17,14 +17,7 @@ import {
 } from "./gateway-link.ts";
 
 /** Whether agents live, by the only proof there is: their tmux sessions. */
-export interface Liveness {
-  /**
-   * `gone` also for an agent that was stopped, and where no tmux server is at its socket: one without a session
-   * ends. `unknown` when the server did not answer within a second or cannot be asked. At most 500 ms old.
-   * Never rejects.
-   */
-  of(record: RegistryRecord): Promise<AgentLiveness>;
-}
+export type Liveness = ReturnType<typeof createLiveness>;
 
 /** `names`: null when the server could not be asked. */
 interface Answer {
@@ -40,7 +33,7 @@ const answerMs = 1000;
 export function createLiveness(deps: {
   clock: Clock;
   tmuxFor: (socket: string | undefined) => Pick<Tmux, "sessions">;
-}): Liveness {
+}) {
   const { clock } = deps;
   const asked = new Map<string | undefined, Answer>();
 
@@ -65,7 +58,12 @@ export function createLiveness(deps: {
   }
 
   return {
-    async of({ terminal, lifecycle }) {
+    /**
+     * `gone` also for an agent that was stopped, and where no tmux server is at its socket: one without a session
+     * ends. `unknown` when the server did not answer within a second or cannot be asked. At most 500 ms old.
+     * Never rejects.
+     */
+    async of({ terminal, lifecycle }: RegistryRecord): Promise<AgentLiveness> {
       const session = terminal.current_session_name;
       if (!session) return "gone";
       const answer = answerOf(terminal.socket);

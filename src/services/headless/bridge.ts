@@ -22,15 +22,7 @@ export interface BridgeDeps {
   show: (text: string) => void;
 }
 
-export interface Bridge {
-  /**
-   * Runs the turn in `folder` once: the tool, its output to disk, events, final state. Holds the turn's lock
-   * all the while. Resolves `refused`, with nothing run, when somebody has begun or settled the turn before.
-   */
-  run(folder: string): Promise<"ran" | "refused">;
-  /** Ends the tool as an interrupt does; the turn then finishes its record by itself. Safe at any time. */
-  interrupt(by: "pane"): void;
-}
+export type Bridge = ReturnType<typeof createBridge>;
 
 /** What a tool that has ended may leave running with its output open is not waited for longer than this. */
 const drainMs = 2000;
@@ -38,7 +30,7 @@ const drainMs = 2000;
 /**
  * The process beside a provider: it outlives the gateway, and everything it knows is in the turn's directory.
  */
-export function createBridge(deps: BridgeDeps): Bridge {
+export function createBridge(deps: BridgeDeps) {
   const { clock, files, processes, locks } = deps;
   let turn: TurnDirectory | null = null;
   let child: StreamedProcess | null = null;
@@ -153,7 +145,11 @@ export function createBridge(deps: BridgeDeps): Bridge {
   }
 
   return {
-    async run(folder) {
+    /**
+     * Runs the turn in `folder` once: the tool, its output to disk, events, final state. Holds the turn's lock
+     * all the while. Resolves `refused`, with nothing run, when somebody has begun or settled the turn before.
+     */
+    async run(folder: string): Promise<"ran" | "refused"> {
       const at = openTurn(files, folder);
       const request = at.request();
       if (!request) throw new ServiceError("not_found", `there is no turn in ${folder}`);
@@ -164,7 +160,8 @@ export function createBridge(deps: BridgeDeps): Bridge {
         return "ran";
       });
     },
-    interrupt(by) {
+    /** Ends the tool as an interrupt does; the turn then finishes its record by itself. Safe at any time. */
+    interrupt(by: "pane"): void {
       turn?.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: by });
       stopChild();
     },

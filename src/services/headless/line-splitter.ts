@@ -12,11 +12,7 @@ export interface SplitLine {
 }
 
 /** Bytes in, lines out, in order, whatever the chunks. Holds at most one line up to the bound. */
-export interface LineSplitter {
-  push(chunk: Uint8Array): SplitLine[];
-  /** The last line, if it had no end. Call once, after the last chunk. */
-  end(): SplitLine[];
-}
+export type LineSplitter = ReturnType<typeof createLineSplitter>;
 
 export interface SplitBounds {
   /** A longer line is delivered as truncated. */
@@ -38,7 +34,7 @@ const carriageReturn = 13;
 const openingBrace = 0x7b;
 
 /** A splitter of one stream. LF ends a line, a CR before it belongs to the end. */
-export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSplitter {
+export function createLineSplitter(bounds: SplitBounds = defaultBounds) {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let held: Uint8Array[] = [];
   let heldBytes = 0;
@@ -118,7 +114,7 @@ export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSpl
   }
 
   return {
-    push(chunk) {
+    push(chunk: Uint8Array): SplitLine[] {
       const lines: SplitLine[] = [];
       let from = 0;
       for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, from)) {
@@ -129,7 +125,8 @@ export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSpl
       take(chunk.subarray(from));
       return lines;
     },
-    end: () => (lineBytes === 0 ? [] : [finish()]),
+    /** The last line, if it had no end. Call once, after the last chunk. */
+    end: (): SplitLine[] => (lineBytes === 0 ? [] : [finish()]),
   };
 }
 

@@ -10,16 +10,7 @@ import type { turnPaths } from "./turn-directory.ts";
 type StreamName = "stdout" | "stderr";
 
 /** Takes a tool's two streams to disk as they come, unchanged, and turns their lines into events. */
-export interface OutputPump {
-  push(name: StreamName, chunk: Uint8Array): void;
-  /** Pushes all of a stream; resolves at its end. */
-  carry(name: StreamName, stream: AsyncIterable<Uint8Array>): Promise<void>;
-  /** An event of ours between those of the tool. */
-  note(kind: "progress" | "session", type: string, message: string, data: Record<string, unknown>): void;
-  /** After the last output that counts: the events that were still held, and what the turn came to. */
-  finish(): { summary: TurnSummary; lastStderr: string | null };
-  close(): void;
-}
+export type OutputPump = ReturnType<typeof createOutputPump>;
 
 export function createOutputPump(deps: {
   files: Files;
@@ -28,7 +19,7 @@ export function createOutputPump(deps: {
   request: TurnRequest;
   paths: ReturnType<typeof turnPaths>;
   show: (text: string) => void;
-}): OutputPump {
+}) {
   const { files, clock, provider, request, paths, show } = deps;
   const parser = provider.parser({ turnIndex: request.turn_index });
   const context = { provider: request.tool, turnIndex: request.turn_index };
@@ -81,14 +72,16 @@ export function createOutputPump(deps: {
 
   return {
     push,
-    async carry(name, stream) {
+    /** Pushes all of a stream; resolves at its end. */
+    async carry(name: StreamName, stream: AsyncIterable<Uint8Array>): Promise<void> {
       for await (const chunk of stream) {
         if (finished) return;
         push(name, chunk);
       }
       if (!finished) read(name, streams[name].splitter.end());
     },
-    note(kind, type, message, data) {
+    /** An event of ours between those of the tool. */
+    note(kind: "progress" | "session", type: string, message: string, data: Record<string, unknown>): void {
       if (finished) return;
       emit([
         toCanonicalEvent(context, {
@@ -101,12 +94,13 @@ export function createOutputPump(deps: {
         }),
       ]);
     },
-    finish() {
+    /** After the last output that counts: the events that were still held, and what the turn came to. */
+    finish(): { summary: TurnSummary; lastStderr: string | null } {
       if (!finished) emit(parser.end(timestampNow(clock)));
       finished = true;
       return { summary: parser.summary(), lastStderr };
     },
-    close() {
+    close(): void {
       finished = true;
       for (const file of [streams.stdout.file, streams.stderr.file, events]) file.close();
     },

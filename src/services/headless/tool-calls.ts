@@ -1,13 +1,7 @@
 import { type Fields, fieldsOf, isFields, itemsOf, textOf } from "./json-fields.ts";
 
 /** The calls of tools that an ACP agent has reported and not ended. */
-export interface OpenToolCalls {
-  /** Takes in the `params` of a `session/update`, which came in a line of `size` characters. */
-  note(params: Fields, size: number): void;
-  /** A call that a request of the conversation names, with the facts that were reported of it before. */
-  complete(sessionId: string | null, call: Fields): Fields;
-  clear(): void;
-}
+export type OpenToolCalls = ReturnType<typeof createOpenToolCalls>;
 
 /**
  * What is kept of all calls together: a call that does not fit is forgotten, and a request for it shows less.
@@ -22,7 +16,7 @@ const fields = ["title", "name", "kind", "rawInput", "content", "locations"] as 
  * is complete must never be an earlier call. An update of an unknown call is not taken in for the same
  * reason.
  */
-export function createOpenToolCalls(): OpenToolCalls {
+export function createOpenToolCalls() {
   const calls = new Map<string, { size: number; call: Fields }>();
   let kept = 0;
   const keyOf = (sessionId: string | null, call: Fields) =>
@@ -34,7 +28,8 @@ export function createOpenToolCalls(): OpenToolCalls {
   }
 
   return {
-    note(params, size) {
+    /** Takes in the `params` of a `session/update`, which came in a line of `size` characters. */
+    note(params: Fields, size: number): void {
       const update = fieldsOf(params["update"]);
       const type = update["sessionUpdate"];
       if (type !== "tool_call" && type !== "tool_call_update") return;
@@ -50,14 +45,15 @@ export function createOpenToolCalls(): OpenToolCalls {
         forget(oldest);
       }
     },
-    complete(sessionId, call) {
+    /** A call that a request of the conversation names, with the facts that were reported of it before. */
+    complete(sessionId: string | null, call: Fields): Fields {
       const before = calls.get(keyOf(sessionId, call))?.call ?? {};
       const whole: Fields = { ...call, ...before, ...factsIn(call) };
       if (textsOfCall(whole).length > 0) return whole;
       const title = bothTitles(textOf(before["title"]), textOf(call["title"]));
       return title === null ? whole : { ...whole, title };
     },
-    clear() {
+    clear(): void {
       calls.clear();
       kept = 0;
     },

@@ -81,28 +81,14 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
 }
 
 /** All turns of one session. */
-export interface TurnDirectories {
-  /** `manifest.turn-artifacts` of the session. */
-  root: string;
-  /** Null when there is no such turn; an id that is none of ours names no folder, and a link is no turn. */
-  find(turnId: string): TurnDirectory | null;
-  /**
-   * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed`
-   * when the folder of turns is a link.
-   */
-  create(request: TurnRequest): TurnDirectory;
-  /** In no particular order. */
-  all(): TurnDirectory[];
-  /** Newest first, by index. */
-  list(limit: number): TurnDirectory[];
-}
+export type TurnDirectories = ReturnType<typeof createTurnDirectories>;
 
 /** Turns that a file system may date alike. */
 const sameMoment = 8;
 
 const turnIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
-export function createTurnDirectories(deps: { files: Files; sessionRoot: string }): TurnDirectories {
+export function createTurnDirectories(deps: { files: Files; sessionRoot: string }) {
   const { files } = deps;
   const root = join(deps.sessionRoot, "manifest.turn-artifacts");
   const folderOf = (turnId: string) => {
@@ -116,13 +102,19 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
       .filter((name) => turnIdPattern.test(name) && !files.isLink(childPath(root, name)))
       .map((name) => openTurn(files, childPath(root, name)));
   return {
+    /** `manifest.turn-artifacts` of the session. */
     root,
-    find(turnId) {
+    /** Null when there is no such turn; an id that is none of ours names no folder, and a link is no turn. */
+    find(turnId: string): TurnDirectory | null {
       if (!turnIdPattern.test(turnId)) return null;
       const folder = childPath(root, turnId);
       return isOurs(folder) && files.exists(turnPaths(folder).request) ? openTurn(files, folder) : null;
     },
-    create(request) {
+    /**
+     * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed`
+     * when the folder of turns is a link.
+     */
+    create(request: TurnRequest): TurnDirectory {
       const folder = folderOf(request.turn_id);
       if (files.isLink(root)) {
         throw new ServiceError(
@@ -137,9 +129,11 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
       files.write("file:turn-request", turn.paths.request, renderJson(request));
       return turn;
     },
+    /** In no particular order. */
     all,
     // The request is written once, when the turn gets its number: only the newest need be read.
-    list: (limit) =>
+    /** Newest first, by index. */
+    list: (limit: number): TurnDirectory[] =>
       all()
         .map((turn) => ({ turn, writtenMs: files.stat(turn.paths.request)?.modifiedMs ?? 0 }))
         .sort((left, right) => right.writtenMs - left.writtenMs)

@@ -23,10 +23,7 @@ import { createTurnReader, type FollowDeps, type FollowedTurn, followTurn } from
 import { acpLaunchOf, instanceMarkOf, toTurnRequest, turnIndexOf } from "./turn-request.ts";
 
 /** Puts the bridge of a turn into the agent's pane. */
-export interface TurnPane {
-  /** Throws when tmux refuses; nothing was started then. */
-  begin(turnFolder: string, place: { pane: TmuxPane; manifest: Manifest }): Promise<void>;
-}
+export type TurnPane = ReturnType<typeof createTurnPane>;
 
 /** Set for our own processes, and none of the tool's business. */
 const ofTheGateway = new Set(Object.keys(runtimeSettings));
@@ -44,7 +41,7 @@ export function createTurnPane(deps: {
   personEnvironment: Environment;
   /** As of `createLauncher`. */
   over?: NonNullable<Parameters<typeof createLauncher>[0]["over"]>;
-}): TurnPane {
+}) {
   const { files, sessionRoot } = deps;
   const launcher = createLauncher({ ...deps, folder: sessionRoot });
 
@@ -64,7 +61,11 @@ export function createTurnPane(deps: {
   }
 
   return {
-    async begin(turnFolder, { pane, manifest }) {
+    /** Throws when tmux refuses; nothing was started then. */
+    async begin(
+      turnFolder: string,
+      { pane, manifest }: { pane: TmuxPane; manifest: Manifest },
+    ): Promise<void> {
       const start = (args: readonly string[]) =>
         launcher.respawn(pane.paneId, {
           command: [...deps.bridgeCommand, ...args],
@@ -84,29 +85,7 @@ export function createTurnPane(deps: {
 }
 
 /** Begins turns, one at a time, and follows them to their end. */
-export interface TurnRunner {
-  active(): { turnId: string; turnIndex: number } | null;
-  /** What the active turn asks a person. */
-  decision(): AwaitingDecision | null;
-  /** The manifest with the progress that turns have written since `manifest` was read. */
-  latest(manifest: Manifest): Manifest;
-  /** Writes the turn down and hands it to a bridge. Throws when it could not be begun; it then never runs. */
-  begin(wish: {
-    submission: Submission;
-    session: TurnSession;
-    pane: TmuxPane;
-    manifest: Manifest;
-  }): Promise<RunningTurn>;
-  /**
-   * See `AgentTurns.resume`. Reports every known step at once, also those that an earlier process reported.
-   */
-  resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
-  /** Follows what an earlier process began and did not see the end of. */
-  takeOver(manifest: Manifest | null): Promise<void>;
-  onChange(listener: () => void): void;
-  /** Turns that run go on. */
-  stop(): Promise<void>;
-}
+export type TurnRunner = ReturnType<typeof createTurnRunner>;
 
 export interface TurnRunnerDeps extends FollowDeps {
   ids: Ids;
@@ -140,7 +119,7 @@ interface Current extends RunningTurn {
   onEvidence: (evidence: Evidence) => void;
 }
 
-export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
+export function createTurnRunner(deps: TurnRunnerDeps) {
   const { clock, files, ids, turns, manifests, manifestPath, events, log } = deps;
   const reader = createTurnReader({ files, turns });
   const listeners: (() => void)[] = [];
@@ -282,10 +261,24 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   }
 
   return {
-    active: () => current && { turnId: current.turnId, turnIndex: current.turnIndex },
-    decision: () => current?.decision ?? null,
+    active: (): { turnId: string; turnIndex: number } | null =>
+      current && { turnId: current.turnId, turnIndex: current.turnIndex },
+    /** What the active turn asks a person. */
+    decision: (): AwaitingDecision | null => current?.decision ?? null,
+    /** The manifest with the progress that turns have written since `manifest` was read. */
     latest,
-    async begin({ submission, session, pane, manifest }) {
+    /** Writes the turn down and hands it to a bridge. Throws when it could not be begun; it then never runs. */
+    async begin({
+      submission,
+      session,
+      pane,
+      manifest,
+    }: {
+      submission: Submission;
+      session: TurnSession;
+      pane: TmuxPane;
+      manifest: Manifest;
+    }): Promise<RunningTurn> {
       await pinBefore(manifest);
       const { working_directory: workdir } = manifest.launch_plan;
       if (!files.stat(workdir)?.directory) {
@@ -321,7 +314,10 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       });
       return following;
     },
-    resume(requestId, onEvidence) {
+    /**
+     * See `AgentTurns.resume`. Reports every known step at once, also those that an earlier process reported.
+     */
+    resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null {
       if (current?.requestId === requestId) {
         for (const evidence of current.evidence) onEvidence(evidence);
         current.onEvidence = onEvidence;
@@ -338,7 +334,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       }
       return { turnId: turn.turnId, turnIndex, ended: Promise.resolve(toEnd(result)) };
     },
-    async takeOver(manifest) {
+    /** Follows what an earlier process began and did not see the end of. */
+    async takeOver(manifest: Manifest | null): Promise<void> {
       if (!manifest) return;
       const [newest] = turns.list(1);
       lastIndex = newest?.request()?.turn_index ?? 0;
@@ -355,8 +352,9 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const result = newest?.result();
       if (request && result) await pin(request, result);
     },
-    onChange: (listener) => void listeners.push(listener),
-    async stop() {
+    onChange: (listener: () => void): void => void listeners.push(listener),
+    /** Turns that run go on. */
+    async stop(): Promise<void> {
       await current?.followed?.stop();
       await savePin?.();
     },

@@ -11,26 +11,22 @@ export interface UsageCount {
   tokens: Tokens;
 }
 
-export interface UsageFold {
-  /** What follows is of this model, unless it names another. */
-  useModel(model: string): void;
-  add(count: UsageCount): void;
-  /** One entry for each model, in the order of their first call; empty when nothing was counted. */
-  list(): TokenUsage[];
-}
+export type UsageFold = ReturnType<typeof createUsageFold>;
 
 /** `model`: named before the first count. Pure. */
-export function createUsageFold(model: string | null): UsageFold {
+export function createUsageFold(model: string | null) {
   const counts = new Map<string, UsageCount>();
   let current = model;
   return {
-    useModel(next) {
+    /** What follows is of this model, unless it names another. */
+    useModel(next: string): void {
       current = next;
     },
-    add(count) {
+    add(count: UsageCount): void {
       counts.set(count.key, { ...count, model: count.model ?? current });
     },
-    list() {
+    /** One entry for each model, in the order of their first call; empty when nothing was counted. */
+    list(): TokenUsage[] {
       const sums = new Map<string | null, TokenUsage>();
       for (const { model: of, tokens } of counts.values()) {
         if (!hasTokens(tokens)) continue;

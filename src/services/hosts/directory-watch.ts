@@ -8,13 +8,7 @@ interface Entries<T> extends AsyncIterable<T> {
 }
 
 /** A watch over a directory that goes on until it is stopped: one that fails or ends is opened again. */
-export interface DirectoryWatch {
-  /** Resolves once it is open. Throws what kept it from that; it is then to be stopped. */
-  start(): Promise<void>;
-  /** The connection was interrupted, and what is open may be silent: opens it again at once. */
-  again(): void;
-  stop(): Promise<void>;
-}
+export type DirectoryWatch = ReturnType<typeof createDirectoryWatch>;
 
 const firstRetryMs = 500;
 const maxRetryMs = 8000;
@@ -28,7 +22,7 @@ export function createDirectoryWatch<T>(deps: {
   open: () => Promise<Entries<T>>;
   receive: (entry: T) => void;
   onError: (error: unknown) => void;
-}): DirectoryWatch {
+}) {
   let begun: PromiseWithResolvers<void> | null = null;
   let replaced = new AbortController();
   let failures = 0;
@@ -93,17 +87,19 @@ export function createDirectoryWatch<T>(deps: {
   });
 
   return {
-    async start() {
+    /** Resolves once it is open. Throws what kept it from that; it is then to be stopped. */
+    async start(): Promise<void> {
       begun = Promise.withResolvers();
       const first = begun.promise;
       loop.start();
       await first;
     },
-    again() {
+    /** The connection was interrupted, and what is open may be silent: opens it again at once. */
+    again(): void {
       recovered();
       replaced.abort();
       loop.wake();
     },
-    stop: () => loop.stop(),
+    stop: (): Promise<void> => loop.stop(),
   };
 }

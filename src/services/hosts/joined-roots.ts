@@ -3,11 +3,7 @@ import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
 
 /** The mailbox roots that this host has joined, kept outside of them. */
-export interface JoinedRoots {
-  has(root: string): boolean;
-  /** On disk when it returns. */
-  add(root: string): void;
-}
+export type JoinedRoots = ReturnType<typeof openJoinedRoots>;
 
 const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
 
@@ -15,10 +11,7 @@ const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
  * Roots in the file at `path`. One whose folder is gone is forgotten: a later folder at that place may come
  * with a cloned repository, and mail that waits in it is not ours.
  */
-export function openJoinedRoots(
-  files: Pick<Files, "readOwn" | "exists" | "write">,
-  path: string,
-): JoinedRoots {
+export function openJoinedRoots(files: Pick<Files, "readOwn" | "exists" | "write">, path: string) {
   const known = parseJson(RootsFile, files.readOwn(path))?.roots ?? [];
   let roots = new Set(known);
 
@@ -30,7 +23,8 @@ export function openJoinedRoots(
 
   if (known.some((root) => !files.exists(root))) keep(known);
   return {
-    has: (root) => roots.has(root),
-    add: (root) => keep([...roots, root]),
+    has: (root: string): boolean => roots.has(root),
+    /** On disk when it returns. */
+    add: (root: string): void => keep([...roots, root]),
   };
 }

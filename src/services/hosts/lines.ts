@@ -36,26 +36,21 @@ export function decodeLineBody(body: string | undefined): Uint8Array | null {
   return new Uint8Array(Buffer.from(body, "base64"));
 }
 
-export interface LineReader {
-  /**
-   * Calls `onLine` for each line that these bytes end. False when a line is too long: nothing more is read.
-   */
-  push(bytes: Uint8Array): boolean;
-}
+export type LineReader = ReturnType<typeof createLineReader>;
 
 /**
  * `onLine` gets what the line holds as JSON, undefined for what is none. `maxBytes`: of a line; counted as
  * they arrive.
  */
-export function createLineReader(
-  onLine: (value: unknown) => void,
-  { maxBytes }: { maxBytes: number },
-): LineReader {
+export function createLineReader(onLine: (value: unknown) => void, { maxBytes }: { maxBytes: number }) {
   let parts: Uint8Array[] = [];
   let size = 0;
   let over = false;
   return {
-    push(bytes) {
+    /**
+     * Calls `onLine` for each line that these bytes end. False when a line is too long: nothing more is read.
+     */
+    push(bytes: Uint8Array): boolean {
       let from = 0;
       for (let at = bytes.indexOf(lineFeed); at >= 0 && !over; at = bytes.indexOf(lineFeed, from)) {
         over = size + at - from > maxBytes;

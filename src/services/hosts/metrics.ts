@@ -8,11 +8,7 @@ import type { EndedOperation } from "./merged-fleet.ts";
  * how many there are is bounded by the directory, and none holds what an agent or a person wrote. Loaded with
  * the first scrape, or with the hosts.
  */
-export interface FleetMetrics {
-  /** Counts one operation. Never throws. */
-  operation(ended: EndedOperation): void;
-  scrape(facts: FleetFacts): Promise<{ text: string; contentType: string }>;
-}
+export type FleetMetrics = ReturnType<typeof createFleetMetrics>;
 
 /** What is true at the moment of a scrape. `agents`: of all hosts. */
 export interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "hosts" | "version"> {
@@ -23,7 +19,7 @@ export interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "
 const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const results = ["ok", "error", "not_known"] as const;
 
-export function createFleetMetrics(): FleetMetrics {
+export function createFleetMetrics() {
   const kept = new Registry();
   const operations = new Histogram({
     name: "svc_host_operation_seconds",
@@ -34,8 +30,10 @@ export function createFleetMetrics(): FleetMetrics {
   });
   for (const result of results) operations.zero({ result });
   return {
-    operation: ({ result, seconds }) => operations.observe({ result }, Math.max(0, seconds)),
-    async scrape(facts) {
+    /** Counts one operation. Never throws. */
+    operation: ({ result, seconds }: EndedOperation): void =>
+      operations.observe({ result }, Math.max(0, seconds)),
+    async scrape(facts: FleetFacts): Promise<{ text: string; contentType: string }> {
       const text = await Registry.merge([toRegistry(facts), kept]).metrics();
       return { text, contentType: kept.contentType };
     },

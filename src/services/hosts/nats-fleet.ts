@@ -57,28 +57,9 @@ export interface NatsFleet {
 }
 
 /** The users of one server, kept in files. A caller holds the fleet's lock while it changes them. */
-export interface NatsFleetFiles {
-  readonly paths: NatsFleetPaths;
-  /** Null before the first start. Throws `precondition_failed` for a file that is not ours or not whole. */
-  read(): NatsFleet | null;
-  /** Makes the operator's key at the first call, and keeps where the server listens. */
-  prepare(listen: ListenAddress): NatsFleet;
-  /** Makes the key of a host; `conflict` when there is one, or when `revoked` has the name. */
-  addHost(host: string): void;
-  /**
-   * Takes the user of a host away; `not_found` when there is none and `revoked` has not the name. The key file
-   * stays until `forgetRevoked`: it proves that the server refuses it.
-   */
-  revokeHost(host: string): void;
-  /** The server refuses this revoked host and keeps nothing of it: removes its key file too. */
-  forgetRevoked(host: string): void;
-}
+export type NatsFleetFiles = ReturnType<typeof createNatsFleetFiles>;
 
-export function createNatsFleetFiles(deps: {
-  files: Files;
-  paths: NatsFleetPaths;
-  fleet: string;
-}): NatsFleetFiles {
+export function createNatsFleetFiles(deps: { files: Files; paths: NatsFleetPaths; fleet: string }) {
   const { files, paths, fleet } = deps;
 
   function load(): FleetUsers | null {
@@ -126,11 +107,13 @@ export function createNatsFleetFiles(deps: {
 
   return {
     paths,
-    read() {
+    /** Null before the first start. Throws `precondition_failed` for a file that is not ours or not whole. */
+    read(): NatsFleet | null {
       const users = load();
       return users && toFleet(users);
     },
-    prepare(listen) {
+    /** Makes the operator's key at the first call, and keeps where the server listens. */
+    prepare(listen: ListenAddress): NatsFleet {
       for (const folder of [paths.folder, paths.store, paths.hosts])
         files.ensureDirectory("file:nats-folder", folder);
       const before = load();
@@ -146,7 +129,8 @@ export function createNatsFleetFiles(deps: {
       save(users);
       return toFleet(users);
     },
-    addHost(host) {
+    /** Makes the key of a host; `conflict` when there is one, or when `revoked` has the name. */
+    addHost(host: string): void {
       const users = required();
       if (users.hosts[host] !== undefined) {
         throw new ServiceError(
@@ -164,7 +148,11 @@ export function createNatsFleetFiles(deps: {
       files.write("file:nats-key", paths.hostKey(host), `${seed}\n`);
       save({ ...users, hosts: { ...users.hosts, [host]: publicKey } });
     },
-    revokeHost(host) {
+    /**
+     * Takes the user of a host away; `not_found` when there is none and `revoked` has not the name. The key file
+     * stays until `forgetRevoked`: it proves that the server refuses it.
+     */
+    revokeHost(host: string): void {
       const users = required();
       const { [host]: key, ...hosts } = users.hosts;
       const revoked = users.revoked ?? [];
@@ -172,7 +160,8 @@ export function createNatsFleetFiles(deps: {
         throw new ServiceError("not_found", `no host "${host}" has a key of this fleet`);
       save({ ...users, hosts, revoked: [...new Set([...revoked, host])] });
     },
-    forgetRevoked(host) {
+    /** The server refuses this revoked host and keeps nothing of it: removes its key file too. */
+    forgetRevoked(host: string): void {
       const { revoked = [], ...users } = required();
       if (users.hosts[host] === undefined) files.removeFile("file:nats-key", paths.hostKey(host));
       const remaining = revoked.filter((one) => one !== host);

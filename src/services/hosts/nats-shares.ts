@@ -34,15 +34,7 @@ const hostName = new RegExp(hostNamePattern);
 /** A host is served once in this time, however often it asks. */
 const minIntervalMs = 5000;
 
-export interface HostShares {
-  /** Throws when the server keeps no streams. */
-  start(): Promise<void>;
-  /** A host asks for its share: there is none, or it is not whole. */
-  serve(host: string): void;
-  /** The connection was interrupted: the server may have lost everything. */
-  again(): void;
-  stop(): Promise<void>;
-}
+export type HostShares = ReturnType<typeof createHostShares>;
 
 export function createHostShares(deps: {
   connection: NatsConnection;
@@ -51,7 +43,7 @@ export function createHostShares(deps: {
   /** Called each time that the share of a host is whole. */
   onMade: (host: string) => void;
   log: (line: string) => void;
-}): HostShares {
+}) {
   const { connection, names, clock } = deps;
   const made = new Set<string>();
   const servedMs = new Map<string, number>();
@@ -131,24 +123,27 @@ export function createHostShares(deps: {
   });
 
   return {
-    async start() {
+    /** Throws when the server keeps no streams. */
+    async start(): Promise<void> {
       await list();
       loop.start();
     },
-    serve(host) {
+    /** A host asks for its share: there is none, or it is not whole. */
+    serve(host: string): void {
       const now = clock.monotonicMs();
       if (!hostName.test(host) || now - (servedMs.get(host) ?? -minIntervalMs) < minIntervalMs) return;
       servedMs.set(host, now);
       wanted.add(host);
       loop.wake();
     },
-    again() {
+    /** The connection was interrupted: the server may have lost everything. */
+    again(): void {
       isListed = false;
       made.clear();
       servedMs.clear();
       loop.wake();
     },
-    stop: () => loop.stop(),
+    stop: (): Promise<void> => loop.stop(),
   };
 }
 

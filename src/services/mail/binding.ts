@@ -29,25 +29,7 @@ export interface BoundMailbox {
  * agent registered late has mail at once; the open mailbox is kept as long as `bindings_version` stays.
  * Source: contract 4.1 mail rule 3; spec/mailbox-agui.md A9, A10.
  */
-export interface MailBinding {
-  /**
-   * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no
-   * mailbox in its launch plan, a transport that is not known here, or a mailbox that cannot be acted on;
-   * `transport_failed` when its carrier failed.
-   */
-  bound(): BoundMailbox;
-  /** The same, only the mailbox. */
-  current(): Mailbox;
-  /** Whether `bound` would resolve, and if not why. Never throws. */
-  supported(): { supported: boolean; error: string | null };
-  /**
-   * Called after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns
-   * the function that ends it.
-   */
-  onArrival(listener: () => void): () => void;
-  /** Closes its openers too. */
-  close(): void;
-}
+export type MailBinding = ReturnType<typeof createMailBinding>;
 
 /** What is under way in a mailbox that was replaced by a new registration may still end there. */
 const retireMs = 60_000;
@@ -62,7 +44,7 @@ export function createMailBinding(deps: {
    * once; without it they do at the next call. Returns the function that ends it.
    */
   watchBinding?: (listener: () => void) => () => void;
-}): MailBinding {
+}) {
   const { openers, clock } = deps;
   const listeners = new Set<() => void>();
   const retired = new Map<Mailbox, () => void>();
@@ -136,14 +118,26 @@ export function createMailBinding(deps: {
   });
 
   return {
+    /**
+     * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no
+     * mailbox in its launch plan, a transport that is not known here, or a mailbox that cannot be acted on;
+     * `transport_failed` when its carrier failed.
+     */
     bound,
-    current: () => bound().mailbox,
+    /** The same, only the mailbox. */
+    current: (): Mailbox => bound().mailbox,
+    /** Whether `bound` would resolve, and if not why. Never throws. */
     supported,
-    onArrival(listener) {
+    /**
+     * Called after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns
+     * the function that ends it.
+     */
+    onArrival(listener: () => void): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    close() {
+    /** Closes its openers too. */
+    close(): void {
       endWatch?.();
       retire();
       for (const [mailbox, cancel] of retired) {

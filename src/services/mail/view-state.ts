@@ -105,21 +105,20 @@ export function planList(query: MailQuery): Selection | null {
 const answerChars = 8 * 2 ** 20;
 
 /** Counts what goes into one answer (security.md 8). */
-export interface AnswerBudget {
-  /** Whether `chars` more fit; they then count. Once something did not fit nothing does. */
-  takes(chars: number): boolean;
-  /** The same of a text as JSON writes it. */
-  takesText(text: string): boolean;
-}
+export type AnswerBudget = ReturnType<typeof createAnswerBudget>;
 
-export function createAnswerBudget(maxChars = answerChars): AnswerBudget {
+export function createAnswerBudget(maxChars = answerChars) {
   let left = maxChars;
   const takes = (chars: number) => {
     // After the first that has no place nothing more is taken.
     left = chars > left ? -1 : left - chars;
     return left >= 0;
   };
-  return { takes, takesText: (text) => takes(text.length > left ? text.length : jsonLength(text)) };
+  return {
+    /** Whether `chars` more fit; they then count. Once something did not fit nothing does. */
+    takes /** The same of a text as JSON writes it. */,
+    takesText: (text: string): boolean => takes(text.length > left ? text.length : jsonLength(text)),
+  };
 }
 
 /** Characters of a text as JSON writes it, without writing it. */

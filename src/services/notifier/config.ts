@@ -86,15 +86,7 @@ export function toNotifierStatus(facts: {
 }
 
 /** How the agent's context is tended before a wake-up. */
-export interface ContextMaintenance {
-  /** Why `compact` cannot be done with this agent, or null. */
-  compactUnsupported(): string | null;
-  /**
-   * Gives the agent its tool's own command and waits until it can begin a turn again, or until `signal`
-   * aborts. Null when it can, else why not. Never rejects.
-   */
-  tend(action: BeforeWake, signal: AbortSignal): Promise<string | null>;
-}
+export type ContextMaintenance = ReturnType<typeof createContextMaintenance>;
 
 /** A compaction is a turn of the model; a reset is not. */
 const waitMs: Record<BeforeWake, number> = { compact: 120_000, new_chat: 15_000 };
@@ -106,16 +98,21 @@ const compactTools: readonly string[] = ["codex"];
 export function createContextMaintenance(deps: {
   agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
   commands: { reset: string; compact: string | null } | null;
-}): ContextMaintenance {
+}) {
   const { agent, commands } = deps;
   const compactCommand = compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
 
   return {
-    compactUnsupported: () =>
+    /** Why `compact` cannot be done with this agent, or null. */
+    compactUnsupported: (): string | null =>
       agent.tracked && compactCommand !== null
         ? null
         : `pre_notification_context_action=compact needs a terminal agent of ${compactTools.join(" or ")}`,
-    async tend(action, signal) {
+    /**
+     * Gives the agent its tool's own command and waits until it can begin a turn again, or until `signal`
+     * aborts. Null when it can, else why not. Never rejects.
+     */
+    async tend(action: BeforeWake, signal: AbortSignal): Promise<string | null> {
       const prompt = action === "compact" ? compactCommand : (commands?.reset ?? null);
       if (prompt === null) return `this tool has no known command for ${action}`;
       const outcome = await agent.submit({

@@ -22,10 +22,7 @@ import type { StatusBoard } from "../status/status-board.ts";
 import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
 
 /** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
-export interface PromptControl {
-  /** Resolves with success only after the agent was seen to take the prompt. Never rejects for a refusal. */
-  submit(request: PromptControlRequest): Promise<PromptControlResult | PromptRefusal>;
-}
+export type PromptControl = ReturnType<typeof createPromptControl>;
 
 export function createPromptControl(deps: {
   agent: Agent;
@@ -35,7 +32,7 @@ export function createPromptControl(deps: {
   events: EventLog;
   log: Log;
   clock: Clock;
-}): PromptControl {
+}) {
   const { agent, queue, slot, board, events, log } = deps;
 
   function tracked() {
@@ -85,7 +82,8 @@ export function createPromptControl(deps: {
   }
 
   return {
-    async submit(request) {
+    /** Resolves with success only after the agent was seen to take the prompt. Never rejects for a refusal. */
+    async submit(request: PromptControlRequest): Promise<PromptControlResult | PromptRefusal> {
       const policy = request.admission_policy ?? "ready_only";
       const connectivity = agent.connectivity();
       const decision = decidePromptControl({
@@ -138,17 +136,12 @@ export function createPromptControl(deps: {
  * What a headless agent can be asked beside prompts. Throws ServiceError: `unsupported` for a terminal agent,
  * `unavailable` when its manifest cannot be read. Source: contract 2.4, 4.1; spec/gateway.md 2.4.
  */
-export interface HeadlessControl {
-  state(): HeadlessState;
-  /** The next direct prompt that leaves its conversation open begins a new one. */
-  beginNewNext(): HeadlessState;
-  turns(): AgentTurns;
-}
+export type HeadlessControl = ReturnType<typeof createHeadlessControl>;
 
 export function createHeadlessControl(deps: {
   agent: Pick<Agent, "turns" | "backend">;
   status: () => GatewayStatus;
-}): HeadlessControl {
+}) {
   function turns(): AgentTurns {
     if (deps.agent.turns) return deps.agent.turns;
     throw new ServiceError("unsupported", `an agent of the backend ${deps.agent.backend} is not headless`);
@@ -177,7 +170,8 @@ export function createHeadlessControl(deps: {
   return {
     turns,
     state,
-    beginNewNext() {
+    /** The next direct prompt that leaves its conversation open begins a new one. */
+    beginNewNext(): HeadlessState {
       turns().overrideNextPrompt();
       return state();
     },
@@ -189,19 +183,17 @@ export function createHeadlessControl(deps: {
  * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request`
  * for a bad token with nothing sent, `dispatch_failed`. Source: contract 4.1, 4.3; spec/gateway.md 4.3.
  */
-export interface KeyControl {
-  send(request: SendKeysRequest): Promise<SendKeysResult>;
-}
+export type KeyControl = ReturnType<typeof createKeyControl>;
 
 export function createKeyControl(deps: {
   agent: Agent;
   board: Pick<StatusBoard, "reconciliationRequired">;
   events: EventLog;
   clock: Clock;
-}): KeyControl {
+}) {
   const { agent, board, events, clock } = deps;
   return {
-    async send(request) {
+    async send(request: SendKeysRequest): Promise<SendKeysResult> {
       if (board.reconciliationRequired()) {
         throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
       }

@@ -21,18 +21,10 @@ type Take = (
   guard: InsertGuard,
 ) => Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
 
-export interface AcceptOnce {
-  /**
-   * The answer to the request that was accepted with this key; null for none. `conflict` when that was
-   * another request.
-   */
-  firstAnswer(key: string, request: GatewayRequest): AcceptedRequest | null;
-  /** With a key that was accepted before nothing is stored, and the answer is that of `firstAnswer`. */
-  accept(request: GatewayRequest, key: string): Promise<AcceptedRequest>;
-}
+export type AcceptOnce = ReturnType<typeof createAcceptOnce>;
 
 /** Accepts a request with its caller's key once, also when it is sent again. `depth`: of the queue now. */
-export function createAcceptOnce(deps: { store: RequestStore; take: Take; depth: () => number }): AcceptOnce {
+export function createAcceptOnce(deps: { store: RequestStore; take: Take; depth: () => number }) {
   const { store, take, depth } = deps;
 
   function firstAnswer(key: string, request: GatewayRequest): AcceptedRequest | null {
@@ -47,9 +39,13 @@ export function createAcceptOnce(deps: { store: RequestStore; take: Take; depth:
   }
 
   return {
+    /**
+     * The answer to the request that was accepted with this key; null for none. `conflict` when that was
+     * another request.
+     */
     firstAnswer,
     /** Of two callers with one key at the same moment the insert decides. */
-    async accept(request, key) {
+    async accept(request: GatewayRequest, key: string): Promise<AcceptedRequest> {
       let first: AcceptedRequest | null = null;
       try {
         const taken = await take({ ...toRow(request), idempotencyKey: key }, () => {

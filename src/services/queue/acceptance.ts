@@ -11,15 +11,7 @@ type UnloggedRequest = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> &
 };
 
 /** Stores requests at once and logs those of one moment together, right after it. */
-export interface Acceptance {
-  /** Resolves when the row is on disk; rejects when `guard` throws, and then stores nothing. */
-  take(
-    request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
-    guard?: InsertGuard,
-  ): Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
-  /** Logs the accepted requests that are not logged yet. False when there is none. */
-  logPending(): boolean;
-}
+export type Acceptance = ReturnType<typeof createAcceptance>;
 
 export function createAcceptance(deps: {
   store: RequestStore;
@@ -30,7 +22,7 @@ export function createAcceptance(deps: {
   epoch: () => number;
   /** The accepted requests are in the event log. */
   onLogged: () => void;
-}): Acceptance {
+}) {
   const { store, events, log } = deps;
   const timestamp = createTimestamps(deps.clock);
   const newRequestId = createRequestIds(deps);
@@ -64,8 +56,13 @@ export function createAcceptance(deps: {
   }
 
   return {
+    /** Logs the accepted requests that are not logged yet. False when there is none. */
     logPending,
-    async take(request, guard) {
+    /** Resolves when the row is on disk; rejects when `guard` throws, and then stores nothing. */
+    async take(
+      request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
+      guard?: InsertGuard,
+    ): Promise<{ request_id: string; accepted_at_utc: string; epoch: number }> {
       const accepted_at_utc = timestamp();
       const request_id = newRequestId();
       const epoch = deps.epoch();

@@ -174,14 +174,7 @@ function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: s
  * Interrupts beside a turn that is a separate process: each goes from `accepted` to its end in one update and
  * never takes the slot (ruling 8).
  */
-export interface Preemption {
-  /**
-   * Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time.
-   */
-  look(): void;
-  /** Resolves when none is being executed. */
-  settled(): Promise<void>;
-}
+export type Preemption = ReturnType<typeof createPreemption>;
 
 const coalesceWindow = 64;
 
@@ -195,7 +188,7 @@ export function createPreemption(deps: {
   turnRuns: () => boolean;
   epoch: () => number;
   onEnd: (request: StoredRequest, end: End) => void;
-}): Preemption {
+}) {
   const { store, agent, clock, events, log } = deps;
   let running: Promise<void> | null = null;
 
@@ -236,14 +229,18 @@ export function createPreemption(deps: {
   }
 
   return {
-    look() {
+    /**
+     * Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time.
+     */
+    look(): void {
       running ??= work()
         .catch((error: unknown) => log.line("interrupt fault", { error: messageOf(error) }))
         .finally(() => {
           running = null;
         });
     },
-    async settled() {
+    /** Resolves when none is being executed. */
+    async settled(): Promise<void> {
       await running;
     },
   };

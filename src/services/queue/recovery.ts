@@ -165,14 +165,7 @@ function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
 }
 
 /** The requests that an earlier process of this gateway left unfinished. */
-export interface UnfinishedWork {
-  /**
-   * The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again.
-   */
-  settle(left: StoredRequest): Promise<End>;
-  /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
-  followLast(): void;
-}
+export type UnfinishedWork = ReturnType<typeof createUnfinishedWork>;
 
 export function createUnfinishedWork(deps: {
   store: Pick<RequestStore, "list">;
@@ -180,17 +173,21 @@ export function createUnfinishedWork(deps: {
   clock: Clock;
   epoch: () => number;
   addEvidence: (requestId: string, evidence: Evidence) => void;
-}): UnfinishedWork {
+}) {
   const { store, agent, addEvidence } = deps;
   return {
-    async settle(left) {
+    /**
+     * The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again.
+     */
+    async settle(left: StoredRequest): Promise<End> {
       const { prompt } = left.payload;
       const sameInstance = left.epoch === deps.epoch();
       const seen =
         typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
       return endUnknown(left, { step: "settled", at_utc: timestampNow(deps.clock), proof: seen });
     },
-    followLast() {
+    /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
+    followLast(): void {
       const last = store.list({ limit: 8, state: "completed" }).find((one) => one.kind !== "interrupt");
       const steps = last?.evidence.map((one) => one.step) ?? [];
       if (!last || last.epoch !== deps.epoch() || !steps.includes("submitted")) return;

@@ -103,24 +103,11 @@ type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typ
  * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each
  * joins, reports what it does with the slot, and looks again when another one calls `changed`.
  */
-export interface ExecutionSlot {
-  /** Members look in the order in which they join. */
-  join(name: MemberName, member: SlotMember): void;
-  report(): SlotReport;
-  refusal(claimant: SlotClaimant): SlotRefusal;
-  running(): boolean;
-  /** Called with each choice of the queue and what it was made by. Returns how to stop listening. */
-  onDecision(listener: DecisionListener): () => void;
-  /** `decideNext`, and who listens hears of it. */
-  decide(facts: NextFacts): NextDecision;
-  /** `by` changed; without it, something outside of the slot did. Every member but `by` looks again. */
-  changed(by?: MemberName): void;
-  recount(): void;
-}
+export type ExecutionSlot = ReturnType<typeof createExecutionSlot>;
 
 export type DecisionListener = (facts: NextFacts, decision: NextDecision) => void;
 
-export function createExecutionSlot(): ExecutionSlot {
+export function createExecutionSlot() {
   const deciding = new Set<DecisionListener>();
   const members = new Map<MemberName, SlotMember>();
   const reporting: Required<Pick<SlotMember, "report">>[] = [];
@@ -146,27 +133,31 @@ export function createExecutionSlot(): ExecutionSlot {
   }
 
   return {
-    join(name, member) {
+    /** Members look in the order in which they join. */
+    join(name: MemberName, member: SlotMember): void {
       members.set(name, member);
       const { report } = member;
       if (report) reporting.push({ report });
     },
     report,
-    refusal: (claimant) => refuseSlot(claimant, report()),
-    running: () => report().running,
-    onDecision(listener) {
+    refusal: (claimant: SlotClaimant): SlotRefusal => refuseSlot(claimant, report()),
+    running: (): boolean => report().running,
+    /** Called with each choice of the queue and what it was made by. Returns how to stop listening. */
+    onDecision(listener: DecisionListener): () => void {
       deciding.add(listener);
       return () => deciding.delete(listener);
     },
-    decide(facts) {
+    /** `decideNext`, and who listens hears of it. */
+    decide(facts: NextFacts): NextDecision {
       const decision = decideNext(facts);
       for (const listener of deciding) listener(facts, decision);
       return decision;
     },
-    changed(by) {
+    /** `by` changed; without it, something outside of the slot did. Every member but `by` looks again. */
+    changed(by?: MemberName): void {
       for (const [name, member] of members) if (name !== by) member.wake?.();
     },
-    recount() {
+    recount(): void {
       for (const member of members.values()) member.recount?.();
     },
   };

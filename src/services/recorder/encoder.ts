@@ -30,29 +30,12 @@ export interface Batch {
 }
 
 /** Turns items into the lines of segments, without touching any file. */
-export interface Encoder {
-  /** `rotate`: the segment is large or old enough; `at`: when it ends although no picture comes. */
-  encode(items: readonly Item[], options: { rotate: "no" | "at_picture" | "now" }): Batch[];
-  /**
-   * The lines that are held back as long as more output may come, as if no more came; empty when there are
-   * none.
-   */
-  flush(): string;
-  /** When output was held back first; null while nothing is. */
-  heldSinceMs(): number | null;
-  /**
-   * The segment cannot be written any more: the next item begins another one. `why` is the gap until then.
-   */
-  abandon(fromMs: number, why: string): void;
-  /** Takes items in without writing them. */
-  skip(items: readonly Item[], why: string): void;
-  known(): Known;
-}
+export type Encoder = ReturnType<typeof createEncoder>;
 
 /** Between two checkpoints. */
 const checkpointBytes = 64 * 1024;
 
-export function createEncoder(options: { title: string; known: Known }): Encoder {
+export function createEncoder(options: { title: string; known: Known }) {
   let known = options.known;
   let startMs: number | null = null;
   let sinceCheckpoint = 0;
@@ -138,7 +121,8 @@ export function createEncoder(options: { title: string; known: Known }): Encoder
   }
 
   return {
-    encode(items, { rotate }) {
+    /** `rotate`: the segment is large or old enough; `at`: when it ends although no picture comes. */
+    encode(items: readonly Item[], { rotate }: { rotate: "no" | "at_picture" | "now" }): Batch[] {
       const batches: Batch[] = [];
       let wanted = rotate;
       for (const item of items) {
@@ -161,21 +145,30 @@ export function createEncoder(options: { title: string; known: Known }): Encoder
       }
       return batches;
     },
+    /**
+     * The lines that are held back as long as more output may come, as if no more came; empty when there are
+     * none.
+     */
     flush,
-    heldSinceMs: () => heldMs,
-    abandon(fromMs, why) {
+    /** When output was held back first; null while nothing is. */
+    heldSinceMs: (): number | null => heldMs,
+    /**
+     * The segment cannot be written any more: the next item begins another one. `why` is the gap until then.
+     */
+    abandon(fromMs: number, why: string): void {
       startMs = null;
       size = null;
       gap ??= { fromMs, why };
       redactor = createRedactor();
       heldMs = null;
     },
-    skip(items, why) {
+    /** Takes items in without writing them. */
+    skip(items: readonly Item[], why: string): void {
       for (const item of items) {
         gap ??= { fromMs: item.t, why };
         if (item.is === "record") known = advance(known, { ...item.record, t: item.t });
       }
     },
-    known: () => known,
+    known: (): Known => known,
   };
 }

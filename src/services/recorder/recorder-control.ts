@@ -15,20 +15,11 @@ import type { Recorder } from "./recorder.ts";
 import { measureSegments } from "./segments.ts";
 
 /** The recorder of a gateway's agent. While it is off nothing of it is loaded, and it listens to nothing. */
-export interface RecorderControl {
-  /** Begins when the setting says so. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  status(): RecorderStatus;
-  update(wish: RecorderUpdate): Promise<RecorderStatus>;
-  /** Throws `not_found` where nothing is recorded, and `invalid_request` for what is no moment. */
-  moment(query: { at: string }): Promise<RecordedMoment>;
-  cast(query: { from: string; until?: string }): Promise<RecordedCast>;
-}
+export type RecorderControl = ReturnType<typeof createRecorderControl>;
 
 const defaultSpanMs = 60_000;
 
-export function createRecorderControl(agent: RecordedAgent): RecorderControl {
+export function createRecorderControl(agent: RecordedAgent) {
   const { files, clock, sessionRoot } = agent;
   const { gatewayRoot } = sessionPaths(sessionRoot);
   let recorder: Recorder | null = null;
@@ -65,10 +56,11 @@ export function createRecorderControl(agent: RecordedAgent): RecorderControl {
   }
 
   return {
-    start: () => inOrder(open),
-    stop: () => inOrder(close),
+    /** Begins when the setting says so. */
+    start: (): Promise<void> => inOrder(open),
+    stop: (): Promise<void> => inOrder(close),
     status,
-    update: (wish) =>
+    update: (wish: RecorderUpdate): Promise<RecorderStatus> =>
       inOrder(async () => {
         saveRecorderWish(files, sessionRoot, wish);
         // Other limits are those of another recorder.
@@ -76,11 +68,12 @@ export function createRecorderControl(agent: RecordedAgent): RecorderControl {
         await open();
         return status();
       }),
-    async moment({ at }) {
+    /** Throws `not_found` where nothing is recorded, and `invalid_request` for what is no moment. */
+    async moment({ at }: { at: string }): Promise<RecordedMoment> {
       const { readMoment } = await import("./reader.ts");
       return readMoment(files, gatewayRoot, { atMs: momentOf("at", at), nowMs: clock.nowMs() });
     },
-    async cast({ from, until }) {
+    async cast({ from, until }: { from: string; until?: string }): Promise<RecordedCast> {
       const { readCast, toRecordedCast } = await import("./reader.ts");
       const fromMs = momentOf("from", from);
       // An end before the beginning asks for nothing.

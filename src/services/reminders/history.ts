@@ -11,39 +11,22 @@ type Fields = Record<string, unknown>;
  * Writes what became of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120
  * characters in events; of prompts and keys only the length is written (ruling 12).
  */
-export interface ReminderHistory {
-  registered(reminder: Reminder): void;
-  updated(reminder: Reminder): void;
-  started(reminder: Reminder): void;
-  /** A start found it on disk. */
-  restored(reminder: Reminder): void;
-  evidence(reminder: Reminder, evidence: Evidence): void;
-  deferred(reminder: Reminder, why: { reason: string; detail: string }): void;
-  /** `errorDetail` null: delivered. `nextDueMs` null: it was the last time. */
-  ended(
-    ids: { reminder_id: string; request_id: string },
-    end: { errorDetail: string | null; nextDueMs: number | null },
-  ): void;
-  deleted(reminderId: string, how: { executing: boolean; detail: string }): void;
-  lost(losses: readonly ReturnType<typeof toLoss>[]): void;
-  /** Its row could not be read. */
-  damaged(reminderId: string): void;
-}
+export type ReminderHistory = ReturnType<typeof createReminderHistory>;
 
 const previewLength = 120;
 
-export function createReminderHistory(deps: { events: EventLog; log: Log; clock: Clock }): ReminderHistory {
+export function createReminderHistory(deps: { events: EventLog; log: Log; clock: Clock }) {
   const { events, log, clock } = deps;
   return {
-    registered(reminder) {
+    registered(reminder: Reminder): void {
       events.append("reminder_registered", definitionFields(reminder));
       log.line("registered reminder", { reminder_id: reminder.reminder_id });
     },
-    updated(reminder) {
+    updated(reminder: Reminder): void {
       events.append("reminder_updated", definitionFields(reminder));
       log.line("updated reminder", { reminder_id: reminder.reminder_id });
     },
-    started(reminder) {
+    started(reminder: Reminder): void {
       events.append("reminder_started", {
         ...identityFields(reminder),
         paused: reminder.paused,
@@ -54,20 +37,25 @@ export function createReminderHistory(deps: { events: EventLog; log: Log; clock:
       });
       log.line("executing reminder", { reminder_id: reminder.reminder_id, kind: reminder.delivery_kind });
     },
-    restored(reminder) {
+    /** A start found it on disk. */
+    restored(reminder: Reminder): void {
       const delivery_state = reminder.dueMs <= clock.nowMs() ? "overdue" : "scheduled";
       events.append("reminder_restored", { ...definitionFields(reminder), delivery_state });
       log.line("restored reminder", { reminder_id: reminder.reminder_id, state: delivery_state });
     },
-    evidence({ reminder_id, executing_request_id: request_id }, evidence) {
+    evidence({ reminder_id, executing_request_id: request_id }: Reminder, evidence: Evidence): void {
       events.append("reminder_evidence", { reminder_id, request_id, ...evidence });
     },
-    deferred(reminder, { reason, detail }) {
+    deferred(reminder: Reminder, { reason, detail }: { reason: string; detail: string }): void {
       const next_due_at_utc = toTimestamp(reminder.dueMs);
       events.append("reminder_deferred", { ...identityFields(reminder), detail, next_due_at_utc });
       log.line("deferred reminder", { reminder_id: reminder.reminder_id, reason });
     },
-    ended(ids, { errorDetail, nextDueMs }) {
+    /** `errorDetail` null: delivered. `nextDueMs` null: it was the last time. */
+    ended(
+      ids: { reminder_id: string; request_id: string },
+      { errorDetail, nextDueMs }: { errorDetail: string | null; nextDueMs: number | null },
+    ): void {
       const verb = errorDetail === null ? "completed" : "failed";
       events.append(`reminder_${verb}`, {
         ...ids,
@@ -77,7 +65,7 @@ export function createReminderHistory(deps: { events: EventLog; log: Log; clock:
       });
       log.line(`${verb} reminder`, { ...ids, error: errorDetail });
     },
-    deleted(reminderId, { executing, detail }) {
+    deleted(reminderId: string, { executing, detail }: { executing: boolean; detail: string }): void {
       events.append("reminder_deleted", {
         reminder_id: reminderId,
         executing,
@@ -86,11 +74,12 @@ export function createReminderHistory(deps: { events: EventLog; log: Log; clock:
       });
       log.line("deleted reminder", { reminder_id: reminderId });
     },
-    lost(losses) {
+    lost(losses: readonly ReturnType<typeof toLoss>[]): void {
       for (const loss of losses) events.append("reminder_lost_on_restart", loss);
       log.line("lost reminders", { count: losses.length });
     },
-    damaged(reminderId) {
+    /** Its row could not be read. */
+    damaged(reminderId: string): void {
       events.append("reminder_lost_on_restart", { reminder_id: reminderId, detail: "its row is damaged" });
       log.line("damaged reminder", { reminder_id: reminderId });
     },

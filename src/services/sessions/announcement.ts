@@ -19,14 +19,9 @@ export interface AnnouncementDeps {
  * in its registry record. Both only point; the current-instance record and an answer decide (contract 2.8,
  * 5.4).
  */
-export interface Announcement {
-  /** Says that the gateway listens there. What says so already is left as it is. Never rejects. */
-  publish(listener: { host: string; port: number; hasToken: boolean }): Promise<void>;
-  /** Says that there is none. Never rejects. */
-  withdraw(): Promise<void>;
-}
+export type Announcement = ReturnType<typeof createAnnouncement>;
 
-export function createAnnouncement(deps: AnnouncementDeps): Announcement {
+export function createAnnouncement(deps: AnnouncementDeps) {
   const { tmux, registry, manifest, onError } = deps;
   const session = manifest.tmux_session_name;
 
@@ -59,14 +54,16 @@ export function createAnnouncement(deps: AnnouncementDeps): Announcement {
   };
 
   return {
-    publish: ({ host, port, hasToken }) =>
+    /** Says that the gateway listens there. What says so already is left as it is. Never rejects. */
+    publish: ({ host, port, hasToken }: { host: string; port: number; hasToken: boolean }): Promise<void> =>
       say(toLiveVariables({ host, port, hasToken, sessionRoot: deps.sessionRoot }), {
         host,
         port,
         state_path: sessionPaths(deps.sessionRoot).state,
         protocol_version: protocolVersion,
       }),
-    withdraw: () => say(noLiveVariables, null),
+    /** Says that there is none. Never rejects. */
+    withdraw: (): Promise<void> => say(noLiveVariables, null),
   };
 }
 

@@ -18,25 +18,7 @@ import { sessionPaths } from "./roots.ts";
  * What a running gateway keeps on disk about itself: the current-instance record and pid, by which others
  * find it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
  */
-export interface LiveFiles {
-  /** Later statuses with another epoch or instance id rewrite the record at once (contract 2.7). */
-  publish(instance: CurrentInstance): void;
-  /** The port that the system chose for the gateway before this one; 0 when it chose none. */
-  lastPort(): number;
-  /** Null: the port of this gateway was asked for. */
-  keepPort(chosen: number | null): void;
-  /** Leaves the key of this gateway where our own clients read it, who ask it to prove itself. */
-  publishKey(key: string): void;
-  /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
-  publishToken(token: string | null): void;
-  /**
-   * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced,
-   * since every part of it is derived. Nothing is written once the place is gone.
-   */
-  saveStatus(status: GatewayStatus): void;
-  /** As `retireLiveFiles`. Later saves are ignored. */
-  retire(epoch: number): void;
-}
+export type LiveFiles = ReturnType<typeof createLiveFiles>;
 
 /**
  * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where
@@ -103,7 +85,7 @@ export function createLiveFiles(deps: {
   /** Once it is gone the records are another gateway's, or nobody's. */
   place: Pick<OwnershipWatch, "gone" | "rewrite" | "keep">;
   onError: (error: unknown) => void;
-}): LiveFiles {
+}) {
   const { files, clock, folder, place, onError } = deps;
   const paths = sessionPaths(folder.sessionRoot);
   let latest: GatewayStatus | null = null;
@@ -161,16 +143,19 @@ export function createLiveFiles(deps: {
   }
 
   return {
-    publish(instance) {
+    /** Later statuses with another epoch or instance id rewrite the record at once (contract 2.7). */
+    publish(instance: CurrentInstance): void {
       saveRecord(instance);
       writeAndKeep(paths.pidFile, () => files.write("file:pid", paths.pidFile, `${instance.pid}\n`));
       writeGatewayManifest(files, folder, instance);
     },
-    lastPort() {
+    /** The port that the system chose for the gateway before this one; 0 when it chose none. */
+    lastPort(): number {
       const text = readWish(paths.lastPort);
       return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : 0;
     },
-    keepPort(chosen) {
+    /** Null: the port of this gateway was asked for. */
+    keepPort(chosen: number | null): void {
       // What it costs is an address, not the gateway.
       try {
         if (chosen === null) files.removeFile("file:last-port", paths.lastPort);
@@ -179,15 +164,21 @@ export function createLiveFiles(deps: {
         onError(error);
       }
     },
-    publishKey: (key) =>
+    /** Leaves the key of this gateway where our own clients read it, who ask it to prove itself. */
+    publishKey: (key: string): void =>
       writeAndKeep(paths.challengeKey, () =>
         files.write("file:challenge-key", paths.challengeKey, `${key}\n`, { durable: false }),
       ),
-    publishToken(token) {
+    /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
+    publishToken(token: string | null): void {
       if (token === null) files.removeFile("file:token", paths.token);
       else writeAndKeep(paths.token, () => files.write("file:token", paths.token, `${token}\n`));
     },
-    saveStatus(status) {
+    /**
+     * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced,
+     * since every part of it is derived. Nothing is written once the place is gone.
+     */
+    saveStatus(status: GatewayStatus): void {
       followInstance(status);
       latest = status;
       if (armed) return;
@@ -199,7 +190,8 @@ export function createLiveFiles(deps: {
         flush();
       });
     },
-    retire(epoch) {
+    /** As `retireLiveFiles`. Later saves are ignored. */
+    retire(epoch: number): void {
       retired = true;
       // A full disk must not keep the gateway from its end: every part of these is derived.
       try {

@@ -252,22 +252,18 @@ export function readManifest(files: Files, path: string): Manifest {
 /**
  * The manifest has three writers (launcher, gateway, coordinator): each change is one locked read and write.
  */
-export interface ManifestStore {
-  read(path: string): Manifest;
-  write(path: string, manifest: Manifest): Promise<void>;
-  /** Applies `change` to what is on disk now and returns what was written. Unknown keys are kept. */
-  update(path: string, change: (manifest: Manifest) => Manifest): Promise<Manifest>;
-}
+export type ManifestStore = ReturnType<typeof createManifestStore>;
 
-export function createManifestStore(deps: { files: Files; locks: Locks }): ManifestStore {
+export function createManifestStore(deps: { files: Files; locks: Locks }) {
   const { files, locks } = deps;
   const replace = (path: string, manifest: Manifest) =>
     files.write("file:manifest", path, renderJson(manifest));
   const locked = <T>(path: string, work: () => T) => locks.hold(`${path}.lock`, work);
   return {
-    read: (path) => readManifest(files, path),
-    write: (path, manifest) => locked(path, () => replace(path, manifest)),
-    update: (path, change) =>
+    read: (path: string): Manifest => readManifest(files, path),
+    write: (path: string, manifest: Manifest): Promise<void> => locked(path, () => replace(path, manifest)),
+    /** Applies `change` to what is on disk now and returns what was written. Unknown keys are kept. */
+    update: (path: string, change: (manifest: Manifest) => Manifest): Promise<Manifest> =>
       locked(path, () => {
         const changed = change(readManifest(files, path));
         replace(path, changed);

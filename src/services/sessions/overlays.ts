@@ -30,34 +30,13 @@ const Adoption = Type.Object({
 /**
  * Which project overlays this user adopted. Recorded in the user's state folder, outside every working tree.
  */
-export interface Overlays {
-  /**
-   * Why the overlay is not used, or null: owner, mode, a link, or no adoption of exactly this folder. One
-   * that the user named in the environment needs no adoption.
-   */
-  exposure(overlay: string, options?: { named: boolean }): Exposure | null;
-  /** The valid record of an overlay; null when it was not adopted or is another folder now. */
-  adoptionOf(overlay: string): Adoption | null;
-  /**
-   * Records the overlay, which must exist, and gives it its `.gitignore`. Idempotent. Throws
-   * `precondition_failed` for one that another user could change, `not_found` when there is no such folder.
-   */
-  adopt(overlay: string, by: AdoptedBy): Adoption;
-  /**
-   * Makes the overlay and adopts it. Throws as `adopt`, and for one that is there already and not adopted.
-   */
-  create(overlay: string): Adoption;
-  /** False when nothing was recorded. The folder stays as it is. */
-  forget(overlay: string): boolean;
-  /** By path; those that are gone or were replaced included. */
-  list(): Adoption[];
-}
+export type Overlays = ReturnType<typeof createOverlays>;
 
 const ignoreName = ".gitignore";
 const keyName = "adoption-key";
 
 /** `stateRoot`: see `stateRootOf`. */
-export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; stateRoot: string }): Overlays {
+export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; stateRoot: string }) {
   const { files, clock, ids } = deps;
   const folder = join(deps.stateRoot, "overlays");
   const realOf = (overlay: string) => files.realPath(overlay) ?? overlay;
@@ -116,10 +95,22 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
   }
 
   return {
+    /**
+     * Why the overlay is not used, or null: owner, mode, a link, or no adoption of exactly this folder. One
+     * that the user named in the environment needs no adoption.
+     */
     exposure,
+    /** The valid record of an overlay; null when it was not adopted or is another folder now. */
     adoptionOf,
+    /**
+     * Records the overlay, which must exist, and gives it its `.gitignore`. Idempotent. Throws
+     * `precondition_failed` for one that another user could change, `not_found` when there is no such folder.
+     */
     adopt,
-    create(overlay) {
+    /**
+     * Makes the overlay and adopts it. Throws as `adopt`, and for one that is there already and not adopted.
+     */
+    create(overlay: string): Adoption {
       if (files.exists(overlay) || files.isLink(overlay)) {
         const known = adoptionOf(overlay);
         if (known) return known;
@@ -129,13 +120,15 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
       files.ensureDirectory("file:overlay", overlay);
       return adopt(overlay, "created");
     },
-    forget(overlay) {
+    /** False when nothing was recorded. The folder stays as it is. */
+    forget(overlay: string): boolean {
       const path = recordOf(overlay);
       if (!files.exists(path)) return false;
       files.removeFile("file:overlays.forget", path);
       return true;
     },
-    list: () =>
+    /** By path; those that are gone or were replaced included. */
+    list: (): Adoption[] =>
       files
         .list(folder)
         .flatMap((name) => read(join(folder, name)) ?? [])

@@ -7,15 +7,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 
 /** What `up` launched for a team file, kept in the user's state folder: the file may be anybody's. */
-export interface TeamStore {
-  read(): TeamRecord["agents"];
-  /** Before the names of all agents of the file; empty without one. */
-  prefix(): string;
-  setPrefix(prefix: string): void;
-  set(agent: string, entry: TeamRecord["agents"][string]): void;
-  /** `made` null: it is gone. */
-  setReminder(agent: string, name: string, made: { reminder_id: string; sha256: string } | null): void;
-}
+export type TeamStore = ReturnType<typeof createTeamStore>;
 
 /** The folder of one team below `folder`, which is of all teams. Pure. */
 export function teamFolder(folder: string, teamFile: string): string {
@@ -67,7 +59,7 @@ function readRecord(files: Pick<Files, "exists" | "readOwn">, path: string): Tea
 }
 
 /** `folder`: of this team. Throws `precondition_failed` when the record is there and cannot be read. */
-export function createTeamStore(files: Files, folder: string, teamFile: string): TeamStore {
+export function createTeamStore(files: Files, folder: string, teamFile: string) {
   const path = `${folder}/agents.json`;
 
   const read = () => readRecord(files, path)?.agents ?? {};
@@ -84,10 +76,12 @@ export function createTeamStore(files: Files, folder: string, teamFile: string):
 
   return {
     read,
+    /** Before the names of all agents of the file; empty without one. */
     prefix,
-    setPrefix: (wanted) => write({ agents: read(), prefix: wanted }),
+    setPrefix: (wanted: string): void => write({ agents: read(), prefix: wanted }),
     set,
-    setReminder(agent, name, made) {
+    /** `made` null: it is gone. */
+    setReminder(agent: string, name: string, made: { reminder_id: string; sha256: string } | null): void {
       const entry = read()[agent];
       if (!entry) return;
       const others = Object.entries(entry.reminders ?? {}).filter(([other]) => other !== name);

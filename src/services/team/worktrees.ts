@@ -10,25 +10,7 @@ import { tookFromEnvironment, withoutForeignPrograms } from "./foreign-programs.
  * The git worktrees of a team's agents. They lie in a folder of the user's: a working tree cannot bring its
  * own.
  */
-export interface Worktrees {
-  pathOf(agent: string): string;
-  /** The agents whose worktrees are there, whole or not. */
-  list(): string[];
-  /** Whether it is there and filled: git writes the index last. */
-  exists(agent: string): boolean;
-  /**
-   * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is
-   * filled; one whose folder was removed by hand is made again. Null when it was made, else why not.
-   */
-  make(agent: string): Promise<string | null>;
-  /**
-   * Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a
-   * `.svc` with mail.
-   */
-  remove(agent: string): Promise<string | null>;
-  /** What of it is nowhere else, commits that only its own branch has included; null without such work. */
-  unsavedWork(agent: string): Promise<string | null>;
-}
+export type Worktrees = ReturnType<typeof createWorktrees>;
 
 /** Whatever a repository configures, git runs no hook and no watcher of it here. */
 const quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
@@ -116,7 +98,7 @@ export function createWorktrees(
     formerRoot,
     env,
   }: { repository: string; root: string; formerRoot?: string; env: Environment },
-): Worktrees {
+) {
   const isAdded = (path: string) => files.exists(join(path, ".git"));
 
   function pathOf(agent: string): string {
@@ -243,13 +225,20 @@ export function createWorktrees(
 
   return {
     pathOf,
-    list: () =>
+    /** The agents whose worktrees are there, whole or not. */
+    list: (): string[] =>
       [root, ...(formerRoot === undefined ? [] : [formerRoot])]
         .flatMap((folder) => (files.exists(folder) ? files.list(folder) : []))
         .filter((name) => isAdded(pathOf(name))),
-    unsavedWork: (agent) => lostWith(agent, { anyBranch: false }),
-    exists: (agent) => isAdded(pathOf(agent)) && isFilled(pathOf(agent)),
-    async make(agent) {
+    /** What of it is nowhere else, commits that only its own branch has included; null without such work. */
+    unsavedWork: (agent: string): Promise<string | null> => lostWith(agent, { anyBranch: false }),
+    /** Whether it is there and filled: git writes the index last. */
+    exists: (agent: string): boolean => isAdded(pathOf(agent)) && isFilled(pathOf(agent)),
+    /**
+     * On branch `svc/AGENT`, made from HEAD unless it is there. One that was added and has nothing yet is
+     * filled; one whose folder was removed by hand is made again. Null when it was made, else why not.
+     */
+    async make(agent: string): Promise<string | null> {
       const branch = `svc/${agent}`;
       const path = pathOf(agent);
       if (isAdded(path) && !isFilled(path)) {
@@ -268,7 +257,11 @@ export function createWorktrees(
       if (filled !== null) await git(repository, "worktree", "remove", "--force", path);
       return filled;
     },
-    async remove(agent) {
+    /**
+     * Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a
+     * `.svc` with mail.
+     */
+    async remove(agent: string): Promise<string | null> {
       const path = pathOf(agent);
       const lost = await lostWith(agent, { anyBranch: true });
       if (lost !== null) return `${lost}, in ${visibleLine(path)}`;

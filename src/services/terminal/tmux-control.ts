@@ -223,17 +223,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 }
 
 /** One control-mode client from its start to its end. It is never re-made: see `createControlConnection`. */
-export interface ControlClient {
-  attached(): boolean;
-  /** As `ControlConnection.command`; before the attach and after the end it rejects. */
-  send(line: string, replies: number, onReplies?: (parts: string[][]) => void): Promise<string[]>;
-  /** Asks tmux, once, to push what panes write. */
-  turnOutputOn(): void;
-  /** Detaches; the process is killed when it does not go within a second. */
-  leave(): void;
-  /** Resolves with tmux's words or our own when the client has gone and every command is answered. */
-  ended: Promise<string>;
-}
+export type ControlClient = ReturnType<typeof openControlClient>;
 
 export interface ControlClientOptions {
   processes: Processes;
@@ -267,7 +257,7 @@ interface Waiting {
 }
 
 /** Starts a client that attaches to the session. Throws when tmux cannot be run at all. */
-function openControlClient(options: ControlClientOptions): ControlClient {
+function openControlClient(options: ControlClientOptions) {
   const { processes, clock, session } = options;
   const attach = ["-N", "-C", "attach-session", "-f", ATTACH_FLAGS, "-t", exactSession(session)];
   const child = processes.pipe([...tmuxCommand(options.socket), ...attach]);
@@ -380,23 +370,26 @@ function openControlClient(options: ControlClientOptions): ControlClient {
   }
 
   return {
-    attached: () => state === "attached",
+    attached: (): boolean => state === "attached",
+    /** As `ControlConnection.command`; before the attach and after the end it rejects. */
     send,
     /**
      * Once and never off again: tmux 3.3a answers nothing more to a client that names this flag while output
      * is queued for it.
      */
-    turnOutputOn() {
+    turnOutputOn(): void {
       if (state !== "attached" || output) return;
       output = true;
       send("refresh-client -f !no-output", 1).catch(() => {});
     },
-    leave() {
+    /** Detaches; the process is killed when it does not go within a second. */
+    leave(): void {
       reason = "stopped";
       child.closeInput();
       const cancel = clock.after(LEAVE_MS, () => child.kill());
       child.exited.finally(cancel);
     },
+    /** Resolves with tmux's words or our own when the client has gone and every command is answered. */
     ended: live(),
   };
 }

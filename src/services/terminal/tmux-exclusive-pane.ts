@@ -54,26 +54,7 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
  * gone: nothing was typed then. Whether the right program reads the pane is for the caller to have looked at.
  * Steps: `pane.mode`, `pane.buffer`, `pane.paste`, `pane.keys`.
  */
-export interface PaneWriter {
-  /**
-   * Puts each piece in front of the program as one bracketed paste (brackets only when the program asked for
-   * them), byte for byte but without control characters, and presses nothing. Nothing but blanks is
-   * `invalid_request`.
-   */
-  paste(...pieces: string[]): Promise<void>;
-  /** Presses and types in the order given; text without its control characters. No Enter is implied. */
-  keys(tokens: readonly KeyToken[]): Promise<void>;
-  /**
-   * Presses Enter if the cursor is `at` that place at this very moment, which tmux decides. False, with
-   * nothing pressed, when it is elsewhere, because somebody typed, or when a mode was on that would have
-   * taken the key. Null: wherever it is.
-   */
-  enter(at: { row: number; column: number } | null): Promise<boolean>;
-  /** Sends what a keyboard sent, byte for byte. */
-  raw(text: string): Promise<void>;
-  /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */
-  leaveMode(): Promise<boolean>;
-}
+export type PaneWriter = ReturnType<typeof createPaneWriter>;
 
 export interface PaneWriterDeps {
   control: ControlConnection;
@@ -91,7 +72,7 @@ const RAW_BYTES = 1024;
 /** How long a paste waits for its turn: what was seen of the pane before must still hold. */
 const PASTE_TURN_WITHIN_MS = 200;
 
-export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
+export function createPaneWriter(deps: PaneWriterDeps) {
   const { control, mutex, ids, steps } = deps;
 
   /** See `TmuxMutex`: copy mode ends, and a buffer comes and goes. */
@@ -233,7 +214,22 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     }
   }
 
-  return { paste, keys, enter, raw, leaveMode };
+  return {
+    /**
+     * Puts each piece in front of the program as one bracketed paste (brackets only when the program asked for
+     * them), byte for byte but without control characters, and presses nothing. Nothing but blanks is
+     * `invalid_request`.
+     */
+    paste /** Presses and types in the order given; text without its control characters. No Enter is implied. */,
+    keys /**
+     * Presses Enter if the cursor is `at` that place at this very moment, which tmux decides. False, with
+     * nothing pressed, when it is elsewhere, because somebody typed, or when a mode was on that would have
+     * taken the key. Null: wherever it is.
+     */,
+    enter /** Sends what a keyboard sent, byte for byte. */,
+    raw /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */,
+    leaveMode,
+  };
 }
 
 const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";

@@ -45,19 +45,7 @@ export interface LaunchRequest extends PaneProgram {
  * it is never left dead. Commands and environment travel in a 0600 script in `folder`, which removes itself
  * as its first act, so that neither the 16 KB limit of tmux nor `ps` sees them.
  */
-export interface Launcher {
-  /**
-   * A new detached session with one window, `agent`, at index 0, of fixed size. Throws `conflict` when the
-   * session exists, TmuxError `refused` otherwise; nothing is left behind then. Steps: `launch.script`,
-   * `launch.session`, `launch.environment`.
-   */
-  launch(request: LaunchRequest): Promise<TmuxPane>;
-  /**
-   * Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`,
-   * `launch.respawn`.
-   */
-  respawn(paneId: string, program: PaneProgram): Promise<TmuxPane>;
-}
+export type Launcher = ReturnType<typeof createLauncher>;
 
 /**
  * What a launch that was killed leaves; tmux has started a script, which removes itself, long before that
@@ -90,7 +78,7 @@ export function createLauncher(deps: {
    * process.
    */
   over?: { control: Pick<ControlConnection, "connected" | "command">; mutex: TmuxMutex };
-}): Launcher {
+}) {
   const { tmux, files, ids, steps, folder, over } = deps;
 
   /** Runs `act` with a fresh script; a script that tmux never started is removed. */
@@ -190,7 +178,12 @@ export function createLauncher(deps: {
   }
 
   return {
-    async launch(request) {
+    /**
+     * A new detached session with one window, `agent`, at index 0, of fixed size. Throws `conflict` when the
+     * session exists, TmuxError `refused` otherwise; nothing is left behind then. Steps: `launch.script`,
+     * `launch.session`, `launch.environment`.
+     */
+    async launch(request: LaunchRequest): Promise<TmuxPane> {
       const { session, sessionEnv } = request;
       const { width, height } = request.size ?? DEFAULT_SIZE;
       checkSessionName(session);
@@ -214,7 +207,11 @@ export function createLauncher(deps: {
       });
       return { ...made, windowIndex: 0 };
     },
-    respawn: (paneId, program) =>
+    /**
+     * Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`,
+     * `launch.respawn`.
+     */
+    respawn: (paneId: string, program: PaneProgram): Promise<TmuxPane> =>
       withScript(program, async (script) => {
         steps.before("launch.respawn");
         const at = { paneId, workdir: program.workdir, script };

@@ -8,17 +8,7 @@ import { quoteArgument, TmuxError } from "./tmux-protocol.ts";
 /**
  * Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked.
  */
-export interface PaneReader {
-  /** The agent's pane (see `agentPane`), or null when it is not there. */
-  find(session: string, recordedPaneId: string | null): Promise<TmuxPane | null>;
-  /**
-   * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane
-   * is no more. `fresh`: the process tree is read again; otherwise one that is younger than a second and
-   * whose processes all live will do. The same screen as before gives the same `rows` object, the same
-   * processes the same `processes`.
-   */
-  read(pane: TmuxPane, fresh: boolean): Promise<Observation | null>;
-}
+export type PaneReader = ReturnType<typeof createPaneReader>;
 
 const TREE_MS = 1000;
 
@@ -40,11 +30,7 @@ export async function panesOf(
   return found ?? tmux.panes(session);
 }
 
-export function createPaneReader(deps: {
-  control: ControlConnection;
-  processes: Processes;
-  clock: Clock;
-}): PaneReader {
+export function createPaneReader(deps: { control: ControlConnection; processes: Processes; clock: Clock }) {
   const { control, processes, clock } = deps;
   let tree: { root: number; atMs: number; found: ProcessFacts[] } | null = null;
   let screen: { raw: string; rows: Row[] } | null = null;
@@ -69,10 +55,17 @@ export function createPaneReader(deps: {
   }
 
   return {
-    async find(session, recordedPaneId) {
+    /** The agent's pane (see `agentPane`), or null when it is not there. */
+    async find(session: string, recordedPaneId: string | null): Promise<TmuxPane | null> {
       return agentPane(await panesOver(control, session), recordedPaneId);
     },
-    async read({ paneId }, fresh) {
+    /**
+     * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane
+     * is no more. `fresh`: the process tree is read again; otherwise one that is younger than a second and
+     * whose processes all live will do. The same screen as before gives the same `rows` object, the same
+     * processes the same `processes`.
+     */
+    async read({ paneId }: TmuxPane, fresh: boolean): Promise<Observation | null> {
       const show = (format: string) =>
         control.command(`display-message -p -t ${paneId} ${quoteArgument(format)}`);
       const batch = Promise.all([
@@ -171,30 +164,21 @@ function nullWhenGone(error: unknown): null {
 }
 
 /** A read of the terminal that begins before it is needed, while its caller does other work. */
-export interface ReadAhead {
-  /** Begins one, unless one is under way or waits to be taken. */
-  begin(): void;
-  /** The last read may be out of date. */
-  invalidate(): void;
-  /**
-   * Waits for the read that was begun, and forgets it. False when there is none, or it failed, is out of date
-   * or is too old.
-   */
-  take(): Promise<boolean>;
-}
+export type ReadAhead = ReturnType<typeof createReadAhead>;
 
 /** A caller that needs longer than this reads the terminal again. */
 const goodForMs = 10;
 
 /** `sample` reads the terminal. */
-export function createReadAhead(deps: { clock: Clock; sample: () => Promise<unknown> }): ReadAhead {
+export function createReadAhead(deps: { clock: Clock; sample: () => Promise<unknown> }) {
   const { clock, sample } = deps;
   let begun: { atMs: number; seen: Promise<boolean> } | null = null;
 
   const counts = (one: typeof begun) => one !== null && clock.monotonicMs() - one.atMs <= goodForMs;
 
   return {
-    begin() {
+    /** Begins one, unless one is under way or waits to be taken. */
+    begin(): void {
       if (counts(begun)) return;
       const seen = sample().then(
         () => true,
@@ -202,10 +186,15 @@ export function createReadAhead(deps: { clock: Clock; sample: () => Promise<unkn
       );
       begun = { atMs: clock.monotonicMs(), seen };
     },
-    invalidate() {
+    /** The last read may be out of date. */
+    invalidate(): void {
       begun = null;
     },
-    async take() {
+    /**
+     * Waits for the read that was begun, and forgets it. False when there is none, or it failed, is out of date
+     * or is too old.
+     */
+    async take(): Promise<boolean> {
       const mine = begun;
       if (mine === null || !counts(mine)) return false;
       const seen = await mine.seen;

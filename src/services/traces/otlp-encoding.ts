@@ -12,12 +12,7 @@ import type { OtlpProtocol } from "./otlp-settings.ts";
 import type { TraceSpan } from "./request-trace.ts";
 
 /** How spans become the body of a request, and what the answer says of them. */
-export interface OtlpEncoding {
-  contentType: string;
-  encode(spans: readonly TraceSpan[]): Uint8Array;
-  /** How many of the spans the collector refused. Throws for an answer that is none. */
-  rejected(answer: Uint8Array): number;
-}
+export type OtlpEncoding = ReturnType<typeof createOtlpEncoding>;
 
 /** The agent whose gateway exports. */
 export interface TracedAgent {
@@ -34,14 +29,17 @@ export function createOtlpEncoding(
   protocol: OtlpProtocol,
   agent: TracedAgent,
   resource: Readonly<Record<string, string>>,
-): OtlpEncoding {
+) {
   const json = protocol === "http/json";
   const serializer = json ? JsonTraceSerializer : ProtobufTraceSerializer;
   const toSpan = createSpans(agent, resource);
   return {
     contentType: json ? "application/json" : "application/x-protobuf",
-    encode: (spans) => serializer.serializeRequest(spans.map(toSpan)) ?? new Uint8Array(),
-    rejected: (answer) => Number(serializer.deserializeResponse(answer).partialSuccess?.rejectedSpans ?? 0),
+    encode: (spans: readonly TraceSpan[]): Uint8Array =>
+      serializer.serializeRequest(spans.map(toSpan)) ?? new Uint8Array(),
+    /** How many of the spans the collector refused. Throws for an answer that is none. */
+    rejected: (answer: Uint8Array): number =>
+      Number(serializer.deserializeResponse(answer).partialSuccess?.rejectedSpans ?? 0),
   };
 }
 

@@ -16,16 +16,9 @@ export interface TraceDeps extends TraceSources {
  * Exports the requests of a gateway as traces. While that is off nothing of it is loaded, and it listens to
  * nothing.
  */
-export interface TraceControl {
-  /** Begins when the session, or the environment, says so, with what happened since the control was made. */
-  start(): Promise<void>;
-  /** Sends what is left, for a second at most. */
-  stop(): Promise<void>;
-  /** Null while it is off. */
-  counts(): SpanCounts | null;
-}
+export type TraceControl = ReturnType<typeof createTraceControl>;
 
-export function createTraceControl(deps: TraceDeps): TraceControl {
+export function createTraceControl(deps: TraceDeps) {
   const { files, log, sessionRoot, env } = deps;
   const afterSeq = deps.events.readEvents({ afterSeq: 0, limit: 0 }).lastSeq;
   let traces: FollowedTraces | null = null;
@@ -41,17 +34,20 @@ export function createTraceControl(deps: TraceDeps): TraceControl {
   }
 
   return {
-    async start() {
+    /** Begins when the session, or the environment, says so, with what happened since the control was made. */
+    async start(): Promise<void> {
       const wanted = settings();
       if (wanted === null || traces !== null) return;
       const { followRequests } = await import("./follow-requests.ts");
       traces = followRequests(deps, wanted, afterSeq);
       log.line("exporting traces", { origin: new URL(wanted.url).origin });
     },
-    async stop() {
+    /** Sends what is left, for a second at most. */
+    async stop(): Promise<void> {
       await traces?.stop();
       traces = null;
     },
-    counts: () => traces?.counts() ?? null,
+    /** Null while it is off. */
+    counts: (): SpanCounts | null => traces?.counts() ?? null,
   };
 }

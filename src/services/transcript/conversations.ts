@@ -35,16 +35,7 @@ export function transcriptPaths(sessionRoot: string) {
   };
 }
 
-export interface Conversations {
-  /** Oldest first. */
-  list(): readonly Conversation[];
-  /** Keeps it unless it is known. `path`: as the tool named it; null where its id says where it is. */
-  note(id: string, path: string | null): void;
-  /** Where the record of a conversation is; throws `PathRefused` when it leads out of the tool's folder. */
-  pathOf(conversation: Conversation): string;
-  /** The tool's folder of records; null for a tool that keeps none that we can read. */
-  recordRoot: string | null;
-}
+export type Conversations = ReturnType<typeof createConversations>;
 
 /** `home`: that of another home of the tool, when the launch chose one. */
 export interface RecordRootFacts {
@@ -92,7 +83,7 @@ export function createConversations(deps: {
   nowMs: () => number;
   /** Called for each kind of problem; the text has no path of the machine. */
   onProblem: (what: string) => void;
-}): Conversations {
+}) {
   const { files, record } = deps;
   const paths = transcriptPaths(deps.sessionRoot);
   const recordRoot = recordRootOf(record);
@@ -133,9 +124,12 @@ export function createConversations(deps: {
   }
 
   return {
+    /** The tool's folder of records; null for a tool that keeps none that we can read. */
     recordRoot,
+    /** Oldest first. */
     list,
-    note(id, path) {
+    /** Keeps it unless it is known. `path`: as the tool named it; null where its id says where it is. */
+    note(id: string, path: string | null): void {
       if (recordRoot === null || id.length > 200) return;
       const names = path === null ? null : namesBelow(path);
       if (path !== null && names === null) {
@@ -152,7 +146,8 @@ export function createConversations(deps: {
         deps.onProblem("the conversation of the tool is not noted: after a restart its turns are not found");
       }
     },
-    pathOf(conversation) {
+    /** Where the record of a conversation is; throws `PathRefused` when it leads out of the tool's folder. */
+    pathOf(conversation: Conversation): string {
       if (recordRoot === null)
         throw new PathRefused(conversation.id, "its tool keeps no records that are read");
       const names = conversation.names ?? findByName(files, recordRoot, conversation);

@@ -9,17 +9,7 @@ import { readScreenLine } from "./screen-turn.ts";
 import type { TurnSource } from "./turn-source.ts";
 
 /** Where the turns of an agent in a terminal are read. */
-export interface SessionSources {
-  /** Records of the tool alone, oldest first. */
-  ofTool(): TurnSource[];
-  /** Those, and the turns that were read from the screen. */
-  all(): TurnSource[];
-  /**
-   * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its
-   * conversation: for a tool that does not report which one is its own. True when one was found.
-   */
-  discover(prompt: PromptKey, sinceMs: number): Promise<boolean>;
-}
+export type SessionSources = ReturnType<typeof createSessionSources>;
 
 /** Of the newest records that are looked into. */
 const maxCandidates = 8;
@@ -31,7 +21,7 @@ export function createSessionSources(deps: {
   workdir: string;
   conversations: Conversations;
   nowMs: () => number;
-}): SessionSources {
+}) {
   const { files, tool, conversations } = deps;
   const paths = transcriptPaths(deps.sessionRoot);
   const known = new Map<string, TurnSource>();
@@ -65,13 +55,19 @@ export function createSessionSources(deps: {
   }
 
   return {
+    /** Records of the tool alone, oldest first. */
     ofTool,
     // A file of ours that was never written is nothing that is missing.
-    all: () => [
+    /** Those, and the turns that were read from the screen. */
+    all: (): TurnSource[] => [
       ...ofTool(),
       ...screen.filter((_, at) => files.exists(at === 0 ? paths.screenBefore : paths.screen)),
     ],
-    async discover(prompt, sinceMs) {
+    /**
+     * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its
+     * conversation: for a tool that does not report which one is its own. True when one was found.
+     */
+    async discover(prompt: PromptKey, sinceMs: number): Promise<boolean> {
       const { recordRoot } = conversations;
       const reader = Object.hasOwn(lineReaders, tool) ? lineReaders[tool] : undefined;
       if (recordRoot === null || !reader) return false;

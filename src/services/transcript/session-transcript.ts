@@ -20,14 +20,7 @@ import type { TurnSource } from "./turn-source.ts";
  * Sees to it that the text of each turn is found later: where the tool's own record does not have the turn
  * soon after its end, what the screen showed at the end is kept.
  */
-export interface TurnRecorder {
-  /** A prompt is about to be typed. */
-  promptTyped(text: string): void;
-  turnBegan(): void;
-  turnEnded(): void;
-  /** Turns that ended and are not looked up yet are lost. */
-  stop(): Promise<void>;
-}
+export type TurnRecorder = ReturnType<typeof createTurnRecorder>;
 
 /** After the end of a turn, until its record must be there: claude writes within 100 ms of its hook. */
 const looksMs = [150, 300, 600, 1000, 2000] as const;
@@ -55,7 +48,7 @@ function createTurnRecorder(deps: {
   /** The terminal as it is now; null when it cannot be read. */
   capture: () => Promise<ScreenCapture | null>;
   onProblem: (what: string) => void;
-}): TurnRecorder {
+}) {
   const { files, clock, sources } = deps;
   const paths = transcriptPaths(deps.sessionRoot);
   const underWay = new Set<Promise<void>>();
@@ -105,10 +98,11 @@ function createTurnRecorder(deps: {
   }
 
   return {
-    promptTyped(text) {
+    /** A prompt is about to be typed. */
+    promptTyped(text: string): void {
       typed = { text, atMs: clock.nowMs() };
     },
-    turnBegan() {
+    turnBegan(): void {
       const nowMs = clock.nowMs();
       const resumed = ended !== null && typed === null && nowMs - ended.endedMs < resumedWithinMs;
       if (ended && resumed) {
@@ -117,7 +111,7 @@ function createTurnRecorder(deps: {
         typed = ended.typed === null ? null : { text: ended.typed, atMs: startedMs };
       } else startedMs = typed?.atMs ?? nowMs;
     },
-    turnEnded() {
+    turnEnded(): void {
       if (startedMs === null) return;
       const turn: Ended = {
         startedMs,
@@ -131,7 +125,8 @@ function createTurnRecorder(deps: {
         .finally(() => underWay.delete(task));
       underWay.add(task);
     },
-    async stop() {
+    /** Turns that ended and are not looked up yet are lost. */
+    async stop(): Promise<void> {
       ended?.abort.abort();
       await Promise.all(underWay);
     },
@@ -139,12 +134,7 @@ function createTurnRecorder(deps: {
 }
 
 /** What a gateway must do while its agent works, so that the text of each turn is found later. */
-export interface SessionTranscript {
-  sources(): TurnSource[];
-  /** `bound`: the conversation that the tracker takes for the agent's own. */
-  reported(report: ToolReport, bound: string | null): void;
-  recorder: TurnRecorder;
-}
+export type SessionTranscript = ReturnType<typeof createSessionTranscript>;
 
 /** The transcript of an agent in a terminal. */
 export function createSessionTranscript(deps: {
@@ -156,7 +146,7 @@ export function createSessionTranscript(deps: {
   env: Environment;
   profile: CompiledProfile | null;
   capture: () => Promise<ScreenCapture | null>;
-}): SessionTranscript {
+}) {
   const { files, clock, log, manifest, sessionRoot } = deps;
   const { tool } = manifest;
   const logged = new Set<string>();
@@ -172,7 +162,8 @@ export function createSessionTranscript(deps: {
   const sources = createSessionSources({ files, sessionRoot, tool, workdir, conversations, nowMs });
   return {
     sources: sources.all,
-    reported({ session_id: id, transcript_path: path }, bound) {
+    /** `bound`: the conversation that the tracker takes for the agent's own. */
+    reported({ session_id: id, transcript_path: path }: ToolReport, bound: string | null): void {
       if (id === null || (bound !== null && id !== bound)) return;
       if (tool === "opencode") {
         const { recordRoot } = conversations;

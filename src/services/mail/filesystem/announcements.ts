@@ -17,12 +17,7 @@ interface Delivered {
  * What follows the answer to a delivery: the file of the message, and its links in the mailboxes. Nothing
  * here throws.
  */
-export interface Announcements {
-  /** Announces a message once no other came for some milliseconds, or soon in any case. */
-  soon(delivered: Delivered): void;
-  /** Announces all that waits: the mailboxes may look at it. */
-  now(): void;
-}
+export type Announcements = ReturnType<typeof createAnnouncements>;
 
 /**
  * Files and links are made once no message came for so long: who sends one after another waits for none of
@@ -36,7 +31,7 @@ export function createAnnouncements(
   deps: Pick<MailRootDeps, "files" | "clock" | "onFault">,
   root: string,
   { catalog, lateFiles }: { catalog: Catalog; lateFiles: Pick<LateFiles, "write"> },
-): Announcements {
+) {
   const { files, clock } = deps;
   const doorbell = createDoorbell(deps);
   /** Oldest first. `atMs`: monotonic. */
@@ -106,11 +101,13 @@ export function createAnnouncements(
   }
 
   return {
-    soon(delivered) {
+    /** Announces a message once no other came for some milliseconds, or soon in any case. */
+    soon(delivered: Delivered): void {
       waiting.push({ delivered, atMs: clock.monotonicMs() });
       if (!announcing) waitForQuiet();
     },
-    now() {
+    /** Announces all that waits: the mailboxes may look at it. */
+    now(): void {
       cancel?.();
       cancel = null;
       for (const { delivered } of waiting.splice(0)) announce(delivered);

@@ -6,15 +6,10 @@ import { attestationHeader, MailEnvelope } from "../../../protocol/mail-file.ts"
 import { judge, type Verdict } from "../attestation.ts";
 
 /** Judges messages of one root by the keys that its catalog knows. */
-export interface Inspector {
-  /** `mailbox`: in whose mailbox it lies; null: whether it was written to it is not judged. */
-  inspect(message: { envelope: MailEnvelope; body: string | null }, mailbox: string | null): Verdict;
-  /** The same of an envelope as JSON; one that cannot be read is broken. */
-  inspectRow(envelopeJson: string, body: string | null, mailbox: string): Verdict;
-}
+export type Inspector = ReturnType<typeof createInspector>;
 
 /** For one look: it keeps what it has read of the catalog. */
-export function createInspector(catalog: Pick<Catalog, "store">): Inspector {
+export function createInspector(catalog: Pick<Catalog, "store">) {
   const known = new Map<string, readonly string[]>();
   let ownHost: string | null | undefined;
 
@@ -38,8 +33,10 @@ export function createInspector(catalog: Pick<Catalog, "store">): Inspector {
   }
 
   return {
+    /** `mailbox`: in whose mailbox it lies; null: whether it was written to it is not judged. */
     inspect,
-    inspectRow(envelopeJson, body, mailbox) {
+    /** The same of an envelope as JSON; one that cannot be read is broken. */
+    inspectRow(envelopeJson: string, body: string | null, mailbox: string): Verdict {
       // Most mail of a root from before is unsigned: to parse each would double the time of a first look.
       if (!envelopeJson.includes(attestationHeader)) return { state: "unsigned" };
       try {

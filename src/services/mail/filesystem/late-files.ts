@@ -23,23 +23,7 @@ import {
  * crash in between may take the file or a part of it: the next one to look at a mailbox, or to open the root,
  * compares each file with its text and writes it again.
  */
-export interface LateFiles {
-  /**
-   * Writes the file of a message whose text waits, without a sync; one that is there already, or whose
-   * message was cleared, is left alone. Does not wait for another process that writes to the index. What
-   * fails is reported, and tried again with the sync. Never throws.
-   */
-  write(delivered: DeliveredText): void;
-  /** Messages may wait whose files are not on disk. Never throws. */
-  soon(): void;
-  /**
-   * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be
-   * is reported and tried again. Never throws.
-   */
-  recover(): void;
-  /** Puts on disk what waits, and ends. */
-  close(): void;
-}
+export type LateFiles = ReturnType<typeof createLateFiles>;
 
 /** A text that waits in the index. `store`: the index that it was committed to. */
 interface DeliveredText {
@@ -71,7 +55,7 @@ const deliveriesPerLog = 32;
 
 type Deps = Pick<MailRootDeps, "files" | "clock" | "onMended" | "onFault">;
 
-export function createLateFiles(deps: Deps, root: string, catalog: Catalog): LateFiles {
+export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
   const { files, clock, onMended, onFault } = deps;
   const unsynced = openUnsyncedMessages(catalog);
   let cancel: (() => void) | null = null;
@@ -248,7 +232,12 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
   }
 
   return {
-    write({ message, text, store }) {
+    /**
+     * Writes the file of a message whose text waits, without a sync; one that is there already, or whose
+     * message was cleared, is left alone. Does not wait for another process that writes to the index. What
+     * fails is reported, and tried again with the sync. Never throws.
+     */
+    write({ message, text, store }: DeliveredText): void {
       const { messageId } = message;
       const place = () => {
         const located = locateMessage(files, root, message);
@@ -278,11 +267,17 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog): Lat
         }
       });
     },
-    soon() {
+    /** Messages may wait whose files are not on disk. Never throws. */
+    soon(): void {
       if (cancel === null) later(delayMs);
     },
+    /**
+     * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be
+     * is reported and tried again. Never throws.
+     */
     recover: settle,
-    close() {
+    /** Puts on disk what waits, and ends. */
+    close(): void {
       settle();
       closed = true;
       cancel?.();

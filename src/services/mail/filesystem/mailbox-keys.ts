@@ -114,18 +114,16 @@ function keyPath(files: Deps["files"], root: string, row: RegistrationRow): stri
 }
 
 /** The keys with which mailboxes of one root sign. */
-export interface MailboxKeys {
-  /**
-   * Null where it cannot be had: mail goes out unsigned then. The first failure of each mailbox is reported.
-   */
-  of(row: RegistrationRow): SigningKey | null;
-}
+export type MailboxKeys = ReturnType<typeof createMailboxKeys>;
 
-export function createMailboxKeys(deps: Deps, root: string, catalog: Catalog): MailboxKeys {
+export function createMailboxKeys(deps: Deps, root: string, catalog: Catalog) {
   const open = new Map<string, SigningKey>();
   const reported = new Set<string>();
   return {
-    of(row) {
+    /**
+     * Null where it cannot be had: mail goes out unsigned then. The first failure of each mailbox is reported.
+     */
+    of(row: RegistrationRow): SigningKey | null {
       const held = open.get(row.registrationId);
       if (held) return held;
       try {

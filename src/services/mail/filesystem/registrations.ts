@@ -49,18 +49,7 @@ export interface DeregisterResult {
   purged_registration_id?: string;
 }
 
-export interface Registrations {
-  /**
-   * Durable and complete on disk when it returns; the same call twice changes nothing. Throws ServiceError:
-   * `invalid_request` for an address or path that may not be, `conflict` for what `safe` does not overwrite.
-   */
-  register(request: RegisterRequest): RegisterResult;
-  /** Throws `not_found` without an active registration, `invalid_request` for the operator's. */
-  deregister(request: { address: string; mode: "deactivate" | "purge" }): DeregisterResult;
-  /** By address, then newest first; without rows that none of ours can have written. */
-  list(filter?: { status?: RegistrationStatus }): Registration[];
-  active(address: string): Registration | null;
-}
+export type Registrations = ReturnType<typeof createRegistrations>;
 
 const noChange: RegistrationChange = { save: [], remove: [], forget: [], artifacts: [] };
 
@@ -68,7 +57,7 @@ export function createRegistrations(
   deps: Pick<MailRootDeps, "files" | "clock" | "ids">,
   root: string,
   catalog: Catalog,
-): Registrations {
+) {
   const { files, clock, ids } = deps;
   const nowUtc = () => timestampNow(clock).replace("+00:00", "Z");
 
@@ -170,8 +159,13 @@ export function createRegistrations(
   }
 
   return {
+    /**
+     * Durable and complete on disk when it returns; the same call twice changes nothing. Throws ServiceError:
+     * `invalid_request` for an address or path that may not be, `conflict` for what `safe` does not overwrite.
+     */
     register,
-    deregister({ address: text, mode }) {
+    /** Throws `not_found` without an active registration, `invalid_request` for the operator's. */
+    deregister({ address: text, mode }: { address: string; mode: "deactivate" | "purge" }): DeregisterResult {
       const address = parseAddress(text);
       if (address === operator.address) {
         throw new ServiceError("invalid_request", "the mailbox of the operator cannot be given up");
@@ -199,12 +193,13 @@ export function createRegistrations(
       settleArtifacts(files, root, catalog);
       return result;
     },
-    list: (filter = {}) =>
+    /** By address, then newest first; without rows that none of ours can have written. */
+    list: (filter: { status?: RegistrationStatus } = {}): Registration[] =>
       catalog
         .registrations()
         .filter((row) => isUsable(row) && (filter.status === undefined || row.status === filter.status))
         .map((row) => toRegistration(root, row)),
-    active(address) {
+    active(address: string): Registration | null {
       const row = catalog.active(address);
       return row && isUsable(row) ? toRegistration(root, row) : null;
     },

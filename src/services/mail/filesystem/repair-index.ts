@@ -1,15 +1,10 @@
 import { basename, dirname } from "node:path";
 import { type Attestations, openAttestations } from "../../../db/mailbox/attestations.ts";
 import { catalogMigrations } from "../../../db/mailbox/catalog/migrations.ts";
-import {
-  type Catalog,
-  type IndexedMessage,
-  openCatalog,
-  type RegistrationRow,
-} from "../../../db/mailbox/catalog.ts";
+import { type IndexedMessage, openCatalog, type RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { type HostOutbox, openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
-import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
+import { rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { hostNamePattern } from "../../../protocol/wire.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
@@ -27,18 +22,9 @@ const hostName = new RegExp(hostNamePattern);
 /**
  * The catalog that a repair works on: the one that is there, or a new one that takes its place at the end.
  */
-export interface WorkingIndex {
-  catalog: Catalog;
-  rebuild: CatalogRebuild;
-  /** Where the new one is made; null in place. */
-  beside: ContainedPath | null;
-  /** What was read of the old one when it could not be kept. */
-  saved: RegistrationRow[];
-  /** It does not know what was delivered before. */
-  lost: boolean;
-}
+export type WorkingIndex = ReturnType<typeof openIndex>;
 
-export function openIndex(run: RepairRun): WorkingIndex {
+export function openIndex(run: RepairRun) {
   const { deps, paths, stamp } = run;
   const verdict = deps.files.exists(paths.index)
     ? inspectDatabase(paths.index, catalogMigrations)
@@ -66,7 +52,13 @@ export function openIndex(run: RepairRun): WorkingIndex {
     salvageAttestations(paths.index, openAttestations(catalog));
     salvageUnsynced(run, paths.index);
   }
-  return { catalog, rebuild, beside, saved, lost: true };
+  return {
+    catalog,
+    rebuild /** Where the new one is made; null in place. */,
+    beside /** What was read of the old one when it could not be kept. */,
+    saved /** It does not know what was delivered before. */,
+    lost: true,
+  };
 }
 
 /**

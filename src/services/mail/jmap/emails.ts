@@ -129,22 +129,7 @@ export function planReply(parent: JmapEmail): {
 type Position = NonNullable<Selection["after"]>;
 
 /** Messages as they are now, with the boxes of the same moment. Throws ServiceError. */
-export interface EmailReader {
-  /**
-   * In the order of `refs`; texts beyond what one answer holds are null. Throws `not_found` when one of them
-   * is not here.
-   */
-  get(refs: readonly string[]): Promise<{ emails: JmapEmail[]; boxes: Boxes }>;
-  /** `next`: where more begins, or null. Throws `invalid_request` for a box that nobody has. */
-  page(
-    plan: Selection,
-    options: { body: boolean },
-  ): Promise<{
-    emails: JmapEmail[];
-    boxes: Boxes;
-    next: Position | null;
-  }>;
-}
+export type EmailReader = ReturnType<typeof createEmailReader>;
 
 /** A longer body is fetched by itself. */
 const bodyBytes = 256 * 1024;
@@ -154,7 +139,7 @@ const maxBodyBytes = 8 * 2 ** 20;
 const pageSize = 256;
 const pageSizeWithBodies = 32;
 
-export function createEmailReader(client: JmapClient): EmailReader {
+export function createEmailReader(client: JmapClient) {
   let known: Boxes | null = null;
 
   const bodyArgs = (maxBodyValueBytes: number) => ({ fetchTextBodyValues: true, maxBodyValueBytes });
@@ -207,7 +192,11 @@ export function createEmailReader(client: JmapClient): EmailReader {
   }
 
   return {
-    async get(refs) {
+    /**
+     * In the order of `refs`; texts beyond what one answer holds are null. Throws `not_found` when one of them
+     * is not here.
+     */
+    async get(refs: readonly string[]): Promise<{ emails: JmapEmail[]; boxes: Boxes }> {
       const ids = refs.map(emailIdOf);
       const { maxObjects } = await client.session();
       if (ids.length > maxObjects) {
@@ -234,7 +223,15 @@ export function createEmailReader(client: JmapClient): EmailReader {
       known = boxes;
       return { emails, boxes };
     },
-    async page(plan, { body }) {
+    /** `next`: where more begins, or null. Throws `invalid_request` for a box that nobody has. */
+    async page(
+      plan: Selection,
+      { body }: { body: boolean },
+    ): Promise<{
+      emails: JmapEmail[];
+      boxes: Boxes;
+      next: Position | null;
+    }> {
       const { maxObjects } = await client.session();
       const max = Math.min(plan.limit ?? maxListed, maxListed);
       const atOnce = body ? pageSizeWithBodies : pageSize;

@@ -64,21 +64,16 @@ function lineOf(step: TeamStep, { program }: Pick<PlanContext, "program">): stri
   }
 }
 
+/** The remedy names the agent by its id: here its name may mean an agent of this file, and its file be gone. */
 function describeClash(
-  { agent, owner, folder }: Extract<TeamStep, { step: "clash" }>,
+  { agentId, owner, folder }: Extract<TeamStep, { step: "clash" }>,
   program: string,
 ): string {
-  const [whose, end] =
+  const whose =
     owner === null
-      ? [
-          `an agent of this name runs that a person launched in ${shellWord(folder ?? "?")}`,
-          `svc stop ${agent}`,
-        ]
-      : [
-          `an agent of this name runs that belongs to ${shellWord(owner)}`,
-          `${program} down --file ${shellWord(owner)}`,
-        ];
-  return `${whose}. Give the agents of this folder a prefix: ${program} up --prefix NAME; or choose another name, or end that one: ${end}`;
+      ? `that a person launched in ${shellWord(folder ?? "?")}`
+      : `that belongs to ${shellWord(owner)}`;
+  return `an agent of this name runs ${whose}. Give the agents of this folder a prefix: ${program} up --prefix NAME; or choose another name, or end that one: svc agents single --agent-id ${agentId} stop`;
 }
 
 function detailsOf(step: TeamStep, { variables, prefix }: PlanContext): string[] {
@@ -111,6 +106,7 @@ function launchLines(
   return [
     ...(launch.unattended ? detail("! unattended", "the tool's permissions and sandboxes are skipped") : []),
     ...detail("! arguments about permissions", words(launch.permission_args)),
+    ...detail("! arguments that may choose code or access", words(launch.unproved_args)),
     ...(outside === null ? detail("workdir", launch.workdir) : []),
     ...detail("! works outside of the project", outside),
     ...detail("turns", launch.headless ? "headless, each a separate process" : null),

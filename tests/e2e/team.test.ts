@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { wrapText } from "../../src/system/text-columns.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
@@ -46,11 +47,17 @@ test("a team goes up as its file says, changes where the file changes, and goes 
     expect.stringContaining("Do this? Say so with --yes."),
   ]);
   const status = await fixture.run("svc", ["status"], { cwd: fixture.workdir });
+  const [mark = "", ...wrapped] = wrapText(
+    `! arguments that may choose code or access: --log ${join(fixture.folder, "a.log")}`,
+    72,
+  );
+  const marked = [`  ${mark}`, ...wrapped.map((row) => `        ${row}`)];
   expect([status.exitCode, status.stdout]).toEqual([
     1,
     [
       "+ ann: register the mailbox ann@svc.localhost",
       "+ builder: launch demo",
+      ...marked,
       `    args: --log ${join(fixture.folder, "a.log")}`,
       "    env_file: secrets.env",
       "    env: TOKEN",
@@ -58,7 +65,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
       "+ writer: launch demo",
       "    mailbox: writer@svc.localhost",
       "~ writer: set its notifier",
-      "    enabled: true",
+      "  ! enabled: true",
       "    interval_seconds: 30",
       "",
     ].join("\n"),
@@ -168,7 +175,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   // left alone.
   writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=second\n");
   const differs =
-    /^~ builder: end and launch again; it differs in env\n {4}args: [^=]*= writer: as the file says\n$/;
+    /^~ builder: end and launch again; it differs in env\n[^=]*= writer: as the file says\n$/;
   await until("both to be idle again", async () => differs.test((await svc("up", "--plan")).stdout), 60_000);
   expect((await svc("up", "--yes")).exitCode).toBe(0);
   const kept = await sh(`cat ${fixture.env["HOME"]}/.local/state/svc/teams/*/agents.json`);

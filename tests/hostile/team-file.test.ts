@@ -52,6 +52,7 @@ test("the plan that a person confirms names what a svc.yaml decides about code, 
     "+ w5: launch claude",
     "  ! unattended: the tool's permissions and sandboxes are skipped",
     "  ! arguments about permissions: --dangerously-skip-permissions",
+    "  ! arguments that may choose code or access: --mcp-config ./evil.json",
     "    args: --mcp-config ./evil.json --dangerously-skip-permissions",
     "",
   ].join("\n");

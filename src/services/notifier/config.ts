@@ -32,6 +32,16 @@ export const defaultNotifierConfig: NotifierConfig = {
 };
 
 /**
+ * What a person's first `enable` sets in place of the defaults: an agent that forgets its mail is not woken
+ * for ever.
+ */
+export const firstNotifierSettings = {
+  wake_policy: "on_change",
+  max_wakes_per_hour: 12,
+  max_hops: 20,
+} as const satisfies NotifierUpdate;
+
+/**
  * The settings after a PUT: every omitted field as stored, `enabled` included (a field given as null counts
  * as omitted, save quiet_hours, which it ends). `stored` is null before the first PUT or DELETE; then the PUT
  * enables unless it says otherwise. Throws ServiceError `invalid_request` when it carries a token as the

@@ -28,6 +28,8 @@ export interface LaunchDetails {
   permission_env: readonly string[];
   /** Those of `args` that change what the tool may do without asking, with their values. */
   permission_args: readonly string[];
+  /** The others of `args` that are not known to choose neither code nor access. */
+  unproved_args: readonly string[];
 }
 
 /** `variables`: all of the agent; `workdir`: where it works; `outside`: as `workdir_outside`. Pure. */
@@ -40,6 +42,7 @@ export function toLaunchDetails(
   }: { variables: Readonly<Record<string, string>>; workdir: string; outside: string | null },
 ): LaunchDetails {
   const names = Object.keys(variables).sort();
+  const args = sortArguments(agent.tool, agent.args ?? []);
   return {
     tool: agent.tool,
     args: agent.args ?? [],
@@ -56,7 +59,8 @@ export function toLaunchDetails(
     code_env: names.filter((name) => choosesCode(name, variables)),
     server_env: names.filter((name) => !choosesCode(name, variables) && choosesServer(name)),
     permission_env: names.filter((name) => !choosesCode(name, variables) && choosesPermissions(name)),
-    permission_args: permissionArguments(agent.tool, agent.args ?? []),
+    permission_args: args.permission,
+    unproved_args: args.unproved,
   };
 }
 
@@ -65,31 +69,49 @@ export function toLaunchDetails(
  * sandboxes.
  */
 const permissionWord =
-  /dangerous|yolo|bypass|full-auto|auto-?(?:approve|accept|edit)|permission|approv|sandbox|trust|allow(?:ed)?[-_]?tools|skip[-_]/i;
-/** Their short forms. */
+  /dangerous|yolo|bypass|full-auto|auto-?(?:approve|accept|edit)|permission|approv|sandbox|trust|allow(?:ed)?[-_]?tools|skip[-_]|^--auto\b/i;
+/** Their short forms, with or without an attached value. */
 const shortPermissionFlags: Readonly<Record<string, readonly string[]>> = {
   codex: ["-a", "-s"],
   gemini: ["-y", "-s"],
   kimi: ["-y"],
 };
+/**
+ * Flags that choose neither code nor access. `value`: the next word is theirs. Every other argument is marked:
+ * a list of what is dangerous would lack the flags of the next release.
+ */
+const harmlessFlags: Readonly<
+  Record<TeamAgent["tool"], { value: readonly string[]; alone: readonly string[] }>
+> = {
+  claude: { value: ["--model", "--fallback-model", "--effort"], alone: ["--verbose"] },
+  codex: { value: ["--model", "-m"], alone: ["--no-alt-screen"] },
+  gemini: { value: ["--model", "-m"], alone: [] },
+  opencode: { value: ["--model", "-m"], alone: [] },
+  kimi: { value: ["--model", "-m"], alone: ["--thinking"] },
+  demo: { value: ["--speed"], alone: ["--signals"] },
+};
 
-/** Pure. */
-function permissionArguments(tool: string, args: readonly string[]): string[] {
+/** `permission`: those about what the tool may do, with their values; `unproved`: no harmless flag. Pure. */
+function sortArguments(
+  tool: TeamAgent["tool"],
+  args: readonly string[],
+): { permission: string[]; unproved: string[] } {
   const shortFlags = shortPermissionFlags[tool] ?? [];
-  const found: string[] = [];
-  let isValue = false;
-  for (const [index, arg] of args.entries()) {
-    if (isValue) {
-      found.push(arg);
-      isValue = false;
-      continue;
-    }
-    const isShort = shortFlags.some((flag) => arg === flag || arg.startsWith(`${flag}=`));
-    if (!isShort && !permissionWord.test(arg)) continue;
-    found.push(arg);
-    isValue = arg.startsWith("-") && !arg.includes("=") && args[index + 1]?.startsWith("-") === false;
+  const { value, alone } = harmlessFlags[tool];
+  const isPermission = (arg: string) =>
+    permissionWord.test(arg) || shortFlags.some((flag) => arg.startsWith(flag));
+  const permission: string[] = [];
+  const unproved: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const [arg = "", next] = args.slice(at, at + 2);
+    if (alone.includes(arg) || value.some((flag) => arg.startsWith(`${flag}=`))) continue;
+    const takesNext = /^-[^=]*$/.test(arg) && next !== undefined && !next.startsWith("-");
+    const words = takesNext ? [arg, next] : [arg];
+    at += words.length - 1;
+    if (words.some(isPermission)) permission.push(...words);
+    else if (!(takesNext && value.includes(arg))) unproved.push(...words);
   }
-  return found;
+  return { permission, unproved };
 }
 
 /**

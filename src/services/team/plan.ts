@@ -1,5 +1,6 @@
 import type { TeamOwner } from "../../protocol/files.ts";
-import type { TeamFile, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import type { TeamAgent, TeamFile, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import { defaultNotifierConfig, firstNotifierSettings } from "../notifier/config.ts";
 import type { LaunchDetails } from "./launch-details.ts";
 import { prefixedName } from "./team-store.ts";
 
@@ -155,23 +156,38 @@ function planNotifier(
   if (!wanted) return [];
   // A disabled one keeps its settings.
   const settings = wanted.enabled === false ? { enabled: false } : { enabled: true, ...wanted };
+  // Without an interval nobody has set it yet: its first `enable` sets other values than it has now.
+  const present = live["interval_seconds"] === null ? { enabled: live["enabled"] } : live;
   const changes = Object.entries(settings).flatMap(([setting, to]): NotifierChange[] => {
-    const from = live[setting] ?? null;
-    return from === to ? [] : [{ setting, from, to, widens: widensTrust(setting, from, to) }];
+    const from = (present as Readonly<Record<string, unknown>>)[setting] ?? null;
+    if (from === to) return [];
+    return [{ setting, from, to, widens: widensTrust(setting as NotifierSetting, from, to) }];
   });
   return changes.length === 0 ? [] : [{ step: "notifier", agent, enabled: settings.enabled, changes }];
 }
 
-/** Limits of a notifier that was never configured. */
-const usualLimits: Readonly<Record<string, number>> = { max_hops: 20, max_wakes_per_hour: 12 };
+type NotifierSetting = keyof NonNullable<TeamAgent["notifier"]>;
 
-function widensTrust(setting: string, from: unknown, to: unknown): boolean {
-  const usual = usualLimits[setting];
-  // 0 is no limit.
-  const limit = (value: unknown) => (value === 0 ? Number.POSITIVE_INFINITY : Number(value));
-  if (usual !== undefined) return limit(to) > limit(from ?? usual);
-  if (setting === "require_attestation") return to !== "verified" && from === "verified";
-  return setting === "appendix_text" && to !== "";
+/** 0 is no limit. */
+const isHigher = (from: unknown, to: unknown) => Number(to || Infinity) > Number(from || Infinity);
+
+/** Whether a change of the setting lets more wake or steer the agent. */
+const wideningChanges: Readonly<Record<NotifierSetting, (from: unknown, to: unknown) => boolean>> = {
+  enabled: (_, to) => to !== false,
+  mode: (_, to) => to !== "unread_only",
+  wake_policy: (_, to) => to !== "on_change",
+  interval_seconds: (from, to) => from !== null && Number(to) < Number(from),
+  max_wakes_per_hour: isHigher,
+  max_hops: isHigher,
+  require_attestation: (_, to) => to !== "verified",
+  appendix_text: (_, to) => to !== "",
+};
+
+/** A setting that nobody has set counts as what the first `enable` makes of it. */
+function widensTrust(setting: NotifierSetting, from: unknown, to: unknown): boolean {
+  const usual = { ...defaultNotifierConfig, ...firstNotifierSettings };
+  const before = from ?? usual[setting];
+  return before !== to && wideningChanges[setting](before, to);
 }
 
 /**

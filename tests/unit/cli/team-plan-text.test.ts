@@ -48,6 +48,8 @@ test("the plan shows what decides about code or leaves the project", () => {
   expect(lines).toEqual([
     "+ w: launch claude",
     "  ! unattended: the tool's permissions and sandboxes are skipped",
+    "  ! arguments that may choose code or access: --mcp-config ./evil.json 'tw",
+    "        o words'",
     "  ! works outside of the project: /etc",
     "    args: --mcp-config ./evil.json 'two words'",
     "    role_file: roles/own.md",
@@ -116,26 +118,48 @@ test.each<{ id: string; env: Record<string, string> }>([
   expect(shown({ tool: "demo", env }).join("\n")).not.toContain("SECRET");
 });
 
-test.each<{ tool: TeamAgent["tool"]; args: string[]; want: string | null }>([
-  { tool: "claude", args: ["--dangerously-skip-permissions"], want: "--dangerously-skip-permissions" },
+test.each<{ tool: TeamAgent["tool"]; args: string[]; permissions?: string; unproved?: string }>([
+  { tool: "claude", args: ["--dangerously-skip-permissions"], permissions: "--dangerously-skip-permissions" },
   {
     tool: "claude",
     args: ["--model", "opus", "--permission-mode", "bypassPermissions", "-p"],
-    want: "--permission-mode bypassPermissions",
+    permissions: "--permission-mode bypassPermissions",
+    unproved: "-p",
   },
-  { tool: "claude", args: ["--allowedTools", "Bash(*)"], want: "--allowedTools 'Bash(*)'" },
+  { tool: "claude", args: ["--allowedTools", "Bash(*)"], permissions: "--allowedTools 'Bash(*)'" },
   {
     tool: "codex",
     args: ["-a", "never", "-s", "danger-full-access"],
-    want: "-a never -s danger-full-access",
+    permissions: "-a never -s danger-full-access",
   },
-  { tool: "codex", args: ["-c", "approval_policy=never"], want: "'approval_policy=never'" },
-  { tool: "codex", args: ["--yolo"], want: "--yolo" },
-  { tool: "gemini", args: ["-y", "--approval-mode=yolo"], want: "-y '--approval-mode=yolo'" },
-  { tool: "claude", args: ["--model", "opus", "-y"], want: null },
-])("the arguments $args of $tool have the mark: $want", ({ tool, args, want }) => {
+  { tool: "codex", args: ["-anever", "-sread-only"], permissions: "-anever -sread-only" },
+  { tool: "codex", args: ["-c", "approval_policy=never"], permissions: "-c 'approval_policy=never'" },
+  { tool: "codex", args: ["-c", "notify=[x]"], unproved: "-c 'notify=[x]'" },
+  { tool: "codex", args: ["--yolo"], permissions: "--yolo" },
+  { tool: "gemini", args: ["-y", "--approval-mode=yolo"], permissions: "-y '--approval-mode=yolo'" },
+  { tool: "gemini", args: ["-dy", "-e", "evil"], unproved: "-dy -e evil" },
+  { tool: "kimi", args: ["--auto"], permissions: "--auto" },
+  { tool: "claude", args: ["--model", "opus", "-y"], unproved: "-y" },
+  { tool: "claude", args: ["--settings", "./evil.json"], unproved: "--settings ./evil.json" },
+  {
+    tool: "claude",
+    args: ["--mcp-config=./mcp.json", "go"],
+    unproved: "'--mcp-config=./mcp.json' go",
+  },
+  {
+    tool: "claude",
+    args: ["--model", "--settings", "x", "--model"],
+    unproved: "--model --settings x --model",
+  },
+  { tool: "claude", args: ["--model=opus", "--verbose", "x"], unproved: "x" },
+  { tool: "codex", args: ["-m", "gpt-5.2-codex", "--no-alt-screen"] },
+  { tool: "demo", args: ["--signals", "--speed", "4"] },
+])("the arguments $args of $tool are marked", ({ tool, args, permissions, unproved }) => {
   const marked = shown({ tool, args }).filter((line) => line.startsWith("  ! "));
-  expect(marked).toEqual(want === null ? [] : [`  ! arguments about permissions: ${want}`]);
+  expect(marked).toEqual([
+    ...(permissions === undefined ? [] : [`  ! arguments about permissions: ${permissions}`]),
+    ...(unproved === undefined ? [] : [`  ! arguments that may choose code or access: ${unproved}`]),
+  ]);
 });
 
 test("a changed notifier is shown with each value, and marked where it widens trust", () => {
@@ -199,7 +223,7 @@ test.each<{ id: string; owner: string | null; folder: string | null; prefix: str
       "! w: an agent of this name runs that belongs to /home/user/first/svc.yaml.",
       "svc up --prefix NAME",
       "another name",
-      "svc down --file /home/user/first/svc.yaml",
+      "svc agents single --agent-id id-w stop",
     ],
   },
   {
@@ -209,7 +233,7 @@ test.each<{ id: string; owner: string | null; folder: string | null; prefix: str
     prefix: "b",
     want: [
       "! b-w: an agent of this name runs that a person launched in '/home/user/my project'.",
-      "svc stop b-w",
+      "svc agents single --agent-id id-w stop",
     ],
   },
 ])("a clash with an agent $id names its folder and each remedy", ({ owner, folder, prefix, want }) => {

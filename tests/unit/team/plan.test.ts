@@ -328,13 +328,50 @@ describe("the plan for the notifier of an agent that", () => {
         {
           step: "notifier",
           changes: [
-            { setting: "enabled", from: null, to: true, widens: false },
+            { setting: "enabled", from: null, to: true, widens: true },
             { setting: "max_hops", from: null, to: 20, widens: false },
             { setting: "max_wakes_per_hour", from: null, to: 13, widens: true },
             { setting: "interval_seconds", from: null, to: 5, widens: false },
           ],
         },
       ],
+    },
+    {
+      id: "is enabled again",
+      change: { team: team({}), liveNotifiers: live({ enabled: false }) },
+      want: set({ setting: "enabled", from: false, to: true, widens: true }),
+    },
+    {
+      id: "counts unread mail only, and the file all mail",
+      change: { team: team({ mode: "any_inbox" }), liveNotifiers: live({ mode: "unread_only" }) },
+      want: set({ setting: "mode", from: "unread_only", to: "any_inbox", widens: true }),
+    },
+    {
+      id: "is woken by what changes, and by the file on each poll",
+      change: {
+        team: team({ wake_policy: "every_poll" }),
+        liveNotifiers: live({ wake_policy: "on_change" }),
+      },
+      want: set({ setting: "wake_policy", from: "on_change", to: "every_poll", widens: true }),
+    },
+    {
+      id: "is polled more often by the file",
+      change: { team: team({ interval_seconds: 5 }), liveNotifiers: live({ interval_seconds: 60 }) },
+      want: set({ setting: "interval_seconds", from: 60, to: 5, widens: true }),
+    },
+    {
+      id: "nobody has configured: every value of the file, also what its gateway has until then",
+      change: {
+        team: team({ max_hops: 0, wake_policy: "every_poll" }),
+        liveNotifiers: {
+          a: { enabled: false, interval_seconds: null, max_hops: 0, wake_policy: "every_poll" },
+        },
+      },
+      want: set(
+        { setting: "enabled", from: false, to: true, widens: true },
+        { setting: "max_hops", from: null, to: 0, widens: true },
+        { setting: "wake_policy", from: null, to: "every_poll", widens: true },
+      ),
     },
     {
       id: "cannot be asked",

@@ -1,5 +1,6 @@
 import { noticeMaxChars } from "../../../protocol/mail.ts";
 import type { NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
+import { firstNotifierSettings } from "../../../services/notifier/config.ts";
 import type { Files } from "../../../system/files.ts";
 import { openCliContext } from "../../cli-context.ts";
 import { command, type Flags, UsageError, type Values } from "../../command.ts";
@@ -104,16 +105,6 @@ const status = readCommand({
   render: renderNotifier,
 });
 
-/**
- * What this command sets where nobody has set anything yet: an agent that forgets its mail is not woken for
- * ever.
- */
-const firstSettings = {
-  wake_policy: "on_change",
-  max_wakes_per_hour: 12,
-  max_hops: 20,
-} as const satisfies NotifierUpdate;
-
 const enable = command({
   name: "enable",
   description:
@@ -131,7 +122,7 @@ const enable = command({
     const given = givenFields({ ...settings, notify_block_shared_tokens: tokens });
     const { link } = await openLiveTarget(invocation);
     const before = bodyOf(await link.client.call("readNotifier", {}));
-    const first = before.interval_seconds === null ? firstSettings : {};
+    const first = before.interval_seconds === null ? firstNotifierSettings : {};
     const body = { schema_version: 1 as const, enabled: true, ...first, ...given };
     const json = bodyOf(await link.client.call("updateNotifier", { body }));
     return { json, text: renderNotifier(json) };

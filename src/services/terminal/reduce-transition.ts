@@ -1,8 +1,8 @@
 import type { TerminalState, TrackingTimings, Transition } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
-import { reportHoldsMs, stillReadingsMs, stillScreenMs } from "./fusion.ts";
+import { reportedTurn, reportHoldsMs, stillReadingsMs, stillScreenMs } from "./fusion.ts";
 import type { TrackState } from "./reduce-state.ts";
-import { growthExpiryMs, neverTypedMs, unmovingMs } from "./reduce-turn.ts";
+import { growthExpiryMs, neverTypedMs, unmovingMs, unseenTurnMs } from "./reduce-turn.ts";
 import { endOfNewest } from "./reported-turns.ts";
 import { parkedAt } from "./usage-limit.ts";
 
@@ -111,6 +111,7 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   if (endSinceMs !== null) after(endSinceMs, timings.completion_stability_seconds);
   if (turn.phase === "active" && signals?.title !== "busy") {
     deadlines.push(screen.sinceMs + unmovingMs(state, state.activeReasons, timings));
+    if (state.activeReasons.includes(reportedTurn)) deadlines.push(verdicts.sinceMs + unseenTurnMs(timings));
     if (!turn.anchor) after(verdicts.sinceMs, timings.stale_active_recovery_seconds);
   }
   if (state.unknownSinceMs !== null && turn.anchor) {

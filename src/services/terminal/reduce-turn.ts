@@ -164,6 +164,13 @@ export function unmovingMs(
   return timings.final_stable_active_recovery_seconds * 1000 * (bothSayWork || unanswered ? 6 : 1);
 }
 
+/**
+ * How long nothing that is read of the screen may change before a turn that is reported alone counts no more.
+ */
+export function unseenTurnMs(timings: TrackingTimings): number {
+  return timings.final_stable_active_recovery_seconds * 1000 * 6;
+}
+
 function recover(
   turn: TurnState,
   facts: TurnFacts,

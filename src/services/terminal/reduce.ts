@@ -19,8 +19,9 @@ import {
   type TrackState,
 } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
-import { closeTurn, growthHint, nextTurn, sampleGrowth, unmovingMs } from "./reduce-turn.ts";
+import { closeTurn, growthHint, nextTurn, sampleGrowth, unmovingMs, unseenTurnMs } from "./reduce-turn.ts";
 import {
+  beginGivenUp,
   endGivenUp,
   endOfNewest,
   promptSubmitted,
@@ -257,13 +258,28 @@ function isUsable({ diagnostics }: TrackState): boolean {
   );
 }
 
-function judge(state: TrackState, timings: TrackingTimings): TrackState {
+/** Whether a turn is reported to run of which the screen shows nothing. */
+function isUnseen({ reports, signals, turn }: TrackState): boolean {
+  const isRunning = runsByReport(reports) && turn.anchor?.command !== true;
+  return isRunning && signals !== null && leavesRoomForTurn(signals);
+}
+
+/**
+ * Without the report of a turn of which the screen has shown nothing for `unseenTurnMs`: its end was not
+ * reported, and rows that no rule reads, such as a clock, keep the screen moving.
+ */
+function forgetUnseen(state: TrackState, timings: TrackingTimings): TrackState {
+  if (!isUnseen(state) || state.at.monotonicMs - state.verdicts.sinceMs < unseenTurnMs(timings)) return state;
+  return { ...state, reports: beginGivenUp(state.reports, state.at.wallMs) };
+}
+
+function judge(given: TrackState, timings: TrackingTimings): TrackState {
+  const state = forgetUnseen(given, timings);
   const now = state.at.monotonicMs;
   const { signals } = state;
   const hint = signals ? growthHint(state.growth, signals, now) : false;
   const runs = runsByReport(state.reports);
-  const unseen =
-    runs && signals !== null && state.turn.anchor?.command !== true && leavesRoomForTurn(signals);
+  const unseen = isUnseen(state);
   const activeReasons = [
     ...(signals?.activeReasons ?? []),
     ...(hint ? ["transcript_growth"] : []),

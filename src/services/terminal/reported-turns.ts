@@ -145,6 +145,16 @@ export function endGivenUp(turns: ReportedTurns, because: string, wallMs: number
   return { ...turnOver(turns, wallMs), doubts };
 }
 
+/** Nothing on the screen followed the reported beginning of the newest turn for too long. Pure. */
+export function beginGivenUp(turns: ReportedTurns, wallMs: number): ReportedTurns {
+  const doubts = append(
+    turns.doubts,
+    { wallMs, doubt: "the reported beginning was not followed by work on the screen" },
+    maxDoubts,
+  );
+  return { ...turnOver(turns, wallMs), doubts };
+}
+
 /**
  * The reported end of the newest turn; null while a submitted prompt waits for the report that it was taken.
  * Pure.

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
+import { demoSignature as look } from "../../../src/services/demo/signature.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { type FusedEnd, fuseEnd, leavesRoomForTurn } from "../../../src/services/terminal/fusion.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
@@ -8,7 +9,7 @@ import { observedFields } from "../../../src/services/terminal/record.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
 import { compiled, loadCorpus, observe, read } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
-import { done, draft, failed, idle, interrupted, play, type Step, working } from "./steps.ts";
+import { done, draft, failed, idle, interrupted, play, type Step, summary, working } from "./steps.ts";
 
 const signalsOf = (screen: Parameters<typeof detect>[0]) => detect(screen, compiled("demo"));
 const over = (result: (FusedEnd & { by: "tool" })["result"], leftover = false): FusedEnd => ({
@@ -422,6 +423,34 @@ describe("a turn that the tool reported to have begun, on a screen without a sig
       ],
       over,
     );
+  });
+
+  /** A row below the composer that no rule reads shows the time. */
+  const clocked = (from: number, to: number): Step[] =>
+    Array.from({ length: (to - from) / 1000 }, (_, second) => ({
+      at: from + second * 1000,
+      screen: demoScreen({ transcript: ["* word word"], footer: `${look.footer} · ${second} s` }),
+    }));
+
+  test("is over after two minutes in which nothing but a clock below the composer moves", () => {
+    const running = play([...begun, ...clocked(2000, 121_000)]);
+    expect(summary(running)).toMatchObject({ ...byReport, recovery: null });
+    expect(nextDeadlineMs(running, defaultTimings)).toBeLessThanOrEqual(122_000);
+    const over = play(clocked(122_000, 130_000), running);
+    expect(summary(over)).toMatchObject({ phase: "ready", reasons: [], promptReady: true });
+    expect(over.reports.doubts).toContainEqual(
+      expect.objectContaining({ doubt: expect.stringContaining("begin") }),
+    );
+    // Its end may still be reported, and the next turn is another one.
+    play([{ ...ended(131_000), expect: { phase: "ready" } }], over);
+  });
+
+  test("runs on while its transcript grows beside such a clock", () => {
+    const growing = Array.from(
+      { length: 30 },
+      (_, turn): Step => ({ at: 2000 + turn * 10_000, screen: speaking(turn + 1) }),
+    );
+    expect(summary(play([...begun, ...growing]))).toMatchObject(byReport);
   });
 
   test("is over on a screen whose title says that the tool is idle", () => {

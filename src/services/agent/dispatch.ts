@@ -16,6 +16,7 @@ import {
   type SubmissionFacts,
   type SubmissionState,
   type SubmissionStep,
+  showsNewPrompt,
   showsTaken,
   transition,
   typedAlong,
@@ -116,11 +117,28 @@ async function perform(
     const { outcome } = step.state;
     const isQuoted = step.effects.some((effect) => effect.do === "prove" && effect.along !== undefined);
     if (outcome.outcome === "failed" || isQuoted) return outcome;
-    const along = () => typedAlong({ otherPrompt: view.otherPrompt(), shown: view.shown() }, facts);
-    return { ...outcome, along };
+    return { ...outcome, along: watchAlong(view, facts) };
   } finally {
     act.end();
   }
+}
+
+/**
+ * What a person's keys added to the prompt, once the tool reports or shows that it took it; null until then.
+ * The first prompt that shows after Enter decides: a later one may begin with the same words.
+ */
+function watchAlong(view: DispatchDeps["view"], facts: SubmissionFacts): () => string | null {
+  let words: string | null = null;
+  let isDecided = false;
+  const look = () => {
+    if (isDecided) return words;
+    const shown = view.shown();
+    words = typedAlong({ otherPrompt: view.otherPrompt(), shown }, facts);
+    isDecided = words !== null || view.typedReport() === "exact" || showsNewPrompt(shown, facts);
+    return words;
+  };
+  look();
+  return look;
 }
 
 function createActions(deps: DispatchDeps, facts: SubmissionFacts) {

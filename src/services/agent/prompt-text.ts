@@ -103,9 +103,9 @@ export function isDraftOf(draft: string, text: string): boolean {
 }
 
 /** Whether a draft is what clearing has spared of `text`: its end or its beginning. Pure. */
-export function isRestOf(draft: string, text: string): boolean {
-  const [rest, whole] = [squeeze(draft), squeeze(text)];
-  return rest !== "" && (whole.startsWith(rest) || whole.endsWith(rest));
+export function isRemainderOf(draft: string, text: string): boolean {
+  const [remainder, whole] = [squeeze(draft), squeeze(text)];
+  return remainder !== "" && (whole.startsWith(remainder) || whole.endsWith(remainder));
 }
 
 /**

@@ -377,6 +377,14 @@ export function showsTaken(seen: Observed, facts: SubmissionFacts): boolean {
   return takenInstead(seen, facts) !== null;
 }
 
+/** Whether the transcript shows a prompt that was not its newest before the text was typed. */
+export function showsNewPrompt(
+  { newestPrompt }: ShownBeside,
+  { shownBefore }: Pick<SubmissionFacts, "shownBefore">,
+): boolean {
+  return newestPrompt !== null && newestPrompt !== shownBefore.newestPrompt;
+}
+
 /**
  * What a person typed at the moment of Enter and the tool took with the text: no look can see a letter that
  * the tool has not drawn yet. Null when the tool neither reports nor shows it.
@@ -386,7 +394,7 @@ export function typedAlong(
   { text, before, joined, shownBefore }: SubmissionFacts,
 ): string | null {
   if (joined || before.surface.pending_input !== "no" || isWorking(before)) return null;
-  const newest = shown.newestPrompt === shownBefore.newestPrompt ? null : shown.newestPrompt;
+  const newest = showsNewPrompt(shown, { shownBefore }) ? shown.newestPrompt : null;
   for (const taken of [otherPrompt, newest]) {
     const words = taken === null ? null : wordsAlong(taken, text);
     if (words !== null) return words;

@@ -19,7 +19,7 @@ import type {
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, maxQuestions, stampedBy } from "./followed-turns.ts";
-import { isDraftOf, isRestOf, prepareText } from "./prompt-text.ts";
+import { isDraftOf, isRemainderOf, prepareText } from "./prompt-text.ts";
 import { isAsWanted, judgeReadiness, refusedMode, toConnectivity } from "./readiness.ts";
 import {
   awaitState,
@@ -65,8 +65,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const tracked = profile !== null;
   let judged: { state: TerminalState; connectivity: Connectivity } | null = null;
   let interrupting = 0;
-  /** A text that this gateway typed and could not clear; `stuck`: not by a later attempt, either. */
-  let left: { text: string; stuck: boolean } | null = null;
+  /** A text that this gateway typed and could not clear; `isStuck`: not by a later attempt, either. */
+  let leftover: { text: string; isStuck: boolean } | null = null;
   /** The text that the tool took last, which it may hand back. */
   let taken: string | null = null;
   const turns = createFollowedTurns({
@@ -76,15 +76,19 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     log,
     profile,
     onLeft(text) {
-      left = { text, stuck: false };
+      leftover = { text, isStuck: false };
     },
+  });
+  // In a composer that was empty since, its first letters may be a person's.
+  view.subscribe((state) => {
+    if (leftover !== null && failingFacts(state).length === 0) leftover = null;
   });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
     const onEvidence = stampedBy(clock, submission.onEvidence);
     if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
     const outcome = await dispatchText({ view, clock, profile, pane, onEvidence }, text);
-    left = outcome.outcome === "failed" && outcome.left ? { text, stuck: false } : null;
+    leftover = outcome.outcome === "failed" && outcome.left ? { text, isStuck: false } : null;
     taken = outcome.outcome === "submitted" ? text : null;
     return outcome;
   }
@@ -109,11 +113,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   /** Whether the composer of an idle tool holds what this gateway left there, and nothing else. */
-  function holdsLeft(state: TerminalState): boolean {
+  function holdsLeftover(state: TerminalState): boolean {
     const draft = view.draft();
-    if (left === null || draft === null || !hasDraft(state) || isWorking(state)) return false;
+    if (leftover === null || draft === null || !hasDraft(state) || isWorking(state)) return false;
     if (state.awaiting_decision || state.parked) return false;
-    return isDraftOf(draft, left.text) || isRestOf(draft, left.text);
+    return isDraftOf(draft, leftover.text) || isRemainderOf(draft, leftover.text);
   }
 
   function stuckWith(text: string): Refusal {
@@ -137,7 +141,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   function judge(state: TerminalState, policy: SubmitPolicy): Readiness {
     const answer = judgeReadiness(state, policy, tracked);
     if (answer.ready || answer.code !== "not_ready" || !hasDraft(state)) return answer;
-    if (left !== null && holdsLeft(state)) return left.stuck ? stuckWith(left.text) : { ready: true };
+    if (leftover !== null && holdsLeftover(state))
+      return leftover.isStuck ? stuckWith(leftover.text) : { ready: true };
     if (!holdsTaken(state)) return answer;
     const detail = `${answer.detail}; the composer holds the prompt that was submitted last: submit or clear it in the terminal`;
     return { ...answer, detail };
@@ -147,15 +152,15 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
    * Clears what this gateway left in the composer. Null when the agent is then fit for a prompt, or nothing
    * was left.
    */
-  async function clearLeft(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
+  async function clearLeftover(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
     const state = await view.look();
-    if (left === null || !profile || !holdsLeft(state)) return null;
+    if (leftover === null || !profile || !holdsLeftover(state)) return null;
     if (!(await clearDraft({ view, clock, profile, pane }))) {
-      left.stuck = true;
-      return stuckWith(left.text);
+      leftover.isStuck = true;
+      return stuckWith(leftover.text);
     }
     log.line("a text that was left in the composer is cleared");
-    left = null;
+    leftover = null;
     await awaitState(view, clock, (now) => judgeReadiness(now, policy, tracked).ready, clearedMs);
     return null;
   }
@@ -174,7 +179,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
-    const stuck = await clearLeft(pane, submission.policy);
+    const stuck = await clearLeftover(pane, submission.policy);
     if (stuck) return { outcome: "refused", refusal: stuck };
     const state = await view.look();
     const answer = judgeReadiness(state, submission.policy, tracked);
@@ -258,7 +263,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       return "the composer holds another draft, which was left alone";
     }
     const cleared = await clearDraft({ view, clock, profile, pane });
-    if (!cleared) left = { text: draft, stuck: false };
+    if (!cleared) leftover = { text: draft, isStuck: false };
     return `its text was unsent in the composer and ${cleared ? "was" : "could not be"} cleared`;
   }
 
@@ -277,7 +282,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       ? !(await clearDraft({ view, clock, profile, pane }))
       : outcome.leftDraft;
     const draft = view.draft();
-    if (isLeft && draft) left = { text: draft, stuck: false };
+    if (isLeft && draft) leftover = { text: draft, isStuck: false };
     return outcome;
   }
 

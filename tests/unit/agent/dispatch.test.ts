@@ -151,6 +151,39 @@ describe("a person who types at the moment of Enter", () => {
   });
 });
 
+describe("what went along with a prompt is asked of that prompt", () => {
+  /** The tool takes the prompt, shown or not, and shows others later. */
+  async function submitted({ isShown }: { isShown: boolean }) {
+    const { deps, clock } = createFakeComposer();
+    let later: string | null = null;
+    const shown = () => {
+      const seen = deps.view.shown();
+      return { ...seen, newestPrompt: later ?? (isShown ? seen.newestPrompt : null) };
+    };
+    const outcome = await finished(clock, dispatchText({ ...deps, view: { ...deps.view, shown } }, "do it"));
+    if (outcome.outcome !== "submitted") throw new Error(outcome.outcome);
+    return (prompt: string) => {
+      later = prompt;
+      return outcome.along?.();
+    };
+  }
+
+  test("a later prompt that begins as it does is another one", async () => {
+    const show = await submitted({ isShown: true });
+    expect(show("do it again")).toBeNull();
+  });
+
+  test("the tool shows it after the proof of Enter, and another one after that", async () => {
+    const show = await submitted({ isShown: false });
+    expect([show("do it"), show("do it again")]).toEqual([null, null]);
+  });
+
+  test("the tool shows it with the words after the proof of Enter", async () => {
+    const show = await submitted({ isShown: false });
+    expect(show("do it again")).toBe("again");
+  });
+});
+
 describe("a completion list over the text", () => {
   /**
    * A tool like gemini, which may open a list after it shows the text, and puts nothing beside it in the

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   isDraftOf,
-  isRestOf,
+  isRemainderOf,
   personsWords,
   wordsAlong,
   wordsBehind,
@@ -111,7 +111,7 @@ test.each([
   { id: "nothing", draft: "", want: false },
   { id: "other words", draft: "do that", want: false },
 ])("what clearing may spare of a text: $id", ({ draft, want }) => {
-  expect(isRestOf(draft, "do it")).toBe(want);
+  expect(isRemainderOf(draft, "do it")).toBe(want);
 });
 
 test.each([
@@ -181,6 +181,19 @@ describe("a text that this gateway left in the composer", () => {
     const { agent, submit, typeByHand } = leaving();
     await submit("do it");
     typeByHand(" later");
+    expect(agent.readiness("turn_boundary")).toMatchObject({
+      ready: false,
+      detail: expect.stringContaining("editing_input=yes"),
+    });
+  });
+
+  test("that a person has cleared is gone: what they type then is theirs, also its first letters", async () => {
+    const { agent, submit, clearByHand, typeByHand, clock } = leaving();
+    await submit("do it");
+    clearByHand();
+    await clock.advance(2000);
+    expect(agent.readiness("turn_boundary")).toEqual({ ready: true });
+    typeByHand("do");
     expect(agent.readiness("turn_boundary")).toMatchObject({
       ready: false,
       detail: expect.stringContaining("editing_input=yes"),

@@ -174,8 +174,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is
   // left alone.
   writeFileSync(join(fixture.workdir, "secrets.env"), "TOKEN=second\n");
-  const differs =
-    /^~ builder: end and launch again; it differs in env\n[^=]*= writer: as the file says\n$/;
+  const differs = /^~ builder: end and launch again; it differs in env\n[^=]*= writer: as the file says\n$/;
   await until("both to be idle again", async () => differs.test((await svc("up", "--plan")).stdout), 60_000);
   expect((await svc("up", "--yes")).exitCode).toBe(0);
   const kept = await sh(`cat ${fixture.env["HOME"]}/.local/state/svc/teams/*/agents.json`);

@@ -55,6 +55,12 @@ export function createAnswerBody(deps: {
       close(new ServiceError("unavailable", `silent for ${silentMs} ms`));
     });
   };
+  const countPart = () => {
+    count += 1;
+    if (count - reported < consumeEvery) return;
+    reported = count;
+    deps.consumed(count);
+  };
   const keepOpen = () => {
     cancelKeep = clock.after(keepOpenIntervalMs, () => {
       deps.consumed(reported);
@@ -70,12 +76,8 @@ export function createAnswerBody(deps: {
         for (;;) {
           const part = parts.shift();
           if (part) {
-            count += 1;
             unreadBytes -= part.length;
-            if (count - reported >= consumeEvery) {
-              reported = count;
-              deps.consumed(count);
-            }
+            countPart();
             return controller.enqueue(part);
           }
           if (end === "ended") return controller.close();
@@ -93,6 +95,8 @@ export function createAnswerBody(deps: {
     stream,
     push(part) {
       if (end !== "open") return;
+      // No sign of life and nothing to keep: parts without bytes would pass every limit.
+      if (part.length === 0) return countPart();
       listen();
       parts.push(part);
       unreadBytes += part.length;

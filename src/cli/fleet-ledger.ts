@@ -4,10 +4,12 @@ import type { AgentIdentity } from "../protocol/agents.ts";
 import type { RegistryRecord } from "../protocol/files.ts";
 import type { FleetLedger, FleetLedgerQuery } from "../protocol/fleet-ledger.ts";
 import { LedgerSummary } from "../protocol/ledger.ts";
+import { askEach } from "../services/fleet/ask-each.ts";
 import { maxWholeBytes, readAtMost } from "../services/hosts/host-link.ts";
 import { isCalled, type RemoteLedger, readFleetLedger } from "../services/ledger/fleet-ledger.ts";
 import { readPrices } from "../services/ledger/prices.ts";
 import { configRootOf, stateRootOf } from "../services/sessions/roots.ts";
+import type { Clock } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
@@ -29,7 +31,7 @@ export interface RemoteAgents {
  * `precondition_failed`.
  */
 export async function sumFleetLedger(
-  { files, registry }: Pick<CliContext, "files" | "registry">,
+  { clock, files, registry }: Pick<CliContext, "clock" | "files" | "registry">,
   io: Pick<CliIo, "env" | "home">,
   { query, remote }: { query: FleetLedgerQuery; remote: RemoteAgents | null },
 ): Promise<FleetLedger> {
@@ -47,7 +49,7 @@ export async function sumFleetLedger(
   }
   const agents = await remote.list();
   refuseSharedName(deps.records(), agents, { wanted: query.agent, localHost: remote.localHost });
-  return readFleetLedger(deps, query, { prices, remote: await askHosts(remote, agents, query) });
+  return readFleetLedger(deps, query, { prices, remote: await askHosts(clock, remote, agents, query) });
 }
 
 /** Throws `ambiguous` for a name without its host that agents of several hosts have. Source: ruling 40. */
@@ -69,7 +71,12 @@ function refuseSharedName(
   );
 }
 
-function askHosts(
+/** Shorter than the wait of who asks this server. */
+const eachMs = 10_000;
+const allMs = 20_000;
+
+async function askHosts(
+  clock: Clock,
   remote: RemoteAgents,
   all: readonly AgentIdentity[],
   query: FleetLedgerQuery,
@@ -81,23 +88,33 @@ function askHosts(
   );
   const isWanted = ({ agent_name: name, agent_id: id, host }: AgentIdentity) =>
     query.agent === undefined || [name, id, `${name}@${host}`, `${id}@${host}`].includes(query.agent);
-  return Promise.all(
-    all.filter(isWanted).flatMap((agent) => {
-      const { host } = agent;
-      if (host === undefined) return [];
-      const id = (agent.agent_id ?? agent.tracked_agent_id).replace(/@[^@]*$/, "");
-      const path = `/svc/agents/${encodeURIComponent(`${id}@${host}`)}/gateway/ledger/summary?${period}`;
-      return [
-        askHost(remote, path).then((summary) => ({ agent: `${agent.agent_name}@${host}`, host, summary })),
-      ];
-    }),
-  );
+  const wanted = all.filter(isWanted).flatMap(({ host, ...agent }) => {
+    if (host === undefined) return [];
+    const id = (agent.agent_id ?? agent.tracked_agent_id).replace(/@[^@]*$/, "");
+    const path = `/svc/agents/${encodeURIComponent(`${id}@${host}`)}/gateway/ledger/summary?${period}`;
+    return [{ agent: `${agent.agent_name}@${host}`, host, path }];
+  });
+  const summaries = await askEach<{ path: string }, LedgerSummary | string>(wanted, {
+    clock,
+    eachMs,
+    allMs,
+    ask: ({ path }, signal) => askHost(remote, path, signal),
+    late: () => "its host did not answer in time",
+  });
+  return wanted.flatMap(({ agent, host }, index) => {
+    const summary = summaries[index];
+    return summary === undefined ? [] : [{ agent, host, summary }];
+  });
 }
 
 /** Why there is none, as a clause, where there is none. */
-async function askHost(remote: RemoteAgents, path: string): Promise<LedgerSummary | string> {
+async function askHost(
+  remote: RemoteAgents,
+  path: string,
+  signal: AbortSignal,
+): Promise<LedgerSummary | string> {
   try {
-    const response = await remote.ask(new Request(`http://127.0.0.1${path}`));
+    const response = await remote.ask(new Request(`http://127.0.0.1${path}`, { signal }));
     const text = response && new TextDecoder().decode(await readAtMost(response, maxWholeBytes));
     const body: unknown = text == null ? null : JSON.parse(text);
     if (response?.ok && Value.Check(LedgerSummary, body)) return body;

@@ -10,6 +10,7 @@ import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, orAborted } from "../../system/lifecycle.ts";
+import { askEach } from "../fleet/ask-each.ts";
 import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
 import type { Directory, KnownAgent } from "../fleet/directory.ts";
 import type { FleetEvents } from "../fleet/fleet-events.ts";
@@ -36,7 +37,6 @@ export interface AttentionDeps {
   onError: (error: unknown) => void;
 }
 
-const atOnce = 32;
 const deadlineMs = 1500;
 const heartbeatMs = 15_000;
 const mailPollIntervalMs = 5000;
@@ -60,31 +60,29 @@ export function createAttention(deps: AttentionDeps) {
   let watching: { end: () => Promise<void> } | null = null;
   let cancelExpected: (() => void) | null = null;
 
-  async function factsOf(agent: KnownAgent, sinceMs: number): Promise<AttentionFacts> {
-    const silent = (why: string): AttentionFacts => ({
+  function silent(agent: KnownAgent, why: string): AttentionFacts {
+    return {
       ...unusableFacts(agent.record, ""),
       unusable: null,
       session: "alive",
       gateway: { state: "silent", why },
-    });
-    try {
-      const facts = await withinTime(clock, deadlineMs, deps.look(agent, sinceMs));
-      return facts ?? silent(`no answer within ${deadlineMs / 1000} s`);
-    } catch (error) {
-      return silent(messageOf(error));
-    }
+    };
   }
 
-  /** At most 32 at once: each costs several calls. */
-  async function lookAt(agents: readonly KnownAgent[]): Promise<AttentionFacts[]> {
-    const facts: AttentionFacts[] = [];
+  function lookAt(agents: readonly KnownAgent[]): Promise<AttentionFacts[]> {
     const sinceMs = clock.monotonicMs();
-    const rest = agents.entries();
-    async function work(): Promise<void> {
-      for (const [index, agent] of rest) facts[index] = await factsOf(agent, sinceMs);
-    }
-    await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
-    return facts;
+    return askEach(agents, {
+      clock,
+      eachMs: deadlineMs,
+      async ask(agent) {
+        try {
+          return await deps.look(agent, sinceMs);
+        } catch (error) {
+          return silent(agent, messageOf(error));
+        }
+      },
+      late: (agent) => silent(agent, `no answer within ${deadlineMs / 1000} s`),
+    });
   }
 
   function itemsOf(facts: readonly AttentionFacts[], mail: readonly PersonMail[] = []): AttentionItem[] {

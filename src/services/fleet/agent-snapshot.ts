@@ -1,13 +1,13 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
-import { withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { judgingFoldersOnce } from "../sessions/trust.ts";
 import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
+import { askEach } from "./ask-each.ts";
 import {
   type AttentionFacts,
   type GatewayCondition,
@@ -55,7 +55,6 @@ export interface SnapshotDeps extends ObserveDeps {
 export const maxUnread = 100;
 
 const deadlineMs = 1500;
-const atOnce = 32;
 
 /**
  * A look at each of `records`, in their order. One agent that cannot be read or hangs never hides or delays
@@ -65,40 +64,45 @@ export async function snapshotAgents(
   deps: SnapshotDeps,
   records: readonly RegistryRecord[],
 ): Promise<AgentSnapshot[]> {
-  const snapshots: AgentSnapshot[] = [];
-  const rest = records.entries();
   const looking = { ...deps, files: judgingFoldersOnce(deps.files) };
-  async function work(): Promise<void> {
-    for (const [index, record] of rest) snapshots[index] = await snapshotAgent(looking, record);
-  }
-  await Promise.all(Array.from({ length: Math.min(atOnce, records.length) }, work));
-  return snapshots;
+  return askEach(records, {
+    clock: deps.clock,
+    eachMs: deadlineMs,
+    ask: (record) => snapshotAgent(looking, record),
+    late: (record) => ({
+      ...emptySnapshot(record),
+      answered: false,
+      problem: `no answer within ${deadlineMs / 1000} s`,
+    }),
+  });
 }
 
-/** A look at one agent, within 1.5 s. Never rejects. */
+const emptySnapshot = (record: RegistryRecord) => ({
+  record,
+  gone: false,
+  state: null,
+  turnSinceUtc: null,
+  gatewayBaseUrl: null,
+  queueDepth: null,
+  unreadMail: null,
+  damaged: false,
+  attention: null,
+});
+
+/** A look at one agent. Never rejects. */
 async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
-  const nothing = {
-    record,
-    gone: false,
-    state: null,
-    turnSinceUtc: null,
-    gatewayBaseUrl: null,
-    queueDepth: null,
-    unreadMail: null,
-    damaged: false,
-    attention: null,
-  };
-  const late: AgentSnapshot = {
-    ...nothing,
-    answered: false,
-    problem: `no answer within ${deadlineMs / 1000} s`,
-  };
   try {
-    return (await withinTime(deps.clock, deadlineMs, look(deps, record))) ?? late;
+    return await look(deps, record);
   } catch (error) {
     const damaged = error instanceof ServiceError;
     const attention = damaged && isRunning(record) ? unusableFacts(record, messageOf(error)) : null;
-    return { ...nothing, answered: true, problem: describeFailure(record, error), damaged, attention };
+    return {
+      ...emptySnapshot(record),
+      answered: true,
+      problem: describeFailure(record, error),
+      damaged,
+      attention,
+    };
   }
 }
 

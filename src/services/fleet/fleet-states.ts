@@ -4,6 +4,7 @@ import type { AttentionItem } from "../../protocol/attention.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
+import { askEach } from "./ask-each.ts";
 import type { Directory, KnownAgent } from "./directory.ts";
 import type { FollowedFleet } from "./fleet-events.ts";
 import type { AgentLook, FleetReadings } from "./fleet-view.ts";
@@ -63,7 +64,6 @@ export type FleetStates = ReturnType<typeof createFleetStates>;
 const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state !== "stopped" && lifecycle.state !== "retired";
 const noState = { state: null, turn_began_at_utc: null } as const;
-const atOnce = 32;
 /** Who asks for all of them draws what is known, and asks for the others one by one. */
 const answerMs = 1000;
 
@@ -123,26 +123,19 @@ export function createFleetStates(deps: {
         .filter(({ record }) => wanted?.has(record.agent_id) ?? true)
         .slice(0, maxListed);
       let oldest = { beganMs: nowMs, position: deps.events.position() };
-      const entries: AgentStateEntry[] = [];
-      const rest = known.entries();
-      async function work(): Promise<void> {
-        for (const [index, agent] of rest) {
-          entries[index] = await entryOf(agent, sinceMs, (look) => {
-            if (look.beganMs < oldest.beganMs) oldest = look;
-          });
-        }
-      }
-      const all = Promise.all(Array.from({ length: Math.min(atOnce, known.length) }, work));
-      let items: AttentionItem[] | null = null;
-      const waiting = attention
-        ? deps.attention().then((found) => {
-            items = found;
-          })
-        : null;
-      await withinTime(clock, answerMs, Promise.all([all, waiting]));
-      const answered = await Promise.all(
-        known.map(async (agent, index) => entries[index] ?? unknown(agent, null)),
-      );
+      const [answered, items] = await Promise.all([
+        askEach<KnownAgent, AgentStateEntry>(known, {
+          clock,
+          eachMs: answerMs,
+          allMs: answerMs,
+          ask: (agent) =>
+            entryOf(agent, sinceMs, (look) => {
+              if (look.beganMs < oldest.beganMs) oldest = look;
+            }),
+          late: (agent) => unknown(agent, null),
+        }),
+        attention ? withinTime(clock, answerMs, deps.attention()) : null,
+      ]);
       const others = (await deps.others?.().catch(() => [])) ?? [];
       const foreign = others
         .filter((one) => wanted?.has(one.agent_id ?? one.tracked_agent_id) ?? true)

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { type RemoteAgents, sumFleetLedger } from "../../../src/cli/fleet-ledger.ts";
 import type { AgentIdentity } from "../../../src/protocol/agents.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const far = (name: string, host: string) =>
@@ -41,11 +42,50 @@ test.each<{ wanted: string; asked: string[] | string }>([
     runtime: {},
   }));
   const sum = sumFleetLedger(
-    { files: scratch.files, registry: { list: () => ({ records: here, ignored: [] }) } as never },
+    {
+      clock: createFakeClock(),
+      files: scratch.files,
+      registry: { list: () => ({ records: here, ignored: [] }) } as never,
+    },
     { env: {}, home: scratch.folder },
     { query: { by: "agent", agent: wanted }, remote },
   );
   if (typeof asked === "string") await expect(sum).rejects.toThrow(asked);
   else await sum;
   expect(requests).toEqual(typeof asked === "string" ? [] : asked);
+});
+
+test("asks 32 agents at once, gives each 10 s and all together 20 s, and ends what it does not wait for", async () => {
+  using scratch = createScratch();
+  const clock = createFakeClock();
+  const summary = { schema_version: 1, since_utc: null, groups: [] };
+  const asked: { name: string; signal: AbortSignal }[] = [];
+  const remote: RemoteAgents = {
+    localHost: "desk",
+    list: async () => Array.from({ length: 100 }, (_, at) => far(`w${at}`, "build-1")),
+    async ask({ url, signal }) {
+      const name = new URL(url).pathname.split("-id%40")[0]?.split("/")[3] ?? "";
+      asked.push({ name, signal });
+      if (name === "w0") return Response.json(summary);
+      return new Promise<never>(() => {});
+    },
+  };
+  const sum = sumFleetLedger(
+    { clock, files: scratch.files, registry: { list: () => ({ records: [], ignored: [] }) } as never },
+    { env: {}, home: scratch.folder },
+    { query: { by: "agent" }, remote },
+  );
+  await clock.advance(0);
+  // The first has answered.
+  expect(asked).toHaveLength(33);
+  await clock.advance(9999);
+  expect(asked.filter(({ signal }) => signal.aborted)).toEqual([]);
+  await clock.advance(1);
+  expect(asked).toHaveLength(65);
+  expect(asked.slice(1, 33).every(({ signal }) => signal.aborted)).toBe(true);
+  await clock.advance(10_000);
+  const { not_read: notRead } = await sum;
+  expect(asked).toHaveLength(65);
+  expect(notRead).toHaveLength(99);
+  expect(notRead[0]).toEqual({ agent: "w1@build-1", why: "its host did not answer in time" });
 });

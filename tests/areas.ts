@@ -22,6 +22,7 @@ export const sharedSources: readonly string[] = [
   "protocol/core-endpoints",
   "protocol/enforced",
   "protocol/events",
+  "protocol/fields",
   "protocol/files",
   "protocol/gateway",
   "protocol/json",

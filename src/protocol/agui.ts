@@ -1,7 +1,17 @@
-import { type Static, type TProperties, Type } from "@sinclair/typebox";
+import { type Static, type TBoolean, type TProperties, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventStream } from "./events.ts";
-import { ErrorBody, maxPage, Nullable, Strict, StringEnum, shortList, ValidationErrorBody } from "./wire.ts";
+import { BackendName, Detail } from "./fields.ts";
+import {
+  describe,
+  ErrorBody,
+  maxPage,
+  Nullable,
+  Strict,
+  StringEnum,
+  shortList,
+  ValidationErrorBody,
+} from "./wire.ts";
 
 /**
  * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are
@@ -17,14 +27,16 @@ const identifier = (description: string) =>
 /** One message of the conversation. What else a role carries stays in it. */
 export const AguiMessage = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "id of the message in the conversation" }),
     role: Type.String({
       description: "developer, system, assistant, user, tool, activity, reasoning; open set",
     }),
     content: Type.Optional(
       Type.Unknown({ description: "text, or parts of type text; an object for activity" }),
     ),
-    toolCallId: Type.Optional(Nullable(Type.String())),
+    toolCallId: Type.Optional(
+      Nullable(Type.String({ description: "of a tool message: the call that it answers" })),
+    ),
   },
   { description: "one message", ...open },
 );
@@ -33,7 +45,7 @@ export type AguiMessage = Static<typeof AguiMessage>;
 const inputFields = {
   threadId: identifier("the conversation in the GUI"),
   runId: identifier("names this run; one that was seen before is refused"),
-  parentRunId: Type.Optional(Nullable(Type.String())),
+  parentRunId: Type.Optional(Nullable(Type.String({ description: "the run that this one follows" }))),
   messages: Type.Array(AguiMessage, {
     ...shortList,
     description: "the last user or tool message is the task",
@@ -50,7 +62,14 @@ const inputFields = {
       description: "svc.chatSession and svc.execution act; of other keys the agent gets the name only",
     }),
   ),
-  resume: Type.Optional(Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage }))),
+  resume: Type.Optional(
+    Nullable(
+      Type.Array(Type.Unknown(), {
+        description: "interrupts of the protocol that are answered; passed over",
+        maxItems: maxPage,
+      }),
+    ),
+  ),
 };
 
 export const AguiRunInput = Type.Object(inputFields, {
@@ -70,163 +89,172 @@ export const AguiConnectInput = Type.Object(
 );
 export type AguiConnectInput = Static<typeof AguiConnectInput>;
 
-export const AguiTargetFamily = StringEnum(["headless", "tui", "http_rest", "unknown"]);
+export const AguiTargetFamily = StringEnum(["headless", "tui", "http_rest", "unknown"], {
+  description: "what kind of agent the gateway serves",
+});
 export type AguiTargetFamily = Static<typeof AguiTargetFamily>;
 
-const flags = <const Names extends readonly string[]>(names: Names) =>
+/** An object of booleans, each described. */
+const flags = <Name extends string>(description: string, texts: Readonly<Record<Name, string>>) =>
   Type.Object(
-    Object.fromEntries(names.map((name) => [name, Type.Boolean()])) as {
-      [Name in Names[number]]: ReturnType<typeof Type.Boolean>;
-    },
+    Object.fromEntries(
+      Object.entries<string>(texts).map(([name, text]) => [name, Type.Boolean({ description: text })]),
+    ) as Record<Name, TBoolean>,
+    { description },
   );
 
 export const AguiCapabilities = Strict(
   {
-    capabilities: Type.Object({
-      identity: Type.Object({
-        name: Type.String(),
-        type: Type.String(),
-        provider: Type.String(),
-        metadata: Type.Record(Type.String(), Type.Unknown()),
-      }),
-      transport: flags(["streaming", "websocket", "httpBinary", "pushNotifications", "resumable"]),
-      tools: Type.Object({
-        supported: Type.Boolean(),
-        items: Type.Array(Type.Unknown(), shortList),
-        parallelCalls: Type.Boolean(),
-        clientProvided: Type.Boolean(),
-      }),
-      output: Type.Object({
-        structuredOutput: Type.Boolean(),
-        supportedMimeTypes: Type.Array(Type.String(), shortList),
-      }),
-      state: flags(["snapshots", "deltas", "memory", "persistentState"]),
-      multimodal: Type.Object({
-        input: flags(["image", "audio", "video", "pdf", "file"]),
-        output: flags(["image", "audio"]),
-      }),
-      execution: flags(["codeExecution", "sandboxed"]),
-      humanInTheLoop: flags(["supported", "approvals", "interventions", "feedback"]),
-      custom: Type.Record(Type.String(), Type.Unknown()),
-    }),
-    svc: Type.Object({
-      schemaVersion: Type.Literal(1),
-      agentLifecycleManagedByGui: Type.Literal(false),
-      lifecycleBoundary: Type.String(),
-      replaySupport: Type.Literal("current_snapshot_only"),
-      connectStreamKeepalive: Type.Literal("sse_comment_heartbeat"),
-      features: flags([
-        "httpSse",
-        "guiConnect",
-        "textInputParsing",
-        "stateSnapshots",
-        "taskRunSubmission",
-        "stateDeltas",
-        "frontendToolExecution",
-        "generatedGraphics",
-        "openGenerativeUi",
-        "multimodalInput",
-      ]),
-      gateway: Type.Object({
-        attachIdentity: Type.String(),
-        backend: Type.String(),
-        targetTransportFamily: AguiTargetFamily,
-        activeExecution: Type.String(),
-      }),
-    }),
+    capabilities: Type.Object(
+      {
+        identity: Type.Object(
+          {
+            name: Type.String({ description: "name of the service" }),
+            type: Type.String({ description: "kind of service" }),
+            provider: Type.String({ description: "who provides it" }),
+            metadata: Type.Record(Type.String(), Type.Unknown(), { description: "more about the gateway" }),
+          },
+          { description: "who the agent is" },
+        ),
+        transport: flags("how events reach the client", {
+          streaming: "whether events come as a stream",
+          websocket: "whether there is a WebSocket",
+          httpBinary: "whether events come in binary form",
+          pushNotifications: "whether the gateway calls the client",
+          resumable: "whether a broken stream can be resumed",
+        }),
+        tools: Type.Object(
+          {
+            supported: Type.Boolean({ description: "whether it can be used" }),
+            items: Type.Array(Type.Unknown(), { ...shortList, description: "tools that the gateway offers" }),
+            parallelCalls: Type.Boolean({ description: "whether several tools are called at once" }),
+            clientProvided: Type.Boolean({ description: "whether tools of the client are called" }),
+          },
+          { description: "which tools the client may use or bring" },
+        ),
+        output: Type.Object(
+          {
+            structuredOutput: Type.Boolean({ description: "whether answers follow a schema of the client" }),
+            supportedMimeTypes: Type.Array(Type.String(), {
+              ...shortList,
+              description: "media types of the answers",
+            }),
+          },
+          { description: "which forms the answers have" },
+        ),
+        state: flags("which forms of state events are sent", {
+          snapshots: "whether STATE_SNAPSHOT events are sent",
+          deltas: "whether STATE_DELTA events are sent",
+          memory: "whether memory is kept",
+          persistentState: "whether the client's state is kept",
+        }),
+        multimodal: Type.Object(
+          {
+            input: flags("what goes in", {
+              image: "whether images are taken or given",
+              audio: "whether audio is taken or given",
+              video: "whether video is taken",
+              pdf: "whether PDF files are taken",
+              file: "whether other files are taken",
+            }),
+            output: flags("what comes out", {
+              image: "whether images are taken or given",
+              audio: "whether audio is taken or given",
+            }),
+          },
+          { description: "which media go in and come out" },
+        ),
+        execution: flags("whether code is run for the client", {
+          codeExecution: "whether the gateway runs code for the client",
+          sandboxed: "whether it would be in a sandbox",
+        }),
+        humanInTheLoop: flags("how a person takes part", {
+          supported: "whether a person can take part at all",
+          approvals: "whether approvals are asked for",
+          interventions: "whether a run can be changed",
+          feedback: "whether feedback is taken",
+        }),
+        custom: Type.Record(Type.String(), Type.Unknown(), {
+          description: "what the protocol has no name for",
+        }),
+      },
+      { description: "what the AG-UI protocol asks about" },
+    ),
+    svc: Type.Object(
+      {
+        schemaVersion: Type.Literal(1),
+        agentLifecycleManagedByGui: Type.Literal(false),
+        lifecycleBoundary: Type.String({ description: "who starts and stops the agent, in one sentence" }),
+        replaySupport: Type.Literal("current_snapshot_only"),
+        connectStreamKeepalive: Type.Literal("sse_comment_heartbeat"),
+        features: flags("which features of a GUI the gateway serves", {
+          httpSse: "whether streams are server-sent events",
+          guiConnect: "whether a GUI can attach to a stream",
+          textInputParsing: "whether the text of a message becomes the prompt",
+          stateSnapshots: "whether STATE_SNAPSHOT events are sent",
+          taskRunSubmission: "whether a run is queued as a task",
+          stateDeltas: "whether STATE_DELTA events are sent",
+          frontendToolExecution: "whether tools of the GUI are called",
+          generatedGraphics: "whether graphics are generated",
+          openGenerativeUi: "whether the agent draws parts of the GUI",
+          multimodalInput: "whether other input than text is taken",
+        }),
+        gateway: Type.Object(
+          {
+            attachIdentity: Type.String({ description: "which session the gateway serves" }),
+            backend: BackendName,
+            targetTransportFamily: AguiTargetFamily,
+            activeExecution: Type.String({ description: "whether a request is carried out now" }),
+          },
+          { description: "the gateway and its agent" },
+        ),
+      },
+      { description: "what the gateway says of itself" },
+    ),
   },
   { description: "what a GUI may expect of this gateway" },
 );
 export type AguiCapabilities = Static<typeof AguiCapabilities>;
 
 const detachFields = {
-  connectionId: Type.String(),
-  detail: Type.String(),
+  connectionId: Type.String({ description: "id of the stream, from its header x-svc-connection-id" }),
+  detail: Detail,
 };
-export const AguiDetached = Strict({
-  status: Type.Literal("detached"),
-  ...detachFields,
-  detached: Type.Literal(true),
-});
-export const AguiNotConnected = Strict({
-  status: Type.Literal("not_found"),
-  ...detachFields,
-  detached: Type.Literal(false),
-});
+export const AguiDetached = Strict(
+  {
+    status: Type.Literal("detached"),
+    ...detachFields,
+    detached: Type.Literal(true),
+  },
+  { description: "the stream was finished" },
+);
+export const AguiNotConnected = Strict(
+  {
+    status: Type.Literal("not_found"),
+    ...detachFields,
+    detached: Type.Literal(false),
+  },
+  { description: "no stream has this id" },
+);
 
 /** Any JSON object. */
 const AnyObject = Type.Record(Type.String(), Type.Unknown());
 export type AguiObject = Static<typeof AnyObject>;
 
-export const AguiErrorCode = StringEnum(["svc_gateway_request_failed", "svc_run_stream_failed"]);
+export const AguiErrorCode = StringEnum(["svc_gateway_request_failed", "svc_run_stream_failed"], {
+  description: "whether the request of the gateway failed, or its stream",
+});
 export type AguiErrorCode = Static<typeof AguiErrorCode>;
-export const AguiActivityType = StringEnum([
-  "svc.gateway.progress",
-  "svc.gateway.completion",
-  "svc.tui.status",
-]);
+export const AguiActivityType = StringEnum(
+  ["svc.gateway.progress", "svc.gateway.completion", "svc.tui.status"],
+  { description: "what an activity is about" },
+);
 export type AguiActivityType = Static<typeof AguiActivityType>;
-export const AguiCustomName = StringEnum([
-  "svc.reasoning_redacted",
-  "svc.gateway.diagnostic",
-  "svc.gateway.event",
-]);
+export const AguiCustomName = StringEnum(
+  ["svc.reasoning_redacted", "svc.gateway.diagnostic", "svc.gateway.event"],
+  { description: "what a custom event is about" },
+);
 export type AguiCustomName = Static<typeof AguiCustomName>;
-
-const event = <const Name extends string, P extends TProperties>(type: Name, properties: P) =>
-  Strict({ type: Type.Literal(type), ...properties });
-const run = { threadId: Type.String(), runId: Type.String() };
-const message = { messageId: Type.String() };
-const toolCall = { toolCallId: Type.String() };
-
-export const AguiRunStarted = event("RUN_STARTED", {
-  ...run,
-  parentRunId: Type.Optional(Type.String()),
-  input: Type.Optional(AnyObject),
-});
-export const AguiRunFinished = event("RUN_FINISHED", { ...run, result: Type.Optional(AnyObject) });
-export const AguiRunError = event("RUN_ERROR", { message: Type.String(), code: AguiErrorCode });
-export const AguiStateSnapshot = event("STATE_SNAPSHOT", { snapshot: AnyObject });
-export const AguiTextMessageStart = event("TEXT_MESSAGE_START", {
-  ...message,
-  role: Type.Literal("assistant"),
-});
-export const AguiTextMessageContent = event("TEXT_MESSAGE_CONTENT", { ...message, delta: Type.String() });
-export const AguiTextMessageEnd = event("TEXT_MESSAGE_END", message);
-export const AguiToolCallStart = event("TOOL_CALL_START", { ...toolCall, toolCallName: Type.String() });
-export const AguiToolCallArgs = event("TOOL_CALL_ARGS", { ...toolCall, delta: Type.String() });
-export const AguiToolCallEnd = event("TOOL_CALL_END", toolCall);
-export const AguiToolCallResult = event("TOOL_CALL_RESULT", {
-  ...message,
-  ...toolCall,
-  role: Type.Literal("tool"),
-  content: Type.String(),
-});
-export const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
-  ...message,
-  activityType: AguiActivityType,
-  content: AnyObject,
-  replace: Type.Literal(true),
-});
-export const AguiCustom = event("CUSTOM", { name: AguiCustomName, value: AnyObject });
-
-/** An event of our streams, by the names of the AG-UI protocol. Absent fields are left out, never null. */
-export const AguiEvent = Type.Union([
-  AguiRunStarted,
-  AguiRunFinished,
-  AguiRunError,
-  AguiStateSnapshot,
-  AguiTextMessageStart,
-  AguiTextMessageContent,
-  AguiTextMessageEnd,
-  AguiToolCallStart,
-  AguiToolCallArgs,
-  AguiToolCallEnd,
-  AguiToolCallResult,
-  AguiActivitySnapshot,
-  AguiCustom,
-]);
-export type AguiEvent = Static<typeof AguiEvent>;
 
 /** What our AG-UI streams hold, by the type of the event. */
 export const aguiEventKinds = {
@@ -243,7 +271,90 @@ export const aguiEventKinds = {
   TOOL_CALL_RESULT: "what the tool answered",
   ACTIVITY_SNAPSHOT: "progress, completion or the state of the terminal",
   CUSTOM: "a diagnostic, an event of the gateway, or reasoning without its text",
-} as const satisfies Record<AguiEvent["type"], string>;
+} as const;
+
+const event = <const Name extends keyof typeof aguiEventKinds, P extends TProperties>(
+  type: Name,
+  properties: P,
+) => Strict({ type: Type.Literal(type), ...properties }, { description: aguiEventKinds[type] });
+const run = {
+  threadId: Type.String({ description: "the conversation in the GUI" }),
+  runId: Type.String({ description: "the run that this belongs to" }),
+};
+const message = { messageId: Type.String({ description: "id of the message that this belongs to" }) };
+const toolCall = { toolCallId: Type.String({ description: "id of the tool call" }) };
+
+export const AguiRunStarted = event("RUN_STARTED", {
+  ...run,
+  parentRunId: Type.Optional(Type.String({ description: "the run that this one follows" })),
+  input: Type.Optional(describe(AnyObject, "what the client sent")),
+});
+export const AguiRunFinished = event("RUN_FINISHED", {
+  ...run,
+  result: Type.Optional(describe(AnyObject, "what the run came to")),
+});
+export const AguiRunError = event("RUN_ERROR", {
+  message: Type.String({ description: "one line for people" }),
+  code: AguiErrorCode,
+});
+export const AguiStateSnapshot = event("STATE_SNAPSHOT", {
+  snapshot: describe(AnyObject, "the whole state; it replaces the one before"),
+});
+export const AguiTextMessageStart = event("TEXT_MESSAGE_START", {
+  ...message,
+  role: Type.Literal("assistant"),
+});
+export const AguiTextMessageContent = event("TEXT_MESSAGE_CONTENT", {
+  ...message,
+  delta: Type.String({ description: "the next part of the text" }),
+});
+export const AguiTextMessageEnd = event("TEXT_MESSAGE_END", message);
+export const AguiToolCallStart = event("TOOL_CALL_START", {
+  ...toolCall,
+  toolCallName: Type.String({ description: "name of the tool" }),
+});
+export const AguiToolCallArgs = event("TOOL_CALL_ARGS", {
+  ...toolCall,
+  delta: Type.String({ description: "the next part of the arguments, JSON text" }),
+});
+export const AguiToolCallEnd = event("TOOL_CALL_END", toolCall);
+export const AguiToolCallResult = event("TOOL_CALL_RESULT", {
+  ...message,
+  ...toolCall,
+  role: Type.Literal("tool"),
+  content: Type.String({ description: "what it holds" }),
+});
+export const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
+  ...message,
+  activityType: AguiActivityType,
+  content: describe(AnyObject, "what it holds"),
+  replace: Type.Literal(true),
+});
+export const AguiCustom = event("CUSTOM", {
+  name: AguiCustomName,
+  value: describe(AnyObject, "what it says"),
+});
+
+/** An event of our streams, by the names of the AG-UI protocol. Absent fields are left out, never null. */
+export const AguiEvent = Type.Union(
+  [
+    AguiRunStarted,
+    AguiRunFinished,
+    AguiRunError,
+    AguiStateSnapshot,
+    AguiTextMessageStart,
+    AguiTextMessageContent,
+    AguiTextMessageEnd,
+    AguiToolCallStart,
+    AguiToolCallArgs,
+    AguiToolCallEnd,
+    AguiToolCallResult,
+    AguiActivitySnapshot,
+    AguiCustom,
+  ],
+  { description: "one event of an AG-UI stream; `type` names the branch" },
+);
+export type AguiEvent = Static<typeof AguiEvent>;
 
 const aguiEvents = eventStream({ item: AguiEvent, kinds: aguiEventKinds });
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import { SinceTime } from "./fields.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
 /** What an agent or a team may use (additional; issue 29). */
 
@@ -29,7 +30,7 @@ export const BudgetState = Strict(
     of: StringEnum(["agent", "team"], { description: "whose budget it is" }),
     detail: Type.String({ description: "what was used of it" }),
     command: Type.String({ description: "what raises it, with MORE for the new amount" }),
-    since_utc: Timestamp,
+    since_utc: SinceTime,
   },
   { description: "a budget that was reached" },
 );

@@ -1,7 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { AgentId, AgentName, EventTime, ToolName } from "./fields.ts";
 import { TypingLease } from "./gateway.ts";
 import {
   agentIds,
+  describe,
   maxListed,
   maxPage,
   NonBlank,
@@ -26,7 +28,7 @@ export const ConsoleSession = Strict(
     }),
     agent: Nullable(
       Strict(
-        { agent_id: Type.String(), agent_name: Type.String(), tool: Type.String() },
+        { agent_id: AgentId, agent_name: AgentName, tool: ToolName },
         { description: "the agent of this gateway; null at a coordinator" },
       ),
     ),
@@ -43,16 +45,19 @@ export const SignInCode = Strict(
   {
     schema_version: SchemaVersion1,
     sign_in_path: Type.String({ description: "path and query of the one-time link on this server" }),
-    expires_at_utc: Timestamp,
+    expires_at_utc: describe(Timestamp, "when it is worth nothing any more"),
   },
   { description: "good for one browser, once" },
 );
 export type SignInCode = Static<typeof SignInCode>;
 
-export const SignedOut = Strict({
-  status: Type.Literal("ok"),
-  action: Type.Literal("sign_out"),
-});
+export const SignedOut = Strict(
+  {
+    status: Type.Literal("ok"),
+    action: Type.Literal("sign_out"),
+  },
+  { description: "the cookie is worth nothing any more" },
+);
 
 // ---- Screens, rendered on the server
 // -----------------------------------------------------------------------------
@@ -81,18 +86,24 @@ export const ScreenRun = Strict(
 );
 export type ScreenRun = Static<typeof ScreenRun>;
 
-export const ScreenRow = Strict({
-  row: Type.Integer({ minimum: 0, description: "from the top, 0 first" }),
-  runs: Type.Array(ScreenRun, { ...shortList, description: "left to right; blanks at the end are left out" }),
-});
+export const ScreenRow = Strict(
+  {
+    row: Type.Integer({ minimum: 0, description: "from the top, 0 first" }),
+    runs: Type.Array(ScreenRun, {
+      ...shortList,
+      description: "left to right; blanks at the end are left out",
+    }),
+  },
+  { description: "one row of a screen" },
+);
 export type ScreenRow = Static<typeof ScreenRow>;
 
 /** What changed on the screen of one agent. Rows that are not named are as before. */
 export const ScreenUpdate = Strict(
   {
     kind: Type.Literal("screen"),
-    agent_id: Type.String(),
-    at_utc: Timestamp,
+    agent_id: AgentId,
+    at_utc: EventTime,
     epoch: Type.Integer({ minimum: 0, description: "which instance of the agent" }),
     revision: Type.Integer({ minimum: 1, description: "grows with each picture; may leave gaps" }),
     whole: Type.Boolean({
@@ -117,15 +128,20 @@ export const ScreenUpdate = Strict(
 export type ScreenUpdate = Static<typeof ScreenUpdate>;
 
 /** Its screen cannot be shown at the moment; a later `screen` begins again with `whole`. */
-export const ScreenAbsent = Strict({
-  kind: Type.Literal("screen_absent"),
-  agent_id: Type.String(),
-  at_utc: Timestamp,
-  reason: Type.String({ description: "why, one sentence" }),
-});
+export const ScreenAbsent = Strict(
+  {
+    kind: Type.Literal("screen_absent"),
+    agent_id: AgentId,
+    at_utc: EventTime,
+    reason: Type.String({ description: "why, one sentence" }),
+  },
+  { description: "an agent whose screen cannot be shown" },
+);
 export type ScreenAbsent = Static<typeof ScreenAbsent>;
 
-export const ScreenEvent = Type.Union([ScreenUpdate, ScreenAbsent]);
+export const ScreenEvent = Type.Union([ScreenUpdate, ScreenAbsent], {
+  description: "what the screen of one agent shows, or why it cannot be shown",
+});
 export type ScreenEvent = Static<typeof ScreenEvent>;
 
 export const screenEventKinds = {
@@ -152,44 +168,59 @@ export const leaseIdleSeconds = 60;
 /** It ends after this long, whatever is typed. */
 export const leaseLongestSeconds = 1800;
 
-export const LeaseRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  holder: NonBlank("who will type, shown to everybody", { maxLength: 80 }),
-  take_over: Type.Optional(
-    Type.Boolean({ description: "also when somebody else has it: that person's lease ends" }),
-  ),
-});
+export const LeaseRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    holder: NonBlank("who will type, shown to everybody", { maxLength: 80 }),
+    take_over: Type.Optional(
+      Type.Boolean({ description: "also when somebody else has it: that person's lease ends" }),
+    ),
+  },
+  { description: "who wants to type by hand" },
+);
 export type LeaseRequest = Static<typeof LeaseRequest>;
 
-export const LeaseGrant = Strict({
-  schema_version: SchemaVersion1,
-  lease_id: Type.String({ description: "a secret: it lets a client type" }),
-  lease: TypingLease,
-});
+export const LeaseGrant = Strict(
+  {
+    schema_version: SchemaVersion1,
+    lease_id: Type.String({ description: "a secret: it lets a client type" }),
+    lease: TypingLease,
+  },
+  { description: "the right to type, with the id that proves it" },
+);
 export type LeaseGrant = Static<typeof LeaseGrant>;
 
-export const LeaseState = Strict({ schema_version: SchemaVersion1, lease: Nullable(TypingLease) });
+export const LeaseState = Strict(
+  { schema_version: SchemaVersion1, lease: Nullable(TypingLease) },
+  { description: "who types by hand now" },
+);
 export type LeaseState = Static<typeof LeaseState>;
 
 /** Characters of one piece of typing. */
 export const maxTyped = 16_384;
 
-export const TypeRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  lease_id: NonBlank("of the lease"),
-  text: Type.String({
-    maxLength: maxTyped,
-    description: "what the keyboard sent, control characters and escape sequences as they are",
-  }),
-  release: Type.Optional(Type.Boolean({ description: "give the lease back afterwards" })),
-});
+export const TypeRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    lease_id: NonBlank("of the lease"),
+    text: Type.String({
+      maxLength: maxTyped,
+      description: "what the keyboard sent, control characters and escape sequences as they are",
+    }),
+    release: Type.Optional(Type.Boolean({ description: "give the lease back afterwards" })),
+  },
+  { description: "a piece of typing" },
+);
 export type TypeRequest = Static<typeof TypeRequest>;
 
-export const TypeResult = Strict({
-  status: Type.Literal("ok"),
-  action: Type.Literal("type"),
-  lease: Nullable(TypingLease),
-});
+export const TypeResult = Strict(
+  {
+    status: Type.Literal("ok"),
+    action: Type.Literal("type"),
+    lease: Nullable(TypingLease),
+  },
+  { description: "it was typed" },
+);
 export type TypeResult = Static<typeof TypeResult>;
 
 // ---- The live terminal

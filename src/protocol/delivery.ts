@@ -1,8 +1,18 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { attentionKinds } from "./attention.ts";
 import { patterns } from "./enforced.ts";
+import { AgentName } from "./fields.ts";
 import { QuietHours } from "./notifier.ts";
-import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import {
+  describe,
+  maxPage,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  StringEnum,
+  Timestamp,
+} from "./wire.ts";
 
 /** Deliveries of what waits for a person to the outside (additional; ruling 17). */
 
@@ -65,7 +75,7 @@ export const MailTarget = Strict(
 export type MailTarget = Static<typeof MailTarget>;
 
 export const deliveryTargets = ["command", "webhook", "ntfy", "mail"] as const;
-export const DeliveryTargetKind = StringEnum(deliveryTargets);
+export const DeliveryTargetKind = StringEnum(deliveryTargets, { description: "how it is sent" });
 export type DeliveryTargetKind = Static<typeof DeliveryTargetKind>;
 
 export const DeliveryRule = Strict({
@@ -147,38 +157,46 @@ export const DeliveryState = StringEnum(deliveryStates, {
 });
 export type DeliveryState = Static<typeof DeliveryState>;
 
-export const Delivery = Strict({
-  sequence: Type.Integer({ minimum: 1, description: "position in the list" }),
-  delivery_id: Type.String({ description: "the same in each attempt" }),
-  rule: Type.String(),
-  target: DeliveryTargetKind,
-  state: DeliveryState,
-  attempts: Type.Integer({ minimum: 0 }),
-  created_at_utc: Timestamp,
-  next_attempt_at_utc: Type.Union([Timestamp, Type.Null()], {
-    description: "null unless it is pending",
-  }),
-  ended_at_utc: Type.Union([Timestamp, Type.Null()]),
-  last_error: Nullable(Type.String({ description: "of the last attempt that failed" })),
-  items: Type.Array(
-    Strict({
-      id: Type.String(),
-      epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
-      agent_name: Nullable(Type.String()),
-      kind: StringEnum(attentionKinds),
+export const Delivery = Strict(
+  {
+    sequence: Type.Integer({ minimum: 1, description: "position in the list" }),
+    delivery_id: Type.String({ description: "the same in each attempt" }),
+    rule: Type.String({ description: "name of its rule" }),
+    target: describe(DeliveryTargetKind, "by the rule when it was made"),
+    state: DeliveryState,
+    attempts: Type.Integer({ description: "how often it was attempted", minimum: 0 }),
+    created_at_utc: describe(Timestamp, "when it was created"),
+    next_attempt_at_utc: Type.Union([Timestamp, Type.Null()], {
+      description: "null unless it is pending",
     }),
-    { maxItems: 100, description: "what it is about, without text of agents" },
-  ),
-});
+    ended_at_utc: Type.Union([Timestamp, Type.Null()], {
+      description: "when it was delivered, given up or withdrawn; null while it is pending",
+    }),
+    last_error: Nullable(Type.String({ description: "of the last attempt that failed" })),
+    items: Type.Array(
+      Strict({
+        id: Type.String({ description: "of the item" }),
+        epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: "of the item" }),
+        agent_name: Nullable(AgentName),
+        kind: StringEnum(attentionKinds, { description: "what kind it is" }),
+      }),
+      { maxItems: 100, description: "what it is about, without text of agents" },
+    ),
+  },
+  { description: "what one rule sent, or is to send" },
+);
 export type Delivery = Static<typeof Delivery>;
 
-export const DeliveryList = Strict({
-  schema_version: SchemaVersion1,
-  deliveries: Type.Array(Delivery, { maxItems: maxPage, description: "newest first" }),
-  next_before: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-    description: "`before` of the next page; null on the last one",
-  }),
-});
+export const DeliveryList = Strict(
+  {
+    schema_version: SchemaVersion1,
+    deliveries: Type.Array(Delivery, { maxItems: maxPage, description: "newest first" }),
+    next_before: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+      description: "`before` of the next page; null on the last one",
+    }),
+  },
+  { description: "deliveries to the outside" },
+);
 export type DeliveryList = Static<typeof DeliveryList>;
 
 export const DeliveryQuery = Strict({

@@ -69,7 +69,9 @@ export function endpoint<
  * A refusal of the service, or findings of the validation. The findings are first: a generated client that
  * takes the first branch that parses would take them for a refusal.
  */
-export const RefusedOrInvalid = Type.Union([ValidationErrorBody, ErrorBody]);
+export const RefusedOrInvalid = Type.Union([ValidationErrorBody, ErrorBody], {
+  description: "a refusal of the service, or findings of the validation",
+});
 /** How many of a list; for queries. */
 export const limit = Type.Integer({
   minimum: 1,
@@ -77,6 +79,19 @@ export const limit = Type.Integer({
   default: 100,
   description: "at most this many",
 });
+
+/** What the parameters of paths say, by name: each means the same in every path. */
+export const pathParameters: Readonly<Record<string, TSchema>> = {
+  agent_ref: Type.String({
+    description:
+      "tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name or agent_id of the agent",
+  }),
+  attention_id: Type.String({ description: "`id` of an item at /svc/attention" }),
+  connection_id: Type.String({ description: "id of the stream, from its header x-svc-connection-id" }),
+  reminder_id: Type.String({ description: "id of a reminder that the gateway holds" }),
+  request_id: Type.String({ description: "id of a request, from its acceptance" }),
+  turn_id: Type.String({ description: "id of a headless turn" }),
+};
 
 export type BodyOf<E extends Endpoint> = E["body"] extends TSchema ? Static<E["body"]> : undefined;
 export type ResponseOf<E extends Endpoint> = Static<E["response"]>;

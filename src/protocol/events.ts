@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { Timestamp } from "./wire.ts";
+import { EventTime } from "./fields.ts";
 
 /** What a gateway's log and stream hold, by kind. Another version may add some. */
 export const eventKinds = {
@@ -55,7 +55,7 @@ export const GatewayEvent = Type.Object(
         "position in the history of this session: grows over restarts and rotation, may leave gaps",
     }),
     kind: Type.String({ description: "one of the kinds that the stream lists; a reader passes over others" }),
-    at_utc: Timestamp,
+    at_utc: EventTime,
   },
   { additionalProperties: Type.Unknown(), description: "one event of the gateway's log" },
 );

@@ -285,7 +285,9 @@ export const TeamOwner = Type.Object(
 );
 export type TeamOwner = Static<typeof TeamOwner>;
 
-export const LifecycleState = StringEnum(["active", "stopped", "relaunching", "retired"]);
+export const LifecycleState = StringEnum(["active", "stopped", "relaunching", "retired"], {
+  description: "what the registry says of the agent: active, stopped, relaunching or retired",
+});
 export type LifecycleState = Static<typeof LifecycleState>;
 
 /** A record of the shared registry: how anything finds an agent. Locator only, no secrets. */

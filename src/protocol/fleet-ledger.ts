@@ -49,35 +49,44 @@ const sums = {
   unpriced_tokens: Type.Integer({ minimum: 0, description: "read and written by models without a price" }),
 };
 
-export const FleetLedgerRow = Strict({
-  agent: Type.Optional(Type.String({ description: "name, with its host where that is another one" })),
-  team: Type.Optional(Nullable(Type.String({ description: "folder of its svc.yaml; null without one" }))),
-  host: Type.Optional(Nullable(Type.String({ description: "null: this one" }))),
-  day: Type.Optional(Type.String({ description: "in UTC" })),
-  model: Type.Optional(Nullable(Type.String({ description: "null where the tool names none" }))),
-  wake_reason: Type.Optional(WakeReason),
-  ...sums,
-});
+export const FleetLedgerRow = Strict(
+  {
+    agent: Type.Optional(Type.String({ description: "name, with its host where that is another one" })),
+    team: Type.Optional(Nullable(Type.String({ description: "folder of its svc.yaml; null without one" }))),
+    host: Type.Optional(Nullable(Type.String({ description: "null: this one" }))),
+    day: Type.Optional(Type.String({ description: "in UTC" })),
+    model: Type.Optional(Nullable(Type.String({ description: "null where the tool names none" }))),
+    wake_reason: Type.Optional(WakeReason),
+    ...sums,
+  },
+  { description: "one sum; it has the keys that were asked for" },
+);
 export type FleetLedgerRow = Static<typeof FleetLedgerRow>;
 
-export const FleetLedger = Strict({
-  schema_version: SchemaVersion1,
-  rows: Type.Array(FleetLedgerRow, {
-    maxItems: maxListed,
-    description: "the newest day first, then the largest",
-  }),
-  total: Strict(sums, { description: "of all rows" }),
-  prices_dated: Type.String({ description: "when the prices were looked up" }),
-  unpriced_models: Type.Array(Type.String(), { ...shortList, description: "models without a price" }),
-  not_covered: Type.Array(Type.String(), {
-    ...shortList,
-    description: "what the tools of these agents do not count, one sentence each",
-  }),
-  not_read: Type.Array(
-    Strict({ agent: Type.String({ description: "name" }), why: Type.String({ description: "one clause" }) }),
-    { maxItems: maxListed, description: "agents whose ledger could not be read" },
-  ),
-});
+export const FleetLedger = Strict(
+  {
+    schema_version: SchemaVersion1,
+    rows: Type.Array(FleetLedgerRow, {
+      maxItems: maxListed,
+      description: "the newest day first, then the largest",
+    }),
+    total: Strict(sums, { description: "of all rows" }),
+    prices_dated: Type.String({ description: "when the prices were looked up" }),
+    unpriced_models: Type.Array(Type.String(), { ...shortList, description: "models without a price" }),
+    not_covered: Type.Array(Type.String(), {
+      ...shortList,
+      description: "what the tools of these agents do not count, one sentence each",
+    }),
+    not_read: Type.Array(
+      Strict({
+        agent: Type.String({ description: "name" }),
+        why: Type.String({ description: "one clause" }),
+      }),
+      { maxItems: maxListed, description: "agents whose ledger could not be read" },
+    ),
+  },
+  { description: "what the turns of all agents used and cost" },
+);
 export type FleetLedger = Static<typeof FleetLedger>;
 
 const keyNames = ledgerKeys.join("|");

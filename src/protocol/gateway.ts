@@ -1,9 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BudgetState } from "./budget.ts";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
+import {
+  AcceptanceTime,
+  BackendName,
+  Detail,
+  EventTime,
+  InstanceEpoch,
+  RequestId,
+  SinceTime,
+} from "./fields.ts";
 import { AwaitingDecision, TerminalState } from "./terminal.ts";
 import { TokenSum } from "./usage.ts";
 import {
+  describe,
   maxListed,
   maxPage,
   maxSequence,
@@ -20,71 +30,104 @@ import {
 
 export const protocolVersion = "v1" as const;
 
-export const ExecutionMode = StringEnum(["detached_process", "tmux_auxiliary_window"]);
+export const ExecutionMode = StringEnum(["detached_process", "tmux_auxiliary_window"], {
+  description:
+    "how the gateway runs; detached_process: a separate process; tmux_auxiliary_window: a window beside the agent",
+});
 export type ExecutionMode = Static<typeof ExecutionMode>;
-export const GatewayHealth = StringEnum(["healthy", "not_attached"]);
-export const AgentConnectivity = StringEnum(["connected", "unavailable"]);
-export const AgentRecovery = StringEnum(["idle", "awaiting_rebind", "reconciliation_required"]);
-export const RequestAdmission = StringEnum(["open", "blocked_unavailable", "blocked_reconciliation"]);
+export const GatewayHealth = StringEnum(["healthy", "not_attached"], {
+  description: "whether a gateway serves the session; not_attached: no process does",
+});
+export const AgentConnectivity = StringEnum(["connected", "unavailable"], {
+  description: "whether the gateway reaches the agent",
+});
+export const AgentRecovery = StringEnum(["idle", "awaiting_rebind", "reconciliation_required"], {
+  description:
+    "what must happen before work goes on; reconciliation_required: the agent is a new instance, and the operator must say how to go on",
+});
+export const RequestAdmission = StringEnum(["open", "blocked_unavailable", "blocked_reconciliation"], {
+  description: "whether new requests are taken, or why they are refused",
+});
 export type RequestAdmission = Static<typeof RequestAdmission>;
-export const SurfaceEligibility = StringEnum(["ready", "unknown", "not_ready"]);
+export const SurfaceEligibility = StringEnum(["ready", "unknown", "not_ready"], {
+  description: "whether a prompt can be typed",
+});
 export type SurfaceEligibility = Static<typeof SurfaceEligibility>;
-export const ActiveExecution = StringEnum(["idle", "running"]);
+export const ActiveExecution = StringEnum(["idle", "running"], {
+  description: "running while the gateway carries out one request, else idle",
+});
 export type ActiveExecution = Static<typeof ActiveExecution>;
 
 /** Why the oldest accepted request has not started, and since when (additional; ruling 7). */
-export const Waiting = Strict({
-  reason: Type.String({ description: "turn_boundary, pending_input, draft, awaiting_decision, budget, ..." }),
-  detail: Type.String(),
-  since_utc: Timestamp,
-});
+export const Waiting = Strict(
+  {
+    reason: Type.String({
+      description: "turn_boundary, pending_input, draft, awaiting_decision, budget, ...",
+    }),
+    detail: Detail,
+    since_utc: SinceTime,
+  },
+  { description: "why the oldest accepted request has not started" },
+);
 export type Waiting = Static<typeof Waiting>;
 
 /** Why `request_admission` is not `open`, and what to do (additional; ruling 32). */
-export const AdmissionBlock = Strict({
-  reason: StringEnum([
-    "agent_unavailable",
-    "manifest_unusable",
-    "launch_environment_lost",
-    "reconciliation_required",
-    "disk_full",
-    "database_lost",
-    "database_damaged",
-    "database_unusable",
-    "gateway_unreachable",
-  ]),
-  detail: Type.String({ description: "with the command that ends it, where one does" }),
-});
+export const AdmissionBlock = Strict(
+  {
+    reason: StringEnum(
+      [
+        "agent_unavailable",
+        "manifest_unusable",
+        "launch_environment_lost",
+        "reconciliation_required",
+        "disk_full",
+        "database_lost",
+        "database_damaged",
+        "database_unusable",
+        "gateway_unreachable",
+      ],
+      { description: "why admission is not open" },
+    ),
+    detail: Type.String({ description: "with the command that ends it, where one does" }),
+  },
+  { description: "why `request_admission` is not open, and what to do; absent while it is open" },
+);
 export type AdmissionBlock = Static<typeof AdmissionBlock>;
 
 /** Reminders that ended with the gateway before this one (additional; ruling 17). */
-export const RemindersLost = Strict({
-  count: Type.Integer({ minimum: 1, description: "each has an event reminder_lost_on_restart" }),
-  at_utc: Timestamp,
-});
+export const RemindersLost = Strict(
+  {
+    count: Type.Integer({ minimum: 1, description: "each has an event reminder_lost_on_restart" }),
+    at_utc: describe(Timestamp, "when the gateway before this one ended"),
+  },
+  { description: "reminders that ended with the gateway before this one" },
+);
 export type RemindersLost = Static<typeof RemindersLost>;
 
 /**
  * Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17).
  */
-export const WakesHeld = Strict({
-  reason: StringEnum(["max_wakes_per_hour", "max_hops", "require_attestation"], {
-    description: "the setting that holds them back",
-  }),
-  detail: Type.String(),
-  since_utc: Timestamp,
-});
+export const WakesHeld = Strict(
+  {
+    reason: StringEnum(["max_wakes_per_hour", "max_hops", "require_attestation"], {
+      description: "the setting that holds them back",
+    }),
+    detail: Detail,
+    since_utc: SinceTime,
+  },
+  { description: "which limit of the mail notifier keeps mail from waking the agent" },
+);
 export type WakesHeld = Static<typeof WakesHeld>;
 
 export const TypingLease = Strict(
   {
     holder: Type.String({ description: "who types, as given by that person" }),
-    since_utc: Timestamp,
+    since_utc: SinceTime,
     until_utc: Type.String({
       description: "when it ends by itself; each key moves it, never beyond the longest time",
     }),
   },
-  { description: "who types into the terminal by hand" },
+  { description: "who types into the terminal by hand; null or absent when nobody does" },
 );
 export type TypingLease = Static<typeof TypingLease>;
 
@@ -92,9 +135,9 @@ export const GatewayStatus = Strict(
   {
     schema_version: SchemaVersion1,
     protocol_version: Type.Literal(protocolVersion),
-    attach_identity: Type.String(),
-    backend: Type.String(),
-    tmux_session_name: Type.String(),
+    attach_identity: Type.String({ description: "which session the gateway serves" }),
+    backend: BackendName,
+    tmux_session_name: Type.String({ description: "tmux session of the agent" }),
     gateway_health: GatewayHealth,
     managed_agent_connectivity: AgentConnectivity,
     managed_agent_recovery: AgentRecovery,
@@ -103,19 +146,32 @@ export const GatewayStatus = Strict(
     active_execution: ActiveExecution,
     execution_mode: ExecutionMode,
     queue_depth: Type.Integer({ minimum: 0, description: "requests accepted or running" }),
-    gateway_host: Type.Optional(Type.String()),
-    gateway_port: Type.Optional(Type.Integer()),
-    gateway_tmux_window_id: Type.Optional(Type.String()),
-    gateway_tmux_window_index: Type.Optional(Type.String()),
-    gateway_tmux_pane_id: Type.Optional(Type.String()),
-    managed_agent_instance_epoch: Type.Integer({ minimum: 0 }),
-    managed_agent_instance_id: Type.Optional(Type.String()),
+    gateway_host: Type.Optional(
+      Type.String({ description: "where the gateway listens; absent or null while none runs" }),
+    ),
+    gateway_port: Type.Optional(
+      Type.Integer({ description: "port of the gateway; absent or null while none runs" }),
+    ),
+    gateway_tmux_window_id: Type.Optional(
+      Type.String({ description: "tmux window of a gateway in a window" }),
+    ),
+    gateway_tmux_window_index: Type.Optional(Type.String({ description: "index of that window; never 0" })),
+    gateway_tmux_pane_id: Type.Optional(Type.String({ description: "tmux pane of a gateway in a window" })),
+    managed_agent_instance_epoch: Type.Integer({
+      description: "number of the agent's instance; a new instance has the next number",
+      minimum: 0,
+    }),
+    managed_agent_instance_id: Type.Optional(
+      Type.String({ description: "id of the agent's instance, once one was seen" }),
+    ),
     admission_block: Type.Optional(AdmissionBlock),
     waiting: Type.Optional(Waiting),
     typing_lease: Type.Optional(TypingLease),
-    reminders_lost: Type.Optional(RemindersLost),
-    wakes_held: Type.Optional(WakesHeld),
-    budget: Type.Optional(BudgetState),
+    reminders_lost: Type.Optional(
+      describe(RemindersLost, "absent when the gateway before this one had none"),
+    ),
+    wakes_held: Type.Optional(describe(WakesHeld, "absent when no limit holds mail back")),
+    budget: Type.Optional(describe(BudgetState, "absent while no budget is reached")),
     awaiting_decision: Type.Optional(AwaitingDecision),
     tokens: Type.Optional(TokenSum),
   },
@@ -123,52 +179,75 @@ export const GatewayStatus = Strict(
 );
 export type GatewayStatus = Static<typeof GatewayStatus>;
 
-export const HealthBody = Strict({
-  protocol_version: Type.Literal(protocolVersion),
-  status: Type.Literal("ok"),
-});
+export const HealthBody = Strict(
+  {
+    protocol_version: Type.Literal(protocolVersion),
+    status: Type.Literal("ok"),
+  },
+  { description: "the gateway answers" },
+);
 export const healthBody = (): Static<typeof HealthBody> => ({
   protocol_version: protocolVersion,
   status: "ok",
 });
 
-export const ReasoningPreset = Strict({ level: Type.Integer({ minimum: 0 }) });
+export const ReasoningPreset = Strict(
+  {
+    level: Type.Integer({
+      description:
+        "index of the model's reasoning presets; a number above the highest means the highest, 0 is off where the model can",
+      minimum: 0,
+    }),
+  },
+  { description: "how much the model reasons" },
+);
 export const ModelSelection = Strict(
   {
     name: Type.Optional(NonBlank("model name")),
-    reasoning: Type.Optional(ReasoningPreset),
+    reasoning: Type.Optional(
+      describe(ReasoningPreset, "how much the model reasons; the tool's default without it"),
+    ),
   },
   {
     minProperties: 1,
-    description: "a name, a reasoning preset or both",
+    description: "which model, and how much it reasons; a name, a reasoning preset or both",
     ...enforced({
       anyOf: [...atLeastOne(["name"], "string").anyOf, ...atLeastOne(["reasoning"], "object").anyOf],
     }),
   },
 );
-export const Execution = Strict({ model: ModelSelection });
+export const Execution = Strict(
+  { model: ModelSelection },
+  { description: "model and reasoning for one prompt; headless agents only" },
+);
 export type Execution = Static<typeof Execution>;
 
 export const ChatSession = Strict(
   {
-    mode: StringEnum(["auto", "new", "current", "tool_last_or_new", "exact"]),
+    mode: StringEnum(["auto", "new", "current", "tool_last_or_new", "exact"], {
+      description:
+        "auto: the pinned conversation, else a new one; current: the pinned one or a refusal; exact: the one named by `id`",
+    }),
     id: Type.Optional(
       NonBlank("provider session id; with mode exact, and only then", {
         ...enforced({ pattern: patterns.chatSessionId }),
       }),
     ),
   },
-  enforced({
-    anyOf: [
-      { required: ["id"], properties: { mode: { const: "exact" }, id: { type: "string" } } },
-      {
-        properties: {
-          mode: { enum: ["auto", "new", "current", "tool_last_or_new"] },
-          id: { type: "null" },
+  {
+    ...enforced({
+      anyOf: [
+        { required: ["id"], properties: { mode: { const: "exact" }, id: { type: "string" } } },
+        {
+          properties: {
+            mode: { enum: ["auto", "new", "current", "tool_last_or_new"] },
+            id: { type: "null" },
+          },
         },
-      },
-    ],
-  }),
+      ],
+    }),
+    description: "the conversation that a prompt belongs to; `id` with mode exact, and only then",
+  },
 );
 export type ChatSession = Static<typeof ChatSession>;
 
@@ -177,93 +256,126 @@ export const Delivery = StringEnum(["turn_boundary", "immediate"], {
     "turn_boundary (default): when the agent can begin a new turn; immediate: as soon as it takes input",
 });
 
-export const PromptPayload = Strict({
-  prompt: NonBlank("the text to submit"),
-  turn_id: Type.Optional(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$" })),
-  chat_session: Type.Optional(ChatSession),
-  execution: Type.Optional(Execution),
-  delivery: Type.Optional(Delivery),
-});
+export const PromptPayload = Strict(
+  {
+    prompt: NonBlank("the text to submit"),
+    turn_id: Type.Optional(
+      Type.String({
+        description: "names the headless turn; one is made without it",
+        pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
+      }),
+    ),
+    chat_session: Type.Optional(ChatSession),
+    execution: Type.Optional(Execution),
+    delivery: Type.Optional(Delivery),
+  },
+  { description: "a prompt and how to deliver it" },
+);
 export type PromptPayload = Static<typeof PromptPayload>;
 
 /** How many agents may hand a task on before the chain is taken for a loop. */
 export const maxPromptHops = 8;
 
 /** Which agent submitted a prompt, as its own program says (additional; ruling 17). */
-export const Submitter = Strict({
-  agent_id: NonBlank("id of the agent that submits", { maxLength: 200 }),
-  agent_name: NonBlank("its name", { maxLength: 200 }),
-  hops: Type.Integer({
-    minimum: 1,
-    maximum: maxPromptHops,
-    description: "1 when no agent asked it to, else one more than of the prompt that it works on",
-  }),
-});
+export const Submitter = Strict(
+  {
+    agent_id: NonBlank("id of the agent that submits", { maxLength: 200 }),
+    agent_name: NonBlank("its name", { maxLength: 200 }),
+    hops: Type.Integer({
+      minimum: 1,
+      maximum: maxPromptHops,
+      description: "1 when no agent asked it to, else one more than of the prompt that it works on",
+    }),
+  },
+  { description: "the agent that submitted a prompt; left out by a person" },
+);
 export type Submitter = Static<typeof Submitter>;
 
-export const SubmitPromptRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  kind: Type.Literal("submit_prompt"),
-  payload: PromptPayload,
-  submitted_by: Type.Optional(Submitter),
-});
-export const InterruptRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  kind: Type.Literal("interrupt"),
-  payload: Type.Optional(Strict({})),
-});
+export const SubmitPromptRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    kind: Type.Literal("submit_prompt"),
+    payload: PromptPayload,
+    submitted_by: Type.Optional(Submitter),
+  },
+  { description: "queue a prompt" },
+);
+export const InterruptRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    kind: Type.Literal("interrupt"),
+    payload: Type.Optional(Strict({}, { description: "an empty object" })),
+  },
+  { description: "stop the turn that runs; overtakes what waits" },
+);
 export const GatewayRequest = Type.Union([SubmitPromptRequest, InterruptRequest], {
   description: "work for the durable queue",
 });
 export type GatewayRequest = Static<typeof GatewayRequest>;
 
-export const PublicRequestKind = StringEnum(["submit_prompt", "interrupt"]);
-export const StoredRequestKind = StringEnum(["submit_prompt", "interrupt", "mail_notifier_prompt"]);
+export const PublicRequestKind = StringEnum(["submit_prompt", "interrupt"], {
+  description: "what callers may ask for",
+});
+export const StoredRequestKind = StringEnum(["submit_prompt", "interrupt", "mail_notifier_prompt"], {
+  description: "what the queue may hold; mail_notifier_prompt is the notifier's own",
+});
 export type StoredRequestKind = Static<typeof StoredRequestKind>;
-export const RequestState = StringEnum(["accepted", "running", "completed", "failed", "coalesced"]);
+export const RequestState = StringEnum(["accepted", "running", "completed", "failed", "coalesced"], {
+  description: "how far a request got; completed, failed and coalesced are final",
+});
 export type RequestState = Static<typeof RequestState>;
 
-export const AcceptedRequest = Strict({
-  request_id: Type.String(),
-  request_kind: PublicRequestKind,
-  state: Type.Literal("accepted"),
-  accepted_at_utc: Timestamp,
-  queue_depth: Type.Integer(),
-  managed_agent_instance_epoch: Type.Integer(),
-});
+export const AcceptedRequest = Strict(
+  {
+    request_id: RequestId,
+    request_kind: PublicRequestKind,
+    state: Type.Literal("accepted"),
+    accepted_at_utc: AcceptanceTime,
+    queue_depth: Type.Integer({ description: "requests that are accepted or running" }),
+    managed_agent_instance_epoch: InstanceEpoch,
+  },
+  { description: "a request that is on disk and waits for its turn" },
+);
 export type AcceptedRequest = Static<typeof AcceptedRequest>;
 
 /** One step of a request and the evidence for it (additional; ruling 17). */
-export const Evidence = Strict({
-  step: StringEnum(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
-    description: "settled: what was seen and done after the gateway that executed it had died",
-  }),
-  at_utc: Timestamp,
-  proof: Type.String(),
-  agent_ended: Type.Optional(
-    Type.Literal(true, { description: "the agent's program ended, and the turn with it" }),
-  ),
-  typed_along: Type.Optional(
-    Type.String({
-      description:
-        "what a person typed at the moment of Enter and the tool took with the prompt, at most 200 characters",
+export const Evidence = Strict(
+  {
+    step: StringEnum(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
+      description: "settled: what was seen and done after the gateway that executed it had died",
     }),
-  ),
-});
+    at_utc: EventTime,
+    proof: Type.String({ description: "what was seen" }),
+    agent_ended: Type.Optional(
+      Type.Literal(true, { description: "the agent's program ended, and the turn with it" }),
+    ),
+    typed_along: Type.Optional(
+      Type.String({
+        description:
+          "what a person typed at the moment of Enter and the tool took with the prompt, at most 200 characters",
+      }),
+    ),
+  },
+  { description: "one step of a request and what proved it" },
+);
 export type Evidence = Static<typeof Evidence>;
 
 export const RequestRecord = Strict(
   {
     schema_version: SchemaVersion1,
-    request_id: Type.String(),
+    request_id: RequestId,
     request_kind: StoredRequestKind,
     state: RequestState,
-    accepted_at_utc: Timestamp,
-    started_at_utc: Nullable(Timestamp),
-    finished_at_utc: Nullable(Timestamp),
-    managed_agent_instance_epoch: Type.Integer(),
-    error_detail: Nullable(Type.String()),
-    result_json: Nullable(Type.Record(Type.String(), Type.Unknown())),
+    accepted_at_utc: AcceptanceTime,
+    started_at_utc: Nullable(describe(Timestamp, "when it was begun; null before")),
+    finished_at_utc: Nullable(describe(Timestamp, "when the request ended; null before")),
+    managed_agent_instance_epoch: InstanceEpoch,
+    error_detail: Nullable(Type.String({ description: "why it failed; null when it did not" })),
+    result_json: Nullable(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "what it came to; of a coalesced request, what superseded it; null before",
+      }),
+    ),
     prompt_length: Type.Optional(
       Type.Integer({
         description: "characters; the prompt itself is not shown; left out of lists for a long one",
@@ -276,7 +388,7 @@ export const RequestRecord = Strict(
         description: "the agent that submitted it; left out for a person, and in lists for a long prompt",
       }),
     ),
-    waiting: Type.Optional(Waiting),
+    waiting: Type.Optional(describe(Waiting, "why it has not started; only of the oldest accepted request")),
     evidence: Type.Array(Evidence, { ...shortList, description: "oldest first" }),
     idempotency_key: Type.Optional(
       Type.String({ description: "what its caller sent as Idempotency-Key; left out without one" }),
@@ -293,109 +405,154 @@ export const wasInterrupted = ({
 }: Pick<RequestRecord, "state" | "result_json">): boolean =>
   state === "failed" && result_json?.["outcome"] === "interrupted";
 
-export const RequestList = Strict({
-  schema_version: SchemaVersion1,
-  requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
-});
+export const RequestList = Strict(
+  {
+    schema_version: SchemaVersion1,
+    requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
+  },
+  { description: "requests, newest first" },
+);
 
 /** What a list of agents shows of one, in one answer. */
-export const GatewaySnapshot = Strict({
-  schema_version: SchemaVersion1,
-  status: GatewayStatus,
-  terminal: Nullable(TerminalState),
-  requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
-});
+export const GatewaySnapshot = Strict(
+  {
+    schema_version: SchemaVersion1,
+    status: describe(GatewayStatus, "as `/v1/status` answers"),
+    terminal: Nullable(
+      describe(
+        TerminalState,
+        "as `/v1/control/tui/state` answers; null for an agent whose terminal is not tracked",
+      ),
+    ),
+    requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
+  },
+  { description: "what a gateway and its agent are doing, at one moment" },
+);
 export type GatewaySnapshot = Static<typeof GatewaySnapshot>;
 
-export const AdmissionPolicy = StringEnum(["ready_only", "if_no_pending", "always"]);
+export const AdmissionPolicy = StringEnum(["ready_only", "if_no_pending", "always"], {
+  description:
+    "what the agent must show before the prompt is typed; ready_only (default): it is idle and its screen ready; if_no_pending: it holds no submitted input; always: nothing",
+});
 export type AdmissionPolicy = Static<typeof AdmissionPolicy>;
 
-export const PromptControlRequest = Strict({
-  schema_version: Type.Optional(Type.Literal(2, { description: "version of this shape" })),
-  prompt: NonBlank("the text to submit at once"),
-  admission_policy: Type.Optional(AdmissionPolicy),
-  execution: Type.Optional(Execution),
-  chat_session: Type.Optional(ChatSession),
-});
+export const PromptControlRequest = Strict(
+  {
+    schema_version: Type.Optional(Type.Literal(2, { description: "version of this shape" })),
+    prompt: NonBlank("the text to submit at once"),
+    admission_policy: Type.Optional(AdmissionPolicy),
+    execution: Type.Optional(Execution),
+    chat_session: Type.Optional(ChatSession),
+  },
+  { description: "a prompt to be typed at once or not at all" },
+);
 export type PromptControlRequest = Static<typeof PromptControlRequest>;
 
 /**
  * The shape of a submission, queued or direct, of which only the prompt is read (contract 4.1; ruling 29).
  */
-export const NotePromptRequest = Strict({
-  ...PromptPayload.properties,
-  schema_version: Type.Optional(SchemaVersion1),
-  prompt: NonBlank("the prompt that was typed by other means; nothing else is read"),
-  admission_policy: Type.Optional(AdmissionPolicy),
-});
+export const NotePromptRequest = Strict(
+  {
+    ...PromptPayload.properties,
+    schema_version: Type.Optional(SchemaVersion1),
+    prompt: NonBlank("the prompt that was typed by other means; nothing else is read"),
+    admission_policy: Type.Optional(AdmissionPolicy),
+  },
+  { description: "a prompt that was typed by other means" },
+);
 
-export const PromptControlResult = Strict({
-  status: Type.Literal("ok"),
-  action: Type.Literal("submit_prompt"),
-  sent: Type.Literal(true),
-  admission_policy: AdmissionPolicy,
-  detail: Type.String(),
-  turn_id: Type.Optional(Type.String({ description: "the turn that was begun, headless only" })),
-  turn_index: Type.Optional(Type.Integer()),
-});
+export const PromptControlResult = Strict(
+  {
+    status: Type.Literal("ok"),
+    action: Type.Literal("submit_prompt"),
+    sent: Type.Literal(true),
+    admission_policy: AdmissionPolicy,
+    detail: Detail,
+    turn_id: Type.Optional(Type.String({ description: "the turn that was begun, headless only" })),
+    turn_index: Type.Optional(
+      Type.Integer({ description: "number of the turn that was begun, headless only" }),
+    ),
+  },
+  { description: "the prompt was taken" },
+);
 export type PromptControlResult = Static<typeof PromptControlResult>;
 
-export const PromptRefusalCode = StringEnum([
-  "unsupported_backend",
-  "blocked_reconciliation",
-  "unavailable",
-  "tracking_unavailable",
-  "invalid_chat_session",
-  "invalid_admission_policy",
-  "invalid_execution",
-  "not_ready",
-  "awaiting_decision",
-  "pending_input",
-  "pending_input_unknown",
-  "missing_current_chat_session",
-  "dispatch_failed",
-]);
+export const PromptRefusalCode = StringEnum(
+  [
+    "unsupported_backend",
+    "blocked_reconciliation",
+    "unavailable",
+    "tracking_unavailable",
+    "invalid_chat_session",
+    "invalid_admission_policy",
+    "invalid_execution",
+    "not_ready",
+    "awaiting_decision",
+    "pending_input",
+    "pending_input_unknown",
+    "missing_current_chat_session",
+    "dispatch_failed",
+  ],
+  { description: "why a direct prompt was refused, for programs" },
+);
 export type PromptRefusalCode = Static<typeof PromptRefusalCode>;
 
-export const PromptRefusal = Strict({
-  status: Type.Literal("error"),
-  action: Type.Literal("submit_prompt"),
-  sent: Type.Literal(false),
-  admission_policy: AdmissionPolicy,
-  error_code: PromptRefusalCode,
-  detail: Type.String(),
-});
+export const PromptRefusal = Strict(
+  {
+    status: Type.Literal("error"),
+    action: Type.Literal("submit_prompt"),
+    sent: Type.Literal(false),
+    admission_policy: AdmissionPolicy,
+    error_code: PromptRefusalCode,
+    detail: Type.String({ description: "why it was refused, and what to do" }),
+  },
+  { description: "why a direct prompt was not typed" },
+);
 export type PromptRefusal = Static<typeof PromptRefusal>;
-export const PromptRefusalBody = Strict({ detail: PromptRefusal });
+export const PromptRefusalBody = Strict(
+  { detail: PromptRefusal },
+  { description: "the refusal of a direct prompt" },
+);
 
 export const SendKeysRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     sequence: NonBlank("text and <[Key]> tokens", { maxLength: maxSequence }),
-    escape_special_keys: Type.Optional(Type.Boolean()),
+    escape_special_keys: Type.Optional(
+      Type.Boolean({ description: "true: `<[` is typed as text, not read as a key" }),
+    ),
   },
-  enforced({
-    anyOf: [
-      { properties: { sequence: { type: "string", pattern: keySequencePattern } } },
-      { required: ["escape_special_keys"], properties: { escape_special_keys: { const: true } } },
-    ],
-  }),
+  {
+    ...enforced({
+      anyOf: [
+        { properties: { sequence: { type: "string", pattern: keySequencePattern } } },
+        { required: ["escape_special_keys"], properties: { escape_special_keys: { const: true } } },
+      ],
+    }),
+    description: "keys to press",
+  },
 );
 export type SendKeysRequest = Static<typeof SendKeysRequest>;
-export const SendKeysResult = Strict({
-  status: Type.Literal("ok"),
-  action: Type.Literal("control_input"),
-  detail: Type.String(),
-});
+export const SendKeysResult = Strict(
+  {
+    status: Type.Literal("ok"),
+    action: Type.Literal("control_input"),
+    detail: Detail,
+  },
+  { description: "the keys were pressed" },
+);
 export type SendKeysResult = Static<typeof SendKeysResult>;
 
 /** Answer of the operator's act that lets a new instance of the agent be worked with (ruling 5). */
-export const ReconcileResult = Strict({
-  schema_version: SchemaVersion1,
-  managed_agent_instance_epoch: Type.Integer(),
-  failed_request_ids: Type.Array(Type.String(), {
-    maxItems: maxListed,
-    description: "accepted for an older instance; now failed, never replayed; the oldest ones",
-  }),
-});
+export const ReconcileResult = Strict(
+  {
+    schema_version: SchemaVersion1,
+    managed_agent_instance_epoch: InstanceEpoch,
+    failed_request_ids: Type.Array(Type.String(), {
+      maxItems: maxListed,
+      description: "accepted for an older instance; now failed, never replayed; the oldest ones",
+    }),
+  },
+  { description: "what was failed for the instance before" },
+);
 export type ReconcileResult = Static<typeof ReconcileResult>;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { maxListed, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import { SinceTime } from "./fields.ts";
+import { maxListed, Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
 /** What an operator knows of the hosts of its fleet and of the ways to them. */
 
@@ -21,8 +22,8 @@ export type HostMailCounts = Static<typeof HostMailCounts>;
 export const HostState = Strict({
   host: Type.String({ description: "its name, as in `NAME@HOST`" }),
   via: Via,
-  state: StringEnum(["live", "away"]),
-  since_utc: Nullable(Timestamp),
+  state: StringEnum(["live", "away"], { description: "whether it answers" }),
+  since_utc: Nullable(SinceTime),
   agents: Type.Integer({ description: "agents that it last listed" }),
   version: Nullable(Type.String({ description: "of its program; null when it is not known" })),
   detail: Type.Optional(Nullable(Type.String({ description: "why it is away or did not answer" }))),

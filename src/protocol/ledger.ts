@@ -1,9 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { moment } from "./enforced.ts";
+import { SinceTime, ToolName } from "./fields.ts";
 import { TranscriptStatus } from "./transcript.ts";
 import { counts, maxTurnModels, TokenUsage } from "./usage.ts";
-import { maxListed, maxPage, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import {
+  describe,
+  maxListed,
+  maxPage,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  StringEnum,
+  Timestamp,
+} from "./wire.ts";
 
 /** What each turn of an agent used, and the sums (additional; issue 29). */
 
@@ -24,30 +34,33 @@ export type LedgerSource = Static<typeof LedgerSource>;
 export const LedgerEntry = Strict(
   {
     seq: Type.Integer({ minimum: 1, description: "the order in which turns were counted first" }),
-    turn_id: Type.String(),
+    turn_id: Type.String({ description: "id of the headless turn; null when there is none" }),
     request_id: Nullable(Type.String({ description: "request or reminder that the turn was for" })),
     wake_reason: WakeReason,
-    tool: Type.String(),
+    tool: ToolName,
     source: LedgerSource,
     status: TranscriptStatus,
     covered: Type.Boolean({
       description: "false: the tool reports no tokens of this turn, so it counts none",
     }),
     usage: Type.Array(TokenUsage, { maxItems: maxTurnModels, description: "by model" }),
-    started_at_utc: Timestamp,
-    ended_at_utc: Nullable(Timestamp),
+    started_at_utc: describe(Timestamp, "when it began; null before"),
+    ended_at_utc: Nullable(describe(Timestamp, "when the turn ended; null where nothing says so")),
   },
   { description: "one turn of an agent and what it used" },
 );
 export type LedgerEntry = Static<typeof LedgerEntry>;
 
-export const LedgerPage = Strict({
-  schema_version: SchemaVersion1,
-  entries: Type.Array(LedgerEntry, { maxItems: maxPage, description: "newest first" }),
-  next: Nullable(
-    Type.Integer({ description: "`before` of the page that follows; null where nothing follows" }),
-  ),
-});
+export const LedgerPage = Strict(
+  {
+    schema_version: SchemaVersion1,
+    entries: Type.Array(LedgerEntry, { maxItems: maxPage, description: "newest first" }),
+    next: Nullable(
+      Type.Integer({ description: "`before` of the page that follows; null where nothing follows" }),
+    ),
+  },
+  { description: "turns of an agent and what they used, newest first" },
+);
 export type LedgerPage = Static<typeof LedgerPage>;
 
 const groupCounts = {
@@ -57,21 +70,27 @@ const groupCounts = {
 };
 
 /** Turns of one day, model and wake reason. */
-export const LedgerGroup = Strict({
-  day: Type.String({ description: "of the beginning of the turns, in UTC", examples: ["2026-11-25"] }),
-  model: Nullable(Type.String({ description: "null where the tool names none" })),
-  wake_reason: WakeReason,
-  tool: Type.String(),
-  source: LedgerSource,
-  ...groupCounts,
-});
+export const LedgerGroup = Strict(
+  {
+    day: Type.String({ description: "of the beginning of the turns, in UTC", examples: ["2026-11-25"] }),
+    model: Nullable(Type.String({ description: "null where the tool names none" })),
+    wake_reason: WakeReason,
+    tool: ToolName,
+    source: LedgerSource,
+    ...groupCounts,
+  },
+  { description: "turns of one day, model and wake reason" },
+);
 export type LedgerGroup = Static<typeof LedgerGroup>;
 
-export const LedgerSummary = Strict({
-  schema_version: SchemaVersion1,
-  since_utc: Nullable(Timestamp),
-  groups: Type.Array(LedgerGroup, { maxItems: maxListed, description: "the newest day first" }),
-});
+export const LedgerSummary = Strict(
+  {
+    schema_version: SchemaVersion1,
+    since_utc: Nullable(SinceTime),
+    groups: Type.Array(LedgerGroup, { maxItems: maxListed, description: "the newest day first" }),
+  },
+  { description: "what the turns of an agent used" },
+);
 export type LedgerSummary = Static<typeof LedgerSummary>;
 
 const period = {

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { noticeMaxChars } from "./mail.ts";
 import {
+  describe,
   ErrorBody,
   maxPage,
   NonBlank,
@@ -15,12 +16,19 @@ import {
 
 /** The mail notifier. Source: contract 2.6, 4.1 (notifier rules); rulings 3, 13, 17. */
 
-export const NotifierMode = StringEnum(["any_inbox", "unread_only"]);
-export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"]);
-export const ContextAction = StringEnum(["none", "compact"]);
+export const NotifierMode = StringEnum(["any_inbox", "unread_only"], {
+  description: "which mail wakes the agent; any_inbox: all mail in the inbox; unread_only: unread mail in it",
+});
+export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"], {
+  description: "what happens before a wake-up prompt when the context is degraded: go on, or clear it first",
+});
+export const ContextAction = StringEnum(["none", "compact"], {
+  description:
+    "what is done to the context before each wake-up prompt; compact: the tool's compact command is sent",
+});
 export const WakePolicy = StringEnum(["every_poll", "on_change"], {
   description:
-    "every_poll wakes on each poll that finds eligible mail; on_change for a new message at once, and again for one that stays as it is after a pause that doubles from 5 minutes to an hour",
+    "when mail that already woke the agent wakes it again; every_poll wakes on each poll that finds eligible mail; on_change for a new message at once, and again for one that stays as it is after a pause that doubles from 5 minutes to an hour",
 });
 
 const timeOfDay = (description: string) =>
@@ -36,20 +44,37 @@ export const QuietHours = Strict(
 );
 export type QuietHours = Static<typeof QuietHours>;
 
-const seconds = (minimum: number) => Type.Number({ minimum, maximum: 86_400 });
-const perMessageChars = Type.Integer({ minimum: 1, maximum: noticeMaxChars });
-const totalChars = Type.Integer({ minimum: 0, maximum: 65_536 });
+const intervalSeconds = Type.Number({ minimum: 1, maximum: 86_400, description: "seconds between polls" });
+const perMessageChars = Type.Integer({
+  description: "longest notice in characters; a longer one is cut",
+  minimum: 1,
+  maximum: noticeMaxChars,
+});
+const totalChars = Type.Integer({
+  description: "most characters of all notices of one prompt",
+  minimum: 0,
+  maximum: 65_536,
+});
 const maxTokens = 64;
-const Tokens = Type.Array(NonBlank("a shared token"), { maxItems: maxTokens });
+const Tokens = Type.Array(NonBlank("a shared token"), {
+  maxItems: maxTokens,
+  description: "tokens that the verifier takes; they are never shown again",
+});
 
 const config = {
   mode: NotifierMode,
   appendix_text: Type.String({ description: "guidance for the round, rendered word for word" }),
   context_error_policy: ContextErrorPolicy,
   pre_notification_context_action: ContextAction,
-  notify_block_render: StringEnum(["enabled", "disabled"]),
-  notify_block_auth_mode: StringEnum(["permissive-log", "required"]),
-  notify_block_auth_verifier: StringEnum(["none", "shared-token"]),
+  notify_block_render: StringEnum(["enabled", "disabled"], {
+    description: "disabled: no notice is put into a wake-up prompt",
+  }),
+  notify_block_auth_mode: StringEnum(["permissive-log", "required"], {
+    description: "required: a notice is left out unless its verifier passed it",
+  }),
+  notify_block_auth_verifier: StringEnum(["none", "shared-token"], {
+    description: "how notices are verified: not at all, or by a shared token",
+  }),
   notify_block_shared_tokens: Tokens,
   notify_block_per_message_chars: perMessageChars,
   notify_block_total_chars: totalChars,
@@ -78,55 +103,65 @@ const config = {
 
 /** As stored: everything but what the last cycles did. */
 export const NotifierConfig = Strict({
-  enabled: Type.Boolean(),
-  interval_seconds: Nullable(seconds(1)),
+  enabled: Type.Boolean({ description: "whether polls run" }),
+  interval_seconds: Nullable(describe(intervalSeconds, "seconds between polls; null before it was ever set")),
   ...config,
 });
 export type NotifierConfig = Static<typeof NotifierConfig>;
 
 /** Whatever is omitted, or null for a notify field, stays as it is. */
-export const NotifierUpdate = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  enabled: Type.Optional(
-    Type.Boolean({ description: "as stored when omitted; true when the notifier was never configured" }),
-  ),
-  interval_seconds: Type.Optional(seconds(1)),
-  mode: Type.Optional(NotifierMode),
-  appendix_text: Type.Optional(Type.String({ maxLength: 65_536, description: '"" clears it' })),
-  context_error_policy: Type.Optional(ContextErrorPolicy),
-  pre_notification_context_action: Type.Optional(ContextAction),
-  notify_block_render: Type.Optional(Nullable(config.notify_block_render)),
-  notify_block_auth_mode: Type.Optional(Nullable(config.notify_block_auth_mode)),
-  notify_block_auth_verifier: Type.Optional(Nullable(config.notify_block_auth_verifier)),
-  notify_block_shared_tokens: Type.Optional(Nullable(Tokens)),
-  notify_block_per_message_chars: Type.Optional(Nullable(perMessageChars)),
-  notify_block_total_chars: Type.Optional(Nullable(totalChars)),
-  wake_policy: Type.Optional(WakePolicy),
-  min_gap_seconds: Type.Optional(config.min_gap_seconds),
-  max_wakes_per_hour: Type.Optional(config.max_wakes_per_hour),
-  max_hops: Type.Optional(config.max_hops),
-  require_attestation: Type.Optional(config.require_attestation),
-  quiet_hours: Type.Optional(
-    Type.Union([QuietHours, Type.Literal("none")], {
-      description: "daily hours without a wake-up; none: no such hours",
-    }),
-  ),
-});
+export const NotifierUpdate = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    enabled: Type.Optional(
+      Type.Boolean({ description: "as stored when omitted; true when the notifier was never configured" }),
+    ),
+    interval_seconds: Type.Optional(intervalSeconds),
+    mode: Type.Optional(NotifierMode),
+    appendix_text: Type.Optional(Type.String({ maxLength: 65_536, description: '"" clears it' })),
+    context_error_policy: Type.Optional(ContextErrorPolicy),
+    pre_notification_context_action: Type.Optional(ContextAction),
+    notify_block_render: Type.Optional(Nullable(config.notify_block_render)),
+    notify_block_auth_mode: Type.Optional(Nullable(config.notify_block_auth_mode)),
+    notify_block_auth_verifier: Type.Optional(Nullable(config.notify_block_auth_verifier)),
+    notify_block_shared_tokens: Type.Optional(Nullable(Tokens)),
+    notify_block_per_message_chars: Type.Optional(Nullable(perMessageChars)),
+    notify_block_total_chars: Type.Optional(Nullable(totalChars)),
+    wake_policy: Type.Optional(WakePolicy),
+    min_gap_seconds: Type.Optional(config.min_gap_seconds),
+    max_wakes_per_hour: Type.Optional(config.max_wakes_per_hour),
+    max_hops: Type.Optional(config.max_hops),
+    require_attestation: Type.Optional(config.require_attestation),
+    quiet_hours: Type.Optional(
+      Type.Union([QuietHours, Type.Literal("none")], {
+        description: "daily hours without a wake-up; none: no such hours",
+      }),
+    ),
+  },
+  { description: "what to change; a field that is absent stays as it is" },
+);
 export type NotifierUpdate = Static<typeof NotifierUpdate>;
 
-export const NotifierStatus = Strict({
-  schema_version: SchemaVersion1,
-  ...NotifierConfig.properties,
-  notify_block_shared_tokens: Type.Array(Type.String(), {
-    maxItems: maxTokens,
-    description: "masked, one entry a token",
-  }),
-  supported: Type.Boolean(),
-  support_error: Nullable(Type.String()),
-  last_poll_at_utc: Nullable(Timestamp),
-  last_notification_at_utc: Nullable(Timestamp),
-  last_error: Nullable(Type.String()),
-});
+export const NotifierStatus = Strict(
+  {
+    schema_version: SchemaVersion1,
+    ...NotifierConfig.properties,
+    notify_block_shared_tokens: Type.Array(Type.String(), {
+      maxItems: maxTokens,
+      description: "masked, one entry a token",
+    }),
+    supported: Type.Boolean({ description: "whether the agent has a usable mailbox" }),
+    support_error: Nullable(Type.String({ description: "why the notifier cannot run; null when it can" })),
+    last_poll_at_utc: Nullable(describe(Timestamp, "when the last poll ran; null when none has")),
+    last_notification_at_utc: Nullable(
+      describe(Timestamp, "when a wake-up prompt was last queued; null when none was"),
+    ),
+    last_error: Nullable(
+      Type.String({ description: "what the last poll failed with; null when it did not" }),
+    ),
+  },
+  { description: "how the mail notifier is set up, and what it last did" },
+);
 export type NotifierStatus = Static<typeof NotifierStatus>;
 
 export const NotifierOutcome = StringEnum(
@@ -141,66 +176,103 @@ export const NotifierOutcome = StringEnum(
   ],
   {
     description:
-      "wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour, max_hops or quiet_hours held it back",
+      "what the poll decided; wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour, max_hops or quiet_hours held it back",
   },
 );
 export type NotifierOutcome = Static<typeof NotifierOutcome>;
 
-export const RenderedBlockEntry = Strict({
-  message_ref: Type.String(),
-  rendered: Type.Boolean(),
-  auth_scheme: Type.String({ description: "`notify_auth.scheme` of the message; none without one" }),
-  auth_outcome: StringEnum(["skipped", "passed", "failed"]),
-  auth_detail: Nullable(Type.String()),
-  block_chars: Type.Integer(),
-  block_truncated: Type.Boolean(),
-});
+export const RenderedBlockEntry = Strict(
+  {
+    message_ref: Type.String({ description: "opaque reference of a message" }),
+    rendered: Type.Boolean({ description: "whether the notice went into the prompt" }),
+    auth_scheme: Type.String({ description: "`notify_auth.scheme` of the message; none without one" }),
+    auth_outcome: StringEnum(["skipped", "passed", "failed"], {
+      description: "what the verifier of `notify_auth` decided",
+    }),
+    auth_detail: Nullable(Type.String({ description: "why the verifier decided so; never holds a token" })),
+    block_chars: Type.Integer({ description: "characters of the notice as rendered" }),
+    block_truncated: Type.Boolean({ description: "whether the notice was cut" }),
+  },
+  { description: "what became of the notice of one message" },
+);
 export type RenderedBlockEntry = Static<typeof RenderedBlockEntry>;
 
-export const MailSummaryEntry = Strict({
-  message_ref: Type.String(),
-  thread_ref: Nullable(Type.String()),
-  created_at_utc: Timestamp,
-  subject: Type.String(),
-});
+export const MailSummaryEntry = Strict(
+  {
+    message_ref: Type.String({ description: "opaque reference of a message" }),
+    thread_ref: Nullable(
+      Type.String({ description: "opaque reference of the thread; null when there is none" }),
+    ),
+    created_at_utc: describe(Timestamp, "when it was sent"),
+    subject: Type.String({ description: "one line that says what the message is about" }),
+  },
+  { description: "one message that a poll found" },
+);
 export type MailSummaryEntry = Static<typeof MailSummaryEntry>;
 
-export const NotifierTrigger = StringEnum(["interval", "doorbell"]);
+export const NotifierTrigger = StringEnum(["interval", "doorbell"], {
+  description: "what caused the poll; interval: it was due; doorbell: mail came",
+});
 export type NotifierTrigger = Static<typeof NotifierTrigger>;
 
-export const NotifierAuditRow = Strict({
-  audit_id: Type.Integer(),
-  poll_time_utc: Timestamp,
-  trigger: NotifierTrigger,
-  outcome: NotifierOutcome,
-  detail: Nullable(Type.String()),
-  unread_count: Nullable(
-    Type.Integer({ description: "eligible messages; `detail` says when there are more than were looked at" }),
-  ),
-  unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
-  unread_summary: Type.Array(MailSummaryEntry, {
-    ...shortList,
-    description: "the oldest ones; the count includes all",
-  }),
-  request_admission: Nullable(Type.String()),
-  active_execution: Nullable(Type.String()),
-  queue_depth: Nullable(Type.Integer()),
-  enqueued_request_id: Nullable(Type.String()),
-  context_error_policy: ContextErrorPolicy,
-  pre_notification_context_action: ContextAction,
-  context_action_outcome: Nullable(Type.String()),
-  degraded_tool_name: Nullable(Type.String()),
-  degraded_error_type: Nullable(Type.String()),
-  rendered_block_entries: Type.Array(RenderedBlockEntry, shortList),
-  prompt_chars: Type.Integer({ description: "characters of the prompt, the cost of waking" }),
-});
+export const NotifierAuditRow = Strict(
+  {
+    audit_id: Type.Integer({ description: "number of the row, growing" }),
+    poll_time_utc: describe(Timestamp, "when the poll began"),
+    trigger: NotifierTrigger,
+    outcome: NotifierOutcome,
+    detail: Nullable(Type.String({ description: "why the poll decided so; null when nothing needs saying" })),
+    unread_count: Nullable(
+      Type.Integer({
+        description: "eligible messages; `detail` says when there are more than were looked at",
+      }),
+    ),
+    unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
+    unread_summary: Type.Array(MailSummaryEntry, {
+      ...shortList,
+      description: "the oldest ones; the count includes all",
+    }),
+    request_admission: Nullable(
+      Type.String({ description: "of the gateway at the poll; null when it was not asked" }),
+    ),
+    active_execution: Nullable(
+      Type.String({ description: "of the gateway at the poll; null when it was not asked" }),
+    ),
+    queue_depth: Nullable(
+      Type.Integer({ description: "of the gateway at the poll; null when it was not asked" }),
+    ),
+    enqueued_request_id: Nullable(
+      Type.String({ description: "the wake-up prompt in the queue; null when none was queued" }),
+    ),
+    context_error_policy: ContextErrorPolicy,
+    pre_notification_context_action: ContextAction,
+    context_action_outcome: Nullable(
+      Type.String({ description: "what the context action before the prompt came to; null without one" }),
+    ),
+    degraded_tool_name: Nullable(
+      Type.String({ description: "the tool that showed a degraded context; null when none" }),
+    ),
+    degraded_error_type: Nullable(
+      Type.String({ description: "which kind of degradation the tool showed; null when none" }),
+    ),
+    rendered_block_entries: Type.Array(RenderedBlockEntry, {
+      ...shortList,
+      description: "what became of each notice",
+    }),
+    prompt_chars: Type.Integer({ description: "characters of the prompt, the cost of waking" }),
+  },
+  { description: "what one poll found and decided" },
+);
 export type NotifierAuditRow = Static<typeof NotifierAuditRow>;
 
-export const NotifierAudit = Strict({
-  schema_version: SchemaVersion1,
-  rows: Type.Array(NotifierAuditRow, { maxItems: maxPage, description: "newest first" }),
-  next_before: Nullable(Type.Integer({ description: "`before` of the next page; null at the end" })),
-});
+export const NotifierAudit = Strict(
+  {
+    schema_version: SchemaVersion1,
+    rows: Type.Array(NotifierAuditRow, { maxItems: maxPage, description: "newest first" }),
+    next_before: Nullable(Type.Integer({ description: "`before` of the next page; null at the end" })),
+  },
+  { description: "one page of what the polls decided" },
+);
 export type NotifierAudit = Static<typeof NotifierAudit>;
 
 /** The mail notifier's routes (contract 4.1; ruling 13). */

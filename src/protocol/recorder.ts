@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { moment } from "./enforced.ts";
+import { AcceptanceTime, Detail, EventTime, InstanceEpoch, RequestId } from "./fields.ts";
 import { DesiredRecorder } from "./files.ts";
 import { RequestAdmission, StoredRequestKind } from "./gateway.ts";
 import {
@@ -13,6 +14,7 @@ import {
   TurnPhase,
 } from "./terminal.ts";
 import {
+  describe,
   ErrorBody,
   Nullable,
   SchemaVersion1,
@@ -77,7 +79,7 @@ export const RecordedTerminal = Strict(
     process_state: ProcessState,
     parse_status: ParseStatus,
     surface: Surface,
-    turn_phase: TurnPhase,
+    turn_phase: describe(TurnPhase, "whether a turn ran then"),
     last_turn: LastTurn,
     stable: Type.Boolean({ description: "whether the screen was still for long enough" }),
     question: Nullable(Type.String({ description: "what it asked a person; null when nothing" })),
@@ -90,7 +92,7 @@ export const RecordedTerminal = Strict(
     blocking: Nullable(Type.String({ description: "why not: the first reason; null when it could" })),
     facts: Type.Array(RecordedFact, { ...shortList, description: "in the order in which they are asked" }),
   },
-  { description: "what the terminal showed, without its text" },
+  { description: "what the terminal showed, without its text; null where none was recorded yet" },
 );
 export type RecordedTerminal = Static<typeof RecordedTerminal>;
 
@@ -104,23 +106,23 @@ export const RecordedDecision = Strict(
       Type.String({ description: "the request that was run or failed, or the oldest that waited" }),
     ),
     reason: Nullable(Type.String({ description: "why it waited" })),
-    detail: Nullable(Type.String()),
+    detail: Nullable(Detail),
     request_admission: RequestAdmission,
     admission_block: Nullable(Type.String({ description: "why admission was closed" })),
-    managed_agent_instance_epoch: Type.Integer(),
+    managed_agent_instance_epoch: InstanceEpoch,
     execution_slot: Nullable(Type.String({ description: "who held the slot; null while it was free" })),
     typing: Type.Boolean({ description: "whether a person typed by hand" }),
     heads: Type.Array(
       Strict({
-        request_id: Type.String(),
+        request_id: RequestId,
         request_kind: StoredRequestKind,
         delivery: Type.String({ description: "turn_boundary, immediate or interrupt" }),
-        managed_agent_instance_epoch: Type.Integer(),
+        managed_agent_instance_epoch: InstanceEpoch,
       }),
       { maxItems: 8, description: "the oldest request of each lane" },
     ),
   },
-  { description: "what the queue chose, and the facts it was chosen by" },
+  { description: "what the queue chose last, and the facts it was chosen by; null before its first choice" },
 );
 export type RecordedDecision = Static<typeof RecordedDecision>;
 
@@ -131,10 +133,10 @@ export const maxRecordedEvents = 10;
 
 export const RecordedRequest = Strict(
   {
-    request_id: Type.String(),
-    request_kind: Type.String(),
-    state: StringEnum(["accepted", "running"]),
-    accepted_at_utc: Timestamp,
+    request_id: RequestId,
+    request_kind: Type.String({ description: "what was asked for" }),
+    state: StringEnum(["accepted", "running"], { description: "how far it got" }),
+    accepted_at_utc: AcceptanceTime,
   },
   { description: "a request that waited or ran" },
 );
@@ -153,7 +155,7 @@ export const RecordedQueue = Strict(
 export type RecordedQueue = Static<typeof RecordedQueue>;
 
 const RecordedEvent = Type.Object(
-  { kind: Type.String(), at_utc: Timestamp },
+  { kind: Type.String({ description: "what kind it is" }), at_utc: EventTime },
   { additionalProperties: Type.Unknown() },
 );
 export type RecordedEvent = Static<typeof RecordedEvent>;

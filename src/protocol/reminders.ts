@@ -1,8 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint } from "./endpoint.ts";
 import { enforced, exactlyOne, keySequencePattern, patterns } from "./enforced.ts";
+import { Detail } from "./fields.ts";
 import { Waiting } from "./gateway.ts";
 import {
+  describe,
   ErrorBody,
   maxSequence,
   NonBlank,
@@ -36,7 +38,9 @@ const seconds = (description: string) =>
   Type.Number({ exclusiveMinimum: 0, maximum: maxSeconds, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 
-const ReminderMode = StringEnum(["one_off", "repeat"]);
+const ReminderMode = StringEnum(["one_off", "repeat"], {
+  description: "repeat: due again and again; one_off: due once",
+});
 
 const definition = {
   mode: ReminderMode,
@@ -148,47 +152,68 @@ const acrossFields = enforced({
 });
 
 /** What a caller says of a reminder. Rules across fields are checked by the service. */
-export const ReminderDefinition = Strict(definition, acrossFields);
+export const ReminderDefinition = Strict(definition, {
+  ...acrossFields,
+  description:
+    "a prompt or keys, due after some seconds or at a time, once or with an interval: exactly one of each pair; or due by a cron expression",
+});
 export type ReminderDefinition = Static<typeof ReminderDefinition>;
 
-export const ReminderCreateRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  reminders: Type.Array(ReminderDefinition, {
-    minItems: 1,
-    maxItems: maxReminders,
-    description: "all of them are created or none",
-  }),
-});
+export const ReminderCreateRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    reminders: Type.Array(ReminderDefinition, {
+      minItems: 1,
+      maxItems: maxReminders,
+      description: "all of them are created or none",
+    }),
+  },
+  { description: "reminders to create" },
+);
 
 export const ReminderUpdateRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     ...definition,
   },
-  acrossFields,
+  { ...acrossFields, description: "the whole definition, as for a new reminder" },
 );
 
 export const ReminderRecord = Strict(
   {
     schema_version: SchemaVersion1,
-    reminder_id: Type.String(),
+    reminder_id: Type.String({ description: "id of the reminder" }),
     mode: ReminderMode,
-    delivery_kind: StringEnum(["prompt", "send_keys"]),
-    title: Type.String(),
-    prompt: Nullable(Type.String()),
-    send_keys: Nullable(Strict({ sequence: Type.String(), ensure_enter: Type.Boolean() })),
-    ranking: Type.Integer(),
-    paused: Type.Boolean(),
+    delivery_kind: StringEnum(["prompt", "send_keys"], {
+      description: "what is delivered: a prompt or keys",
+    }),
+    title: Type.String({ description: "short text for people" }),
+    prompt: Nullable(Type.String({ description: "the text to submit; null for keys" })),
+    send_keys: Nullable(
+      Strict(
+        {
+          sequence: Type.String({ description: "text and <[Key]> tokens" }),
+          ensure_enter: Type.Boolean({ description: "true: exactly one <[Enter]> ends what is pressed" }),
+        },
+        { description: "the keys to press; null for a prompt" },
+      ),
+    ),
+    ranking: Type.Integer({ description: "the smallest is effective" }),
+    paused: Type.Boolean({ description: "whether it delivers nothing while it still blocks the others" }),
     selection_state: StringEnum(["effective", "blocked"], {
       description: "only the effective reminder is delivered",
     }),
     delivery_state: StringEnum(["scheduled", "overdue", "executing"], {
       description: "overdue by the clock alone, also while paused or blocked",
     }),
-    created_at_utc: Timestamp,
-    next_due_at_utc: Timestamp,
-    interval_seconds: Nullable(Type.Number()),
-    last_started_at_utc: Nullable(Timestamp),
+    created_at_utc: describe(Timestamp, "when it was created"),
+    next_due_at_utc: describe(Timestamp, "when it is due next"),
+    interval_seconds: Nullable(
+      Type.Number({ description: "seconds from one due time to the next; null for one_off and with cron" }),
+    ),
+    last_started_at_utc: Nullable(
+      describe(Timestamp, "when it was last delivered; null when it was not yet"),
+    ),
     blocked_by_reminder_id: Nullable(Type.String({ description: "the effective reminder" })),
     waiting: Type.Optional({ ...Waiting, description: "why a reminder that may be delivered is overdue" }),
     durable: Type.Optional(Type.Literal(true, { description: "kept on disk; absent when it is not" })),
@@ -209,11 +234,11 @@ export const ReminderFiring = Strict(
     request_id: Type.String({
       description: "names the delivery in events and in the record of a headless turn",
     }),
-    reminder_id: Type.String(),
+    reminder_id: Type.String({ description: "the reminder, which may be gone" }),
     title: Type.String({ description: "of the reminder then, at most 120 characters" }),
-    due_at_utc: Timestamp,
-    started_at_utc: Timestamp,
-    finished_at_utc: Timestamp,
+    due_at_utc: describe(Timestamp, "when it was due"),
+    started_at_utc: describe(Timestamp, "when the delivery began"),
+    finished_at_utc: describe(Timestamp, "when the delivery ended"),
     outcome: StringEnum(["delivered", "failed", "unknown"], {
       description: "unknown: the gateway ended during the delivery, which is not repeated",
     }),
@@ -226,27 +251,36 @@ export type ReminderFiring = Static<typeof ReminderFiring>;
 /** Deliveries that a list shows. */
 export const listedFirings = 20;
 
-export const ReminderList = Strict({
-  schema_version: SchemaVersion1,
-  effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
-  reminders: Type.Array(ReminderRecord, { maxItems: maxReminders }),
-  firings: Type.Optional(
-    Type.Array(ReminderFiring, {
-      maxItems: listedFirings,
-      description: "the newest deliveries that have ended, newest first; absent when there was none",
+export const ReminderList = Strict(
+  {
+    schema_version: SchemaVersion1,
+    effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
+    reminders: Type.Array(ReminderRecord, {
+      description: "in the order in which they become effective",
+      maxItems: maxReminders,
     }),
-  ),
-});
+    firings: Type.Optional(
+      Type.Array(ReminderFiring, {
+        maxItems: listedFirings,
+        description: "the newest deliveries that have ended, newest first; absent when there was none",
+      }),
+    ),
+  },
+  { description: "reminders, the effective one first" },
+);
 export type ReminderList = Static<typeof ReminderList>;
 
-export const ReminderDeleted = Strict({
-  schema_version: SchemaVersion1,
-  status: Type.Literal("ok"),
-  action: Type.Literal("delete_reminder"),
-  reminder_id: Type.String(),
-  deleted: Type.Literal(true),
-  detail: Type.String(),
-});
+export const ReminderDeleted = Strict(
+  {
+    schema_version: SchemaVersion1,
+    status: Type.Literal("ok"),
+    action: Type.Literal("delete_reminder"),
+    reminder_id: Type.String({ description: "id of the reminder" }),
+    deleted: Type.Literal(true),
+    detail: Detail,
+  },
+  { description: "the reminder is gone" },
+);
 export type ReminderDeleted = Static<typeof ReminderDeleted>;
 const path = "/v1/reminders/:reminder_id";
 

@@ -1,207 +1,298 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
+import {
+  AgentId,
+  AgentName,
+  EventTime,
+  ManifestPath,
+  RecordingTime,
+  SessionRoot,
+  TerminalId,
+  ToolName,
+} from "./fields.ts";
+import { describe, maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 
 /** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
 
-export const Tri = StringEnum(["yes", "no", "unknown"]);
+export const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
 export type Tri = Static<typeof Tri>;
 
-export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"]);
-export type Availability = Static<typeof Availability>;
-export const TransportState = StringEnum(["tmux_up", "tmux_missing", "probe_error"]);
-export const ProcessState = StringEnum(["tui_up", "tui_down", "unsupported_tool", "probe_error", "unknown"]);
-export const ParseStatus = StringEnum([
-  "parsed",
-  "skipped_tui_down",
-  "unsupported_tool",
-  "transport_unavailable",
-  "probe_error",
-  "parse_error",
-]);
-
-export const TrackedSession = Strict({
-  tracked_session_id: Type.String(),
-  session_name: Type.String(),
-  tool: Type.String(),
-  observed_tool_version: Nullable(Type.String()),
-  tool_version_proved: Type.Optional(
-    Type.Boolean({
-      description:
-        "whether the tool's profile was proved on the observed version; absent while that is not known",
-    }),
-  ),
-  tmux_session_name: Type.String(),
-  tmux_window_name: Nullable(Type.String()),
-  terminal_aliases: Type.Array(Type.String(), shortList),
-  agent_name: Nullable(Type.String()),
-  agent_id: Nullable(Type.String()),
-  manifest_path: Nullable(Type.String()),
-  session_root: Nullable(Type.String()),
+export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"], {
+  description: "whether the terminal could be looked at and read",
 });
+export type Availability = Static<typeof Availability>;
+export const TransportState = StringEnum(["tmux_up", "tmux_missing", "probe_error"], {
+  description: "whether tmux has the agent's session",
+});
+export const ProcessState = StringEnum(["tui_up", "tui_down", "unsupported_tool", "probe_error", "unknown"], {
+  description: "whether the tool runs in the pane",
+});
+export const ParseStatus = StringEnum(
+  ["parsed", "skipped_tui_down", "unsupported_tool", "transport_unavailable", "probe_error", "parse_error"],
+  { description: "whether the screen was read, or why not" },
+);
+
+export const TrackedSession = Strict(
+  {
+    tracked_session_id: Type.String({ description: "id of the session whose terminal is followed" }),
+    session_name: Type.String({ description: "tmux session of a terminal agent; null for a headless one" }),
+    tool: ToolName,
+    observed_tool_version: Nullable(
+      Type.String({ description: "version that the tool's banner shows; null before it was seen" }),
+    ),
+    tool_version_proved: Type.Optional(
+      Type.Boolean({
+        description:
+          "whether the tool's profile was proved on the observed version; absent while that is not known",
+      }),
+    ),
+    tmux_session_name: Type.String({ description: "tmux session of the agent; null when it has none" }),
+    tmux_window_name: Nullable(
+      Type.String({ description: "tmux window of the agent; null when it has none" }),
+    ),
+    terminal_aliases: Type.Array(Type.String(), {
+      ...shortList,
+      description: "other ids of the terminal; empty here",
+    }),
+    agent_name: Nullable(AgentName),
+    agent_id: Nullable(AgentId),
+    manifest_path: Nullable(ManifestPath),
+    session_root: Nullable(SessionRoot),
+  },
+  { description: "the session whose terminal is followed" },
+);
 export type TrackedSession = Static<typeof TrackedSession>;
 
-export const ProbeError = Strict({
-  kind: Type.String(),
-  message: Type.String(),
-  details: Type.Record(Type.String(), Type.String()),
-});
+export const ProbeError = Strict(
+  {
+    kind: Type.String({ description: "what kind it is" }),
+    message: Type.String({ description: "one line for people" }),
+    details: Type.Record(Type.String(), Type.String(), { description: "more about it, by name" }),
+  },
+  { description: "what failed while the terminal was looked at" },
+);
 export type ProbeError = Static<typeof ProbeError>;
 
-export const TerminalDiagnostics = Strict({
-  availability: Availability,
-  transport_state: TransportState,
-  process_state: ProcessState,
-  parse_status: ParseStatus,
-  probe_error: Nullable(ProbeError),
-  parse_error: Nullable(ProbeError),
-});
+export const TerminalDiagnostics = Strict(
+  {
+    availability: describe(Availability, "what follows from the other fields"),
+    transport_state: TransportState,
+    process_state: ProcessState,
+    parse_status: ParseStatus,
+    probe_error: Nullable(describe(ProbeError, "why the terminal could not be asked; null when it was")),
+    parse_error: Nullable(describe(ProbeError, "why the screen could not be read; null when it was")),
+  },
+  { description: "whether the terminal could be reached, found and read" },
+);
 export type TerminalDiagnostics = Static<typeof TerminalDiagnostics>;
 
-export const ProbeSnapshot = Strict({
-  observed_at_utc: Timestamp,
-  pane_id: Type.String(),
-  pane_pid: Type.Integer(),
-  captured_text_hash: Type.String({ description: "sha1 of the raw capture" }),
-  captured_text_length: Type.Integer(),
-  captured_text_excerpt: Type.String({ description: "the last 4000 characters" }),
-  matched_process_names: Type.Array(Type.String(), shortList),
-});
+export const ProbeSnapshot = Strict(
+  {
+    observed_at_utc: describe(Timestamp, "when the terminal was looked at"),
+    pane_id: Type.String({ description: "tmux pane of the agent" }),
+    pane_pid: Type.Integer({ description: "process id of the pane's first process" }),
+    captured_text_hash: Type.String({ description: "sha1 of the raw capture" }),
+    captured_text_length: Type.Integer({ description: "characters of the capture" }),
+    captured_text_excerpt: Type.String({ description: "the last 4000 characters" }),
+    matched_process_names: Type.Array(Type.String(), {
+      ...shortList,
+      description: "processes below the pane that are the tool",
+    }),
+  },
+  { description: "one look at the terminal" },
+);
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
-export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"]);
-export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"]);
-
-export const ParsedSurface = Strict({
-  parser_family: Type.String(),
-  parser_preset_id: Nullable(Type.String()),
-  parser_preset_version: Nullable(Type.String()),
-  availability: StringEnum(["supported", "unsupported", "disconnected", "unknown"]),
-  business_state: BusinessState,
-  input_mode: InputMode,
-  ui_context: Type.String({
-    description:
-      "normal_prompt, selection_menu, slash_command, trust_prompt, approval_dialog, startup_modal, error_banner, unknown; open set",
-  }),
-  normalized_projection_text: Type.String(),
-  dialog_text: Type.String(),
-  dialog_head: Type.String(),
-  dialog_tail: Type.String(),
-  anomaly_codes: Type.Array(Type.String(), shortList),
-  baseline_invalidated: Type.Boolean(),
-  operator_blocked_excerpt: Nullable(Type.String()),
+export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
+  description: "what the parser takes the tool to be doing",
 });
+export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
+  description: "how the tool takes input",
+});
+
+export const ParsedSurface = Strict(
+  {
+    parser_family: Type.String({ description: "which parser read it" }),
+    parser_preset_id: Nullable(Type.String({ description: "which tool profile it used; null without one" })),
+    parser_preset_version: Nullable(
+      Type.String({ description: "version of that profile; null without one" }),
+    ),
+    availability: StringEnum(["supported", "unsupported", "disconnected", "unknown"], {
+      description: "whether the parser knows this screen",
+    }),
+    business_state: BusinessState,
+    input_mode: InputMode,
+    ui_context: Type.String({
+      description:
+        "normal_prompt, selection_menu, slash_command, trust_prompt, approval_dialog, startup_modal, error_banner, unknown; open set",
+    }),
+    normalized_projection_text: Type.String({ description: "the screen without its decoration" }),
+    dialog_text: Type.String({ description: "the conversation as shown" }),
+    dialog_head: Type.String({ description: "the first lines of the dialog" }),
+    dialog_tail: Type.String({ description: "the last lines of the dialog" }),
+    anomaly_codes: Type.Array(Type.String(), {
+      ...shortList,
+      description: "what the parser found odd on the screen",
+    }),
+    baseline_invalidated: Type.Boolean({
+      description: "whether the screen no longer follows from the one before",
+    }),
+    operator_blocked_excerpt: Nullable(
+      Type.String({ description: "the text that waits for a person; null when none does" }),
+    ),
+  },
+  { description: "what the parser read from the screen" },
+);
 export type ParsedSurface = Static<typeof ParsedSurface>;
 
-export const Surface = Strict({
-  accepting_input: Tri,
-  editing_input: Tri,
-  ready_posture: Tri,
-  pending_input: Tri,
-});
+const verdictTexts = {
+  accepting_input: "whether the tool takes typed input now",
+  editing_input: "whether a draft is in the composer",
+  ready_posture: "whether the screen looks ready for a prompt",
+  pending_input: "whether the tool visibly holds submitted input behind its turn",
+} as const;
+
+export const Surface = Strict(
+  {
+    accepting_input: describe(Tri, verdictTexts.accepting_input),
+    editing_input: describe(Tri, verdictTexts.editing_input),
+    ready_posture: describe(Tri, verdictTexts.ready_posture),
+    pending_input: describe(Tri, verdictTexts.pending_input),
+  },
+  { description: "four verdicts about the screen" },
+);
 export type Surface = Static<typeof Surface>;
 
-export const TurnPhase = StringEnum(["ready", "active", "unknown"]);
+export const TurnPhase = StringEnum(["ready", "active", "unknown"], {
+  description: "whether a turn runs",
+});
 export type TurnPhase = Static<typeof TurnPhase>;
 
-export const LastTurn = Strict({
-  result: StringEnum(["success", "interrupted", "known_failure", "none"]),
-  source: StringEnum(["explicit_input", "surface_inference", "none"]),
-  updated_at_utc: Nullable(Timestamp),
-});
+export const LastTurn = Strict(
+  {
+    result: StringEnum(["success", "interrupted", "known_failure", "none"], { description: "how it ended" }),
+    source: StringEnum(["explicit_input", "surface_inference", "none"], {
+      description:
+        "explicit_input: a prompt that is known began the turn; surface_inference: only the screen shows it",
+    }),
+    updated_at_utc: Nullable(describe(Timestamp, "when that was decided; null while there is no result")),
+  },
+  { description: "how the newest turn ended, and how that is known" },
+);
 export type LastTurn = Static<typeof LastTurn>;
 
-export const ChatContext = StringEnum(["current", "degraded", "unknown"]);
-
-export const ChatContextDiagnostic = Strict({
-  tool_name: Type.String(),
-  detector_name: Type.String(),
-  detector_version: Type.String(),
-  degraded_error_type: Type.String(),
-  message_preview: Type.String({ description: "one line, at most 240 characters" }),
+export const ChatContext = StringEnum(["current", "degraded", "unknown"], {
+  description:
+    "whether the conversation still has its whole context; degraded: the tool showed that some was lost",
 });
+
+export const ChatContextDiagnostic = Strict(
+  {
+    tool_name: Type.String({ description: "the tool that showed it" }),
+    detector_name: Type.String({ description: "the rule that recognized it" }),
+    detector_version: Type.String({ description: "version of that rule" }),
+    degraded_error_type: Type.String({
+      description: "which kind of degradation the tool showed; null when none",
+    }),
+    message_preview: Type.String({ description: "one line, at most 240 characters" }),
+  },
+  { description: "how a degraded context was recognized" },
+);
 export type ChatContextDiagnostic = Static<typeof ChatContextDiagnostic>;
 
-export const Stability = Strict({
-  signature: Type.String({ description: "sha1 of the visible state" }),
-  stable: Type.Boolean(),
-  stable_for_seconds: Type.Number(),
-  stable_since_utc: Timestamp,
-  screen_since_utc: Type.Optional({
-    ...Timestamp,
-    description:
-      "since when neither the screen nor the pane title has changed; absent while it cannot be read",
-  }),
-  witness: Type.Optional(
-    StringEnum(["screen", "tool", "both"], {
+export const Stability = Strict(
+  {
+    signature: Type.String({ description: "sha1 of the visible state" }),
+    stable: Type.Boolean({ description: "whether it has not changed for long enough" }),
+    stable_for_seconds: Type.Number({ description: "seconds since the last change" }),
+    stable_since_utc: describe(Timestamp, "when it last changed"),
+    screen_since_utc: Type.Optional({
+      ...Timestamp,
       description:
-        "who says that it is stable: the screen, which has not changed, the tool, which reported the end of its turn, or both; absent while it is not stable",
+        "since when neither the screen nor the pane title has changed; absent while it cannot be read",
     }),
-  ),
-});
+    witness: Type.Optional(
+      StringEnum(["screen", "tool", "both"], {
+        description:
+          "who says that it is stable: the screen, which has not changed, the tool, which reported the end of its turn, or both; absent while it is not stable",
+      }),
+    ),
+  },
+  { description: "how long the visible state has not changed" },
+);
 export type Stability = Static<typeof Stability>;
 
 /** Additional: who confirms a screen of a version that the profile was not proved on (ruling 17). */
-export const SecondWitness = Strict({
-  by: Nullable(
-    StringEnum(["turn_ended", "session_started", "still_screen", "still_readings"], {
-      description: "null while none does and no queued prompt is typed",
-    }),
-  ),
-  missing: Nullable(Type.String({ description: "what is missing, and the command that does without it" })),
-});
+export const SecondWitness = Strict(
+  {
+    by: Nullable(
+      StringEnum(["turn_ended", "session_started", "still_screen", "still_readings"], {
+        description: "null while none does and no queued prompt is typed",
+      }),
+    ),
+    missing: Nullable(Type.String({ description: "what is missing, and the command that does without it" })),
+  },
+  { description: "who confirms a screen of a version that was not proved" },
+);
 export type SecondWitness = Static<typeof SecondWitness>;
 
-export const DecisionOption = Strict({
-  index: Type.Integer({ description: "from 1, as shown" }),
-  text: Type.String(),
-  selected: Type.Boolean(),
-  description: Type.Optional(Type.String({ description: "what the tool says of the option" })),
-  checked: Type.Optional(
-    Type.Boolean({
-      description: "of a question with several choices: to choose it changes this, and the question stays",
-    }),
-  ),
-});
+export const DecisionOption = Strict(
+  {
+    index: Type.Integer({ description: "from 1, as shown" }),
+    text: Type.String({ description: "the text as shown" }),
+    selected: Type.Boolean({ description: "whether the cursor is on it" }),
+    description: Type.Optional(Type.String({ description: "what the tool says of the option" })),
+    checked: Type.Optional(
+      Type.Boolean({
+        description: "of a question with several choices: to choose it changes this, and the question stays",
+      }),
+    ),
+  },
+  { description: "one choice of a question" },
+);
 
 /** Additional: what a person must decide before the agent can go on (ruling 17). */
-export const AwaitingDecision = Strict({
-  kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
-  question: Type.String({ description: "in the tool's words; empty when it could not be read" }),
-  options: Type.Array(DecisionOption, shortList),
-  header: Type.Optional(
-    Type.String({ description: "the heading above the question, such as the pages of several questions" }),
-  ),
-  id: Type.Optional(
-    Type.String({
-      description:
-        "of this question: another one, also of the same words after an answer, has another; it outlives the gateway",
-    }),
-  ),
-  since_utc: Type.Optional({ ...Timestamp, description: "when the gateway first saw it" }),
-  reported: Type.Optional(
-    Strict(
-      {
-        message: Nullable(Type.String({ description: "at most 2000 characters" })),
-        action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
-      },
-      { description: "what the tool itself reported of the question; absent when it reported none" },
+export const AwaitingDecision = Strict(
+  {
+    kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
+    question: Type.String({ description: "in the tool's words; empty when it could not be read" }),
+    options: Type.Array(DecisionOption, { ...shortList, description: "what can be chosen, as shown" }),
+    header: Type.Optional(
+      Type.String({ description: "the heading above the question, such as the pages of several questions" }),
     ),
-  ),
-  unread: Type.Optional(
-    Type.String({ description: "what of it could not be read; absent when it was read in full" }),
-  ),
-  keys: Type.Optional(
-    Type.Array(Type.String(), {
-      ...shortList,
-      description: "keys that can be sent to a question that was not read in full, as `<[Key]>` of send-keys",
-    }),
-  ),
-  opened_by: Type.Optional(
-    StringEnum(["person"], {
-      description: "person: a list that somebody opened at the terminal; absent for what the agent asks",
-    }),
-  ),
-});
+    id: Type.Optional(
+      Type.String({
+        description:
+          "of this question: another one, also of the same words after an answer, has another; it outlives the gateway",
+      }),
+    ),
+    since_utc: Type.Optional({ ...Timestamp, description: "when the gateway first saw it" }),
+    reported: Type.Optional(
+      Strict(
+        {
+          message: Nullable(Type.String({ description: "at most 2000 characters" })),
+          action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
+        },
+        { description: "what the tool itself reported of the question; absent when it reported none" },
+      ),
+    ),
+    unread: Type.Optional(
+      Type.String({ description: "what of it could not be read; absent when it was read in full" }),
+    ),
+    keys: Type.Optional(
+      Type.Array(Type.String(), {
+        ...shortList,
+        description:
+          "keys that can be sent to a question that was not read in full, as `<[Key]>` of send-keys",
+      }),
+    ),
+    opened_by: Type.Optional(
+      StringEnum(["person"], {
+        description: "person: a list that somebody opened at the terminal; absent for what the agent asks",
+      }),
+    ),
+  },
+  { description: "a question that the tool asks a person" },
+);
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
 
 /** What the agent asks: not a list that somebody opened at its terminal. */
@@ -210,25 +301,34 @@ export function agentQuestion(decision: AwaitingDecision | null | undefined): Aw
 }
 
 /** Additional: a usage limit that the tool shows and that is not over (ruling 17). */
-export const Parked = Strict({
-  notice: Type.String({ description: "the limit in the tool's own words" }),
-  until: Nullable(Timestamp),
-});
+export const Parked = Strict(
+  {
+    notice: Type.String({ description: "the limit in the tool's own words" }),
+    until: Nullable(describe(Timestamp, "when the limit ends; null when the tool does not say")),
+  },
+  { description: "a usage limit that holds the agent" },
+);
 export type Parked = Static<typeof Parked>;
 
-export const Transition = Strict({
-  recorded_at_utc: Timestamp,
-  summary: Type.String({ description: "field: old -> new; ..." }),
-  changed_fields: Type.Array(Type.String(), shortList),
-  diagnostics_availability: Availability,
-  surface_pending_input: Tri,
-  turn_phase: TurnPhase,
-  last_turn_result: LastTurn.properties.result,
-  last_turn_source: LastTurn.properties.source,
-  transport_state: TransportState,
-  process_state: ProcessState,
-  parse_status: ParseStatus,
-});
+export const Transition = Strict(
+  {
+    recorded_at_utc: RecordingTime,
+    summary: Type.String({ description: "field: old -> new; ..." }),
+    changed_fields: Type.Array(Type.String(), {
+      ...shortList,
+      description: "names of the fields that changed",
+    }),
+    diagnostics_availability: describe(Availability, "availability after the change"),
+    surface_pending_input: describe(Tri, "pending input after the change"),
+    turn_phase: describe(TurnPhase, "whether a turn ran then"),
+    last_turn_result: LastTurn.properties.result,
+    last_turn_source: LastTurn.properties.source,
+    transport_state: TransportState,
+    process_state: ProcessState,
+    parse_status: ParseStatus,
+  },
+  { description: "one change of the terminal state" },
+);
 export type Transition = Static<typeof Transition>;
 
 const observedFields = {
@@ -236,10 +336,12 @@ const observedFields = {
   probe_snapshot: Nullable(ProbeSnapshot),
   parsed_surface: Nullable(ParsedSurface),
   surface: Surface,
-  turn: Strict({ phase: TurnPhase }),
+  turn: Strict({ phase: TurnPhase }, { description: "whether a turn runs" }),
   last_turn: LastTurn,
   chat_context: ChatContext,
-  chat_context_diagnostic: Nullable(ChatContextDiagnostic),
+  chat_context_diagnostic: Nullable(
+    describe(ChatContextDiagnostic, "what degraded the context; null when nothing is known to"),
+  ),
   stability: Stability,
   second_witness: Type.Optional({
     ...SecondWitness,
@@ -268,17 +370,20 @@ const observedFields = {
 };
 
 /** A question at the start of an unattended agent that its tool's profile has an answer to. */
-export const StartupAnswer = Strict({
-  question: Type.String({ description: "the question as the screen had it" }),
-  option: Type.String({ description: "the text of the option that was taken" }),
-  at_utc: Timestamp,
-});
+export const StartupAnswer = Strict(
+  {
+    question: Type.String({ description: "the question as the screen had it" }),
+    option: Type.String({ description: "the text of the option that was taken" }),
+    at_utc: EventTime,
+  },
+  { description: "a question at the start of an unattended agent that its profile answers" },
+);
 export type StartupAnswer = Static<typeof StartupAnswer>;
 
 export const TerminalState = Strict(
   {
-    terminal_id: Type.String(),
-    tracked_session: TrackedSession,
+    terminal_id: TerminalId,
+    tracked_session: describe(TrackedSession, "whose terminal it is"),
     ...observedFields,
     recent_transitions: Type.Array(Transition, { maxItems: 24, description: "newest last, at most 24" }),
     startup_answers: Type.Optional(
@@ -292,62 +397,99 @@ export const TerminalState = Strict(
 );
 export type TerminalState = Static<typeof TerminalState>;
 
-export const TerminalHistoryEntry = Strict({ recorded_at_utc: Timestamp, ...observedFields });
+export const TerminalHistoryEntry = Strict(
+  { recorded_at_utc: RecordingTime, ...observedFields },
+  { description: "one sample of the terminal" },
+);
 export type TerminalHistoryEntry = Static<typeof TerminalHistoryEntry>;
 
-export const TerminalHistory = Strict({
-  terminal_id: Type.String(),
-  tracked_session_id: Type.String(),
-  entries: Type.Array(TerminalHistoryEntry, { maxItems: maxPage, description: "newest last" }),
-});
+export const TerminalHistory = Strict(
+  {
+    terminal_id: TerminalId,
+    tracked_session_id: Type.String({ description: "id of the session whose terminal is followed" }),
+    entries: Type.Array(TerminalHistoryEntry, { maxItems: maxPage, description: "newest last" }),
+  },
+  { description: "samples of the terminal, newest last" },
+);
 export type TerminalHistory = Static<typeof TerminalHistory>;
 
-const Reasoned = Strict({ value: Tri, reason: Type.String() });
+const Reasoned = Strict({ value: Tri, reason: Type.String({ description: "why" }) });
 
 /** Why the terminal state is what it is (additional, ruling 17). */
-export const TerminalExplanation = Strict({
-  tool: Type.String(),
-  profile_version: Nullable(Type.String({ description: "null when no profile describes the tool" })),
-  proved_versions: Type.Array(Type.String(), shortList),
-  tool_version: Nullable(Type.String({ description: "as the tool's banner shows it" })),
-  surface: Strict({
-    accepting_input: Reasoned,
-    editing_input: Reasoned,
-    ready_posture: Reasoned,
-    pending_input: Reasoned,
-  }),
-  title: StringEnum(["idle", "busy", "decision", "unknown"]),
-  active_reasons: Type.Array(Type.String(), shortList),
-  fired_rules: Type.Array(
-    Strict({
-      rule: Type.String(),
-      row: Nullable(Type.Integer({ description: "from 0, top first" })),
-      seen: Type.String(),
+export const TerminalExplanation = Strict(
+  {
+    tool: ToolName,
+    profile_version: Nullable(Type.String({ description: "null when no profile describes the tool" })),
+    proved_versions: Type.Array(Type.String(), {
+      ...shortList,
+      description: "versions of the tool that its profile was proved on",
     }),
-    shortList,
-  ),
-  turn: Strict({ phase: TurnPhase, reason: Type.String() }),
-  last_turn: LastTurn,
-  awaiting_decision: Nullable(AwaitingDecision),
-  prompt_ready: Strict({
-    holds: Type.Boolean(),
-    failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
-  }),
-  second_witness: Type.Optional(SecondWitness),
-  reports: Strict(
-    {
-      absence: Nullable(Type.String({ description: "why the tool reports nothing; null when it may" })),
-      received: Type.Integer({ description: "since this gateway began" }),
-      session_id: Nullable(Type.String({ description: "the tool's id of the conversation in the pane" })),
-      last: Nullable(Strict({ kind: Type.String(), at_utc: Timestamp })),
-      contradictions: Type.Array(Type.String(), {
-        ...shortList,
-        description: "what the tool reported and was not believed, or the screen says otherwise; newest last",
+    tool_version: Nullable(Type.String({ description: "as the tool's banner shows it" })),
+    surface: Strict(
+      {
+        accepting_input: describe(Reasoned, verdictTexts.accepting_input),
+        editing_input: describe(Reasoned, verdictTexts.editing_input),
+        ready_posture: describe(Reasoned, verdictTexts.ready_posture),
+        pending_input: describe(Reasoned, verdictTexts.pending_input),
+      },
+      { description: "four verdicts about the screen" },
+    ),
+    title: StringEnum(["idle", "busy", "decision", "unknown"], {
+      description: "what the title of the window says",
+    }),
+    active_reasons: Type.Array(Type.String(), {
+      ...shortList,
+      description: "which facts say that the tool is busy",
+    }),
+    fired_rules: Type.Array(
+      Strict({
+        rule: Type.String({ description: "name of the rule" }),
+        row: Nullable(Type.Integer({ description: "from 0, top first" })),
+        seen: Type.String({ description: "the text that matched" }),
       }),
-    },
-    { description: "what the tool reports of itself, beside its screen" },
-  ),
-});
+      { ...shortList, description: "rules of the tool profile that matched the screen" },
+    ),
+    turn: Strict(
+      { phase: TurnPhase, reason: Type.String({ description: "why" }) },
+      { description: "the phase and why it is so" },
+    ),
+    last_turn: LastTurn,
+    awaiting_decision: Nullable(AwaitingDecision),
+    prompt_ready: Strict(
+      {
+        holds: Type.Boolean({ description: "whether all conditions hold" }),
+        failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
+      },
+      { description: "whether a direct prompt would be taken, and what fails" },
+    ),
+    second_witness: Type.Optional(
+      describe(
+        SecondWitness,
+        "what beside the screen has to say that the agent is ready; absent when nothing has to",
+      ),
+    ),
+    reports: Strict(
+      {
+        absence: Nullable(Type.String({ description: "why the tool reports nothing; null when it may" })),
+        received: Type.Integer({ description: "since this gateway began" }),
+        session_id: Nullable(Type.String({ description: "the tool's id of the conversation in the pane" })),
+        last: Nullable(
+          Strict(
+            { kind: Type.String({ description: "what kind it is" }), at_utc: EventTime },
+            { description: "the newest report; null before the first" },
+          ),
+        ),
+        contradictions: Type.Array(Type.String(), {
+          ...shortList,
+          description:
+            "what the tool reported and was not believed, or the screen says otherwise; newest last",
+        }),
+      },
+      { description: "what the tool reports of itself, beside its screen" },
+    ),
+  },
+  { description: "why the terminal state is what it is" },
+);
 export type TerminalExplanation = Static<typeof TerminalExplanation>;
 
 /** The six timings, seconds, each greater than zero (contract 4.4 rule 7; spec/terminal.md 2). */
@@ -372,25 +514,37 @@ export const defaultTimings: TrackingTimings = {
 };
 
 /** Answers what a person must decide (additional; ruling 17). */
-export const DecisionAnswer = Strict({
-  schema_version: Type.Optional(Type.Literal(1)),
-  option: Type.Union([Type.Integer({ minimum: 1 }), NonBlank("text of the option")], {
-    description: "index from 1, or the option's text without regard to case and blanks",
-  }),
-  question: Type.Optional(
-    NonBlank("the question that was read; another one on the screen by then is refused"),
-  ),
-  id: Type.Optional(
-    NonBlank("`awaiting_decision.id` of the question that was read; another one by then is refused"),
-  ),
-});
+export const DecisionAnswer = Strict(
+  {
+    schema_version: Type.Optional(Type.Literal(1, { description: "version of this shape" })),
+    option: Type.Union([Type.Integer({ minimum: 1 }), NonBlank("text of the option")], {
+      description: "index from 1, or the option's text without regard to case and blanks",
+    }),
+    question: Type.Optional(
+      NonBlank("the question that was read; another one on the screen by then is refused"),
+    ),
+    id: Type.Optional(
+      NonBlank("`awaiting_decision.id` of the question that was read; another one by then is refused"),
+    ),
+  },
+  { description: "which option to choose" },
+);
 export type DecisionAnswer = Static<typeof DecisionAnswer>;
 
-export const DecisionResult = Strict({
-  status: Type.Literal("ok"),
-  action: Type.Literal("decide"),
-  option: Strict({ index: Type.Integer(), text: Type.String() }),
-});
+export const DecisionResult = Strict(
+  {
+    status: Type.Literal("ok"),
+    action: Type.Literal("decide"),
+    option: Strict(
+      {
+        index: Type.Integer({ description: "position from 1" }),
+        text: Type.String({ description: "the text as shown" }),
+      },
+      { description: "the option that was chosen" },
+    ),
+  },
+  { description: "the choice that was made" },
+);
 export type DecisionResult = Static<typeof DecisionResult>;
 
 export const WaitFor = StringEnum(["ready", "busy", "decision"], {
@@ -399,11 +553,14 @@ export const WaitFor = StringEnum(["ready", "busy", "decision"], {
 });
 export type WaitFor = Static<typeof WaitFor>;
 
-export const WaitResult = Strict({
-  schema_version: Type.Literal(1),
-  for: WaitFor,
-  satisfied: Type.Boolean({ description: "false when the time was over first" }),
-  waited_seconds: Type.Number(),
-  state: TerminalState,
-});
+export const WaitResult = Strict(
+  {
+    schema_version: Type.Literal(1),
+    for: WaitFor,
+    satisfied: Type.Boolean({ description: "false when the time was over first" }),
+    waited_seconds: Type.Number({ description: "how long it took" }),
+    state: describe(TerminalState, "the state of the terminal at the answer"),
+  },
+  { description: "whether the state was reached, and the state now" },
+);
 export type WaitResult = Static<typeof WaitResult>;

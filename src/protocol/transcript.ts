@@ -3,6 +3,7 @@ import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { TurnId } from "./turn-files.ts";
 import { maxTurnModels, TokenUsage } from "./usage.ts";
 import {
+  describe,
   ErrorBody,
   NonBlank,
   Nullable,
@@ -29,12 +30,17 @@ export type TranscriptStatus = Static<typeof TranscriptStatus>;
 /** Tool calls that a turn shows at most. */
 export const maxTurnToolCalls = 200;
 
-export const TranscriptToolCall = Strict({
-  name: Type.String({ description: "the tool's own name of the action, such as Bash" }),
-  input: Type.String({ description: "what it was called with, as JSON or text, at most 2000 characters" }),
-  output: Nullable(Type.String({ description: "what it gave, at most 2000 characters; null until then" })),
-  status: StringEnum(["running", "ok", "failed", "unknown"]),
-});
+export const TranscriptToolCall = Strict(
+  {
+    name: Type.String({ description: "the tool's own name of the action, such as Bash" }),
+    input: Type.String({ description: "what it was called with, as JSON or text, at most 2000 characters" }),
+    output: Nullable(Type.String({ description: "what it gave, at most 2000 characters; null until then" })),
+    status: StringEnum(["running", "ok", "failed", "unknown"], {
+      description: "whether the action succeeded; unknown where the tool does not say",
+    }),
+  },
+  { description: "one action of a turn and what it gave" },
+);
 export type TranscriptToolCall = Static<typeof TranscriptToolCall>;
 
 export const TranscriptTurn = Strict(
@@ -48,7 +54,7 @@ export const TranscriptTurn = Strict(
     conversation_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
     status: TranscriptStatus,
     prompt: Nullable(Type.String({ description: "as the tool took it; null where the source lacks it" })),
-    prompt_truncated: Type.Boolean(),
+    prompt_truncated: Type.Boolean({ description: "whether `prompt` is a part of the prompt" }),
     own: Type.Optional(
       Type.Literal(true, {
         description:
@@ -76,8 +82,10 @@ export const TranscriptTurn = Strict(
     tool_calls: Type.Array(TranscriptToolCall, { maxItems: maxTurnToolCalls, description: "oldest first" }),
     tool_calls_omitted: Type.Integer({ minimum: 0, description: "older ones that are left out" }),
     error: Nullable(Type.String({ description: "why the turn failed, as the source says it" })),
-    started_at_utc: Nullable(Timestamp),
-    ended_at_utc: Nullable(Timestamp),
+    started_at_utc: Nullable(describe(Timestamp, "when the prompt was taken; null where nothing says so")),
+    ended_at_utc: Nullable(
+      describe(Timestamp, "when the turn ended; null while it runs and where nothing says so"),
+    ),
     usage: Type.Optional(
       Type.Array(TokenUsage, {
         maxItems: maxTurnModels,
@@ -94,18 +102,21 @@ export type TranscriptTurn = Static<typeof TranscriptTurn>;
 /** Turns on one page at most. */
 export const maxTranscriptPage = 100;
 
-export const TranscriptPage = Strict({
-  schema_version: SchemaVersion1,
-  turns: Type.Array(TranscriptTurn, { maxItems: maxTranscriptPage, description: "newest first" }),
-  next: Nullable(
-    Type.String({ description: "`before` of the page that follows; null where nothing follows" }),
-  ),
-  gaps: Type.Array(Type.String(), {
-    ...shortList,
-    description: "what could not be read, one sentence each; empty when nothing is missing",
-  }),
-  damaged_lines: Type.Integer({ minimum: 0, description: "lines of the tool's record that were skipped" }),
-});
+export const TranscriptPage = Strict(
+  {
+    schema_version: SchemaVersion1,
+    turns: Type.Array(TranscriptTurn, { maxItems: maxTranscriptPage, description: "newest first" }),
+    next: Nullable(
+      Type.String({ description: "`before` of the page that follows; null where nothing follows" }),
+    ),
+    gaps: Type.Array(Type.String(), {
+      ...shortList,
+      description: "what could not be read, one sentence each; empty when nothing is missing",
+    }),
+    damaged_lines: Type.Integer({ minimum: 0, description: "lines of the tool's record that were skipped" }),
+  },
+  { description: "turns of an agent with their texts, newest first" },
+);
 export type TranscriptPage = Static<typeof TranscriptPage>;
 
 const turnIdPattern = TurnId.pattern ?? "";

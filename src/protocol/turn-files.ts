@@ -13,17 +13,20 @@ export const TurnId = Type.String({
   description: "turn-<12 hex> where we mint it",
 });
 
-export const CanonicalKind = StringEnum([
-  "session",
-  "assistant",
-  "reasoning",
-  "action_request",
-  "action_result",
-  "progress",
-  "completion",
-  "diagnostic",
-  "passthrough",
-]);
+export const CanonicalKind = StringEnum(
+  [
+    "session",
+    "assistant",
+    "reasoning",
+    "action_request",
+    "action_result",
+    "progress",
+    "completion",
+    "diagnostic",
+    "passthrough",
+  ],
+  { description: "what a record of a headless turn is, for every tool the same" },
+);
 export type CanonicalKind = Static<typeof CanonicalKind>;
 
 /** One line of a turn's canonical-events.jsonl. Source: spec/coordination.md "Canonical events". */
@@ -43,9 +46,13 @@ export const CanonicalEvent = Strict(
 );
 export type CanonicalEvent = Static<typeof CanonicalEvent>;
 
-export const DisplayStyle = StringEnum(["plain", "json", "fancy"]);
+export const DisplayStyle = StringEnum(["plain", "json", "fancy"], {
+  description: "how a turn is shown in the pane",
+});
 export type DisplayStyle = Static<typeof DisplayStyle>;
-export const DisplayDetail = StringEnum(["concise", "detail"]);
+export const DisplayDetail = StringEnum(["concise", "detail"], {
+  description: "how much of a turn is shown in the pane",
+});
 export type DisplayDetail = Static<typeof DisplayDetail>;
 
 export const TurnSession = Type.Union([

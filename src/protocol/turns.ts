@@ -1,8 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
+import { TrackedAgentId } from "./fields.ts";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
 import { type CanonicalEvent, CanonicalKind, TurnId } from "./turn-files.ts";
 import {
+  describe,
   ErrorBody,
   maxPage,
   NonBlank,
@@ -17,18 +19,23 @@ import {
  * Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4.
  */
 
-export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"]);
+export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"], {
+  description: "active while the turn runs; unknown when what decides it is missing",
+});
 export type TurnStatus = Static<typeof TurnStatus>;
 
 /** Answer of `GET .../turns/{turn_id}`. Source: spec/coordination.md 4.4. */
 export const TurnStatusRecord = Strict(
   {
-    tracked_agent_id: Type.String(),
+    tracked_agent_id: TrackedAgentId,
     turn_id: TurnId,
-    turn_index: Type.Integer({ minimum: 0 }),
+    turn_index: Type.Integer({
+      description: "number of the turn in its session, from 0; null when there is none",
+      minimum: 0,
+    }),
     status: TurnStatus,
-    started_at_utc: Timestamp,
-    completed_at_utc: Nullable(Timestamp),
+    started_at_utc: describe(Timestamp, "when it began; null before"),
+    completed_at_utc: Nullable(describe(Timestamp, "when the turn ended; null while it runs")),
     returncode: Nullable(Type.Integer({ description: "exit code of the tool; null when a signal ended it" })),
     completion_source: Nullable(
       Type.String({
@@ -41,103 +48,142 @@ export const TurnStatusRecord = Strict(
           "which fact decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
       }),
     ),
-    stdout_path: Nullable(Type.String()),
-    stderr_path: Nullable(Type.String()),
+    stdout_path: Nullable(
+      Type.String({ description: "file with the tool's standard output; null before it began" }),
+    ),
+    stderr_path: Nullable(
+      Type.String({ description: "file with the tool's standard error; null before it began" }),
+    ),
     status_path: Nullable(Type.String({ description: "the file that holds the exit code" })),
     history_summary: Nullable(Type.String({ description: "one line, at most 160 characters" })),
-    error: Nullable(Type.String()),
+    error: Nullable(Type.String({ description: "why it failed; null when it did not" })),
   },
   { description: "one durable turn of a headless agent" },
 );
 export type TurnStatusRecord = Static<typeof TurnStatusRecord>;
 
 /** Answer of `GET /v1/turns`. */
-export const TurnList = Strict({
-  schema_version: SchemaVersion1,
-  turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
-});
+export const TurnList = Strict(
+  {
+    schema_version: SchemaVersion1,
+    turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
+  },
+  { description: "turns, newest first" },
+);
 
 /** What a canonical event reports beyond its message. */
-export const TurnEventPayload = Strict({
-  provider: Type.String(),
-  session_id: Nullable(Type.String()),
-  data: Type.Record(Type.String(), Type.Unknown()),
-  provider_event_type: Type.String(),
-  raw: Type.Unknown(),
-});
+export const TurnEventPayload = Strict(
+  {
+    provider: Type.String({ description: "the tool that wrote it" }),
+    session_id: Nullable(
+      Type.String({ description: "the tool's own id of the conversation; null when it gave none" }),
+    ),
+    data: Type.Record(Type.String(), Type.Unknown(), {
+      description: "fields of the kind, the same for every tool",
+    }),
+    provider_event_type: Type.String({ description: "what the tool calls this record" }),
+    raw: Type.Unknown({ description: "the record as the tool wrote it" }),
+  },
+  { description: "what a record holds beyond its message" },
+);
 export type TurnEventPayload = Static<typeof TurnEventPayload>;
 
 /** Far above what a turn writes: an answer without a page is the whole turn (ruling 37). */
 const maxTurnEvents = 10_000_000;
 
-export const TurnEvent = Strict({
-  kind: CanonicalKind,
-  message: Type.String(),
-  turn_index: Type.Integer({ minimum: 0 }),
-  timestamp_utc: Timestamp,
-  payload: Nullable(TurnEventPayload),
-});
+export const TurnEvent = Strict(
+  {
+    kind: CanonicalKind,
+    message: Type.String({ description: "one line, at most 160 characters" }),
+    turn_index: Type.Integer({
+      description: "number of the turn in its session, from 0; null when there is none",
+      minimum: 0,
+    }),
+    timestamp_utc: describe(Timestamp, "when the tool wrote it"),
+    payload: Nullable(TurnEventPayload),
+  },
+  { description: "one semantic record of a headless turn" },
+);
 export type TurnEvent = Static<typeof TurnEvent>;
 
 /** Answer of `GET .../turns/{turn_id}/events`. */
-export const TurnEvents = Strict({
-  tracked_agent_id: Type.String(),
-  turn_id: TurnId,
-  entries: Type.Array(TurnEvent, {
-    maxItems: maxTurnEvents,
-    description: "in the order in which the tool wrote them",
-  }),
-  next: Nullable(
-    Type.Integer({
-      minimum: 1,
-      description: "of a page: `after` of the one that follows; null where nothing follows now",
+export const TurnEvents = Strict(
+  {
+    tracked_agent_id: TrackedAgentId,
+    turn_id: TurnId,
+    entries: Type.Array(TurnEvent, {
+      maxItems: maxTurnEvents,
+      description: "in the order in which the tool wrote them",
     }),
-  ),
-});
+    next: Nullable(
+      Type.Integer({
+        minimum: 1,
+        description: "of a page: `after` of the one that follows; null where nothing follows now",
+      }),
+    ),
+  },
+  { description: "what the agent said and did in a turn" },
+);
 export type TurnEvents = Static<typeof TurnEvents>;
 
 /** The first-chat fallback of a session; `id` for mode exact only. */
-export const StartupDefault = Strict({
-  mode: StringEnum(["new", "tool_last_or_new", "exact"]),
-  id: Type.Optional(NonBlank("provider session id")),
-});
+export const StartupDefault = Strict(
+  {
+    mode: StringEnum(["new", "tool_last_or_new", "exact"], {
+      description: "new: a new one; tool_last_or_new: the tool's last one; exact: the one named by `id`",
+    }),
+    id: Type.Optional(NonBlank("provider session id")),
+  },
+  { description: "which conversation the first prompt belongs to; `id` with mode exact only" },
+);
 export type StartupDefault = Static<typeof StartupDefault>;
 
-export const HeadlessChatSession = Strict({
-  current: Nullable(Strict({ id: Type.String({ description: "provider session id the session pinned" }) })),
-  startup_default: StartupDefault,
-  next_prompt_override: Nullable(
-    Strict(
-      { mode: Type.Literal("new") },
-      { description: "consumed by the next accepted direct prompt whose effective mode is auto" },
+export const HeadlessChatSession = Strict(
+  {
+    current: Nullable(
+      Strict(
+        { id: Type.String({ description: "provider session id the session pinned" }) },
+        { description: "the conversation that the session pinned; null before the first turn" },
+      ),
     ),
-  ),
-});
+    startup_default: describe(StartupDefault, "what the first prompt of the session uses"),
+    next_prompt_override: Nullable(
+      Strict(
+        { mode: Type.Literal("new") },
+        { description: "consumed by the next accepted direct prompt whose effective mode is auto" },
+      ),
+    ),
+  },
+  { description: "which conversation the next prompt belongs to" },
+);
 export type HeadlessChatSession = Static<typeof HeadlessChatSession>;
 
 /** Answer of `GET /v1/control/headless/state`. Source: contract 2.4; spec/gateway.md 2.4. */
 export const HeadlessState = Strict(
   {
     schema_version: SchemaVersion1,
-    runtime_resumable: Type.Boolean(),
+    runtime_resumable: Type.Boolean({ description: "whether the agent can be started for another turn" }),
     tmux_session_live: Type.Boolean({ description: "diagnostic only" }),
     can_accept_prompt_now: Type.Boolean({ description: "connected, admission open, idle, no turn" }),
     interruptible: Type.Boolean({ description: "a turn runs" }),
     chat_session: HeadlessChatSession,
     request_admission: RequestAdmission,
     active_execution: ActiveExecution,
-    queue_depth: Type.Integer({ minimum: 0 }),
-    active_turn_id: Type.Optional(TurnId),
+    queue_depth: Type.Integer({ description: "requests that are accepted or running", minimum: 0 }),
+    active_turn_id: Type.Optional(describe(TurnId, "the turn that runs; absent or null when none does")),
   },
   { description: "control state of a headless agent" },
 );
 export type HeadlessState = Static<typeof HeadlessState>;
 
 /** Body of `POST /v1/control/headless/next-prompt-session`. */
-export const NextPromptSession = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  mode: Type.Literal("new"),
-});
+export const NextPromptSession = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    mode: Type.Literal("new"),
+  },
+  { description: "the next direct prompt begins a new conversation" },
+);
 export type NextPromptSession = Static<typeof NextPromptSession>;
 
 /** The same event as the routes show it. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Nullable, Strict, Timestamp } from "./wire.ts";
+import { SinceTime } from "./fields.ts";
+import { Nullable, Strict } from "./wire.ts";
 
 /** What models were asked for, as the tools count it. Source: issue 29. */
 
@@ -34,7 +35,7 @@ export const maxTurnModels = 20;
 /** Tokens of an agent so far (additional; issue 18). */
 export const TokenSum = Strict(
   {
-    since_utc: Timestamp,
+    since_utc: SinceTime,
     turns: Type.Integer({ minimum: 1, description: "turns that were counted" }),
     ...counts,
   },

@@ -57,6 +57,11 @@ export const Timestamp = Type.String({
   examples: ["2026-11-21T04:47:00.000+00:00"],
 });
 
+/** The same schema, described for one place. */
+export function describe<T extends TSchema>(schema: T, description: string): T {
+  return { ...schema, description };
+}
+
 export const SchemaVersion1 = Type.Literal(1, { description: "version of this shape" });
 
 /** A character to see: neither blank nor a control character, which no terminal is given. */
@@ -93,29 +98,43 @@ export const shortList = { maxItems: 10_000 } as const;
 export const maxListed = 10_000;
 
 /** One finding of the validation of a request. Never echoes the input (ruling 9). */
-export const ValidationIssue = Strict({
-  type: Type.String({ description: "missing, extra_forbidden, json_invalid, literal_error, ..." }),
-  loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
-    maxItems: maxNesting + 2,
-    description: "where: body, query or path, then keys and indexes",
-  }),
-  msg: Type.String(),
-});
+export const ValidationIssue = Strict(
+  {
+    type: Type.String({ description: "missing, extra_forbidden, json_invalid, literal_error, ..." }),
+    loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
+      maxItems: maxNesting + 2,
+      description: "where: body, query or path, then keys and indexes",
+    }),
+    msg: Type.String({ description: "what is wrong, for people" }),
+  },
+  { description: "one finding of the validation" },
+);
 export type ValidationIssue = Static<typeof ValidationIssue>;
 
 /** Most findings that one answer names; the first ones in the order of the schema. */
 export const maxFindings = 20;
 
-export const ValidationErrorBody = Strict({ detail: Type.Array(ValidationIssue, { maxItems: maxFindings }) });
+export const ValidationErrorBody = Strict(
+  {
+    detail: Type.Array(ValidationIssue, {
+      description: "the first findings, in the order of the schema",
+      maxItems: maxFindings,
+    }),
+  },
+  { description: "findings of the validation; the input is never repeated" },
+);
 
 /** Every error that is not a validation error or a refused direct prompt. */
-export const ErrorBody = Strict({
-  detail: Type.String({ description: "what was wrong and, where it helps, what to do next" }),
-  error_id: Type.Optional(Type.String({ description: "find it in the log; unexpected faults only" })),
-  agent_ids: Type.Optional(
-    Type.Array(Type.String(), { ...shortList, description: "candidates of an ambiguous alias" }),
-  ),
-});
+export const ErrorBody = Strict(
+  {
+    detail: Type.String({ description: "what was wrong and, where it helps, what to do next" }),
+    error_id: Type.Optional(Type.String({ description: "find it in the log; unexpected faults only" })),
+    agent_ids: Type.Optional(
+      Type.Array(Type.String(), { ...shortList, description: "candidates of an ambiguous alias" }),
+    ),
+  },
+  { description: "why an operation was refused" },
+);
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /**

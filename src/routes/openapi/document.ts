@@ -1,7 +1,7 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import * as budgetSchemas from "../../protocol/budget.ts";
-import type { Endpoint } from "../../protocol/endpoint.ts";
 import * as endpointSchemas from "../../protocol/endpoint.ts";
+import { type Endpoint, pathParameters } from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
 import * as eventSchemas from "../../protocol/events.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
@@ -52,7 +52,7 @@ export interface Parameter {
   name: string;
   in: "query" | "path";
   required: boolean;
-  description?: string;
+  description: string;
   schema: JsonSchema;
 }
 
@@ -140,7 +140,7 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
 
 function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer: SchemaWriter): Operation {
   const { body, description } = endpoint;
-  const parameters = [...pathParameters(endpoint.path), ...queryParameters(endpoint.query, writer)];
+  const parameters = [...toPathParameters(endpoint.path), ...toQueryParameters(endpoint.query, writer)];
   const refusals = api.refusals.filter(
     (refusal) => refusal.appliesTo(endpoint) && !(refusal.status in endpoint.errors),
   );
@@ -168,7 +168,7 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
         Object.entries(endpoint.errors).map(([status, schema]) => [
           status,
           {
-            description: describe(schema, meanings[status] ?? "Refused"),
+            description: meanings[status] ?? describe(schema, "Refused"),
             content: content(schema, writer, `${capitalize(id)}Refusal${status}`),
           },
         ]),
@@ -214,24 +214,25 @@ const meanings: Record<string, string> = {
   503: "The agent cannot be reached",
 };
 
-function pathParameters(path: string): Parameter[] {
+function toPathParameters(path: string): Parameter[] {
   return [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
+    description: pathParameters[name]?.description ?? "",
     schema: { type: "string" },
   }));
 }
 
-function queryParameters(query: TObject | null, writer: SchemaWriter): Parameter[] {
+function toQueryParameters(query: TObject | null, writer: SchemaWriter): Parameter[] {
   const required = new Set((query?.required as string[] | undefined) ?? []);
   return Object.entries(query?.properties ?? {}).map(([name, schema]) => {
-    const { description, ...shape } = writer.write(schema);
+    const { description: _, ...shape } = writer.write(schema);
     return {
       name,
       in: "query",
       required: required.has(name) && schema["default"] === undefined,
-      ...(description === undefined ? {} : { description: String(description) }),
+      description: schema.description ?? "",
       schema: shape,
     };
   });

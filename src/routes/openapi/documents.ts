@@ -19,15 +19,12 @@ import { coordinatorExamples } from "./examples/coordinator.ts";
 import { gatewayExamples } from "./examples/gateway.ts";
 import { recorderExamples } from "./examples/recorder.ts";
 import { mailExamples, terminalExamples } from "./examples/terminal.ts";
-import type { JsonSchema } from "./json-schema.ts";
-import { parameterTexts, placeTexts } from "./texts/places.ts";
-import { componentTexts, fieldTexts } from "./texts/types.ts";
 
 /**
  * The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway.
  */
 export function gatewayOpenApi(): OpenApiDocument {
-  return describeDocument(
+  return addExamples(
     buildOpenApi({
       title: "svc-gateway",
       description:
@@ -45,7 +42,7 @@ export function gatewayOpenApi(): OpenApiDocument {
  * running one.
  */
 export function coordinatorOpenApi(): OpenApiDocument {
-  return describeDocument(
+  return addExamples(
     buildOpenApi({
       title: "svc-coord",
       description:
@@ -93,31 +90,11 @@ const examples = {
   ...recorderExamples,
 };
 
-/**
- * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of
- * parameters, and examples of bodies. A description that a schema has stays. Returns the document.
- */
-export function describeDocument(document: OpenApiDocument): OpenApiDocument {
+/** Adds the examples of bodies, in place. Returns the document. */
+function addExamples(document: OpenApiDocument): OpenApiDocument {
   for (const [name, schema] of Object.entries(document.components.schemas)) {
-    schema["description"] ??= componentTexts[name];
-    describeFields(schema, name);
     const own = examples[name];
     if (own) schema["examples"] = own;
   }
-  for (const { parameters = [] } of Object.values(document.paths).flatMap((methods) =>
-    Object.values(methods),
-  )) {
-    for (const parameter of parameters) parameter.description ??= parameterTexts[parameter.name] ?? "";
-  }
   return document;
-}
-
-function describeFields(schema: JsonSchema, place: string): void {
-  for (const [field, part] of Object.entries((schema["properties"] ?? {}) as Record<string, JsonSchema>)) {
-    const text = placeTexts[`${place}.${field}`] ?? fieldTexts[field];
-    if (part["description"] === undefined && text !== undefined) part["description"] = text;
-    describeFields(part, `${place}.${field}`);
-  }
-  for (const branch of (schema["anyOf"] ?? []) as JsonSchema[]) describeFields(branch, place);
-  if (schema["items"]) describeFields(schema["items"] as JsonSchema, `${place}[]`);
 }

@@ -53,7 +53,10 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
     if (typeof written["$ref"] === "string") return { $ref: written["$ref"] };
     const branches = ((written["anyOf"] ?? []) as JsonSchema[]).map(({ $ref }) => $ref);
     const ofBranches = branches.every((ref) => typeof ref === "string") && branches.length > 0;
-    const name = ofBranches ? branches.map((ref) => nameIn(String(ref))).join("Or") : fallback;
+    const names = ofBranches ? branches.map((ref) => nameIn(String(ref))) : [];
+    const name = ofBranches ? names.join("Or") : fallback;
+    const texts = names.map((branch) => used.get(branch)?.["description"]);
+    if (ofBranches) written["description"] ??= texts.join(", or ");
     const before = used.get(name);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(written)) {
       throw new Error(`two schemas would be called ${name}`);

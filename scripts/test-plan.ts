@@ -11,8 +11,12 @@ export interface TestWish {
   case: string | null;
 }
 
+/** Groups of one lane run one after the other; `alone`: after those of both other lanes. */
+export type TestLane = "computing" | "waiting" | "alone";
+
 export interface TestGroup {
   name: string;
+  lane: TestLane;
   files: string[];
   needsExecutables: boolean;
   /** Whether a matrix tries some of its cases only. */
@@ -121,9 +125,9 @@ export function isAwaited(file: string, { promised, hasNeeds }: TestFacts): bool
 }
 
 /**
- * The groups of files that run one after the other; files that need the built programs run last. With `all`,
- * what a person waits for runs first and the rest after it, each file once, and matrices whole. Most of the
- * time of a story is waiting for an agent, so that more of them run at once than there are cores.
+ * Rules compute, and most of the time of a story is waiting for an agent: both run beside each other, and more
+ * stories at once than there are cores. With `all`, what a person waits for runs first and the rest after it,
+ * each file once, and matrices whole.
  */
 export function planTests(files: readonly string[], facts: TestFacts, all: boolean): TestGroup[] {
   const awaited = files.filter((file) => isAwaited(file, facts));
@@ -135,30 +139,26 @@ export function planTests(files: readonly string[], facts: TestFacts, all: boole
   ];
 }
 
-/** All files, in groups that run one after the other. */
+/** Each file in one group. */
 export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
-  const stories = files.filter(isStory);
+  const isRule = (file: string) => !isStory(file) && !isMachine(file);
   const isCareful = (file: string) => careful.some((start) => file.startsWith(start));
-  const group = (name: string, of: readonly string[], parallel: number, needsExecutables = false) => ({
+  const group = (name: string, lane: TestLane, parallel: number, of: readonly string[]): TestGroup => ({
     name,
+    lane,
     parallel,
-    needsExecutables,
+    needsExecutables: of.some(isStory),
     sampled: false,
     files: longestFirst(of, timings),
   });
   return [
-    group(
-      "rules",
-      files.filter((file) => !isStory(file) && !isMachine(file)),
-      2,
-    ),
-    group("machine", files.filter(isMachine), 4),
+    group("rules", "computing", 2, files.filter(isRule)),
     group(
       "stories",
-      stories.filter((file) => !isCareful(file)),
-      4,
-      true,
+      "waiting",
+      5,
+      files.filter((file) => !isRule(file) && !isCareful(file)),
     ),
-    group("careful stories", stories.filter(isCareful), 2, true),
+    group("careful stories", "alone", 2, files.filter(isCareful)),
   ].filter(({ files: chosen }) => chosen.length > 0);
 }

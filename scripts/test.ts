@@ -17,6 +17,7 @@ import {
   readTestWish,
   type TestFacts,
   type TestGroup,
+  type TestLane,
   type Timings,
 } from "./test-plan.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
@@ -90,24 +91,18 @@ if (isNeeded("further shells")) {
   await installShells();
 }
 
-// A home, a temporary folder and tmux sockets of their own: a test sees nothing of the user's, and what it
-// leaves behind is found.
 const playground = mkdtempSync(join(tmpdir(), "svc-test-"));
-const mark = { name: "SVC_TEST_RUN", value: playground };
-const places = {
-  HOME: join(playground, "home"),
-  TMPDIR: join(playground, "tmp"),
-  TMUX_TMPDIR: join(playground, "tmux"),
-};
-for (const folder of Object.values(places)) mkdirSync(folder, { mode: 0o700 });
 const environment: Record<string, string> = {
   PATH: process.env["PATH"] ?? "",
   CI: "true",
   SVC_TEST_TIMEOUT_MS: String(timeoutMs),
-  ...places,
-  [mark.name]: mark.value,
   ...(wish.case === null ? {} : { SVC_TEST_CASE: wish.case }),
 };
+/** Of the groups, by their index. */
+const markOf = (group: TestGroup) => ({
+  name: "SVC_TEST_RUN",
+  value: join(playground, String(groups.indexOf(group))),
+});
 
 const total: TestCounts = { passed: 0, failed: 0 };
 let interrupted = false;
@@ -129,13 +124,20 @@ try {
     // Those of before a build are never run.
     else environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
   }
-  for (const group of groups)
-    if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
+  const runLane = async (lane: TestLane) => {
+    for (const group of groups.filter((one) => one.lane === lane))
+      if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
+  };
+  if (recordsTimings) {
+    await runLane("computing");
+    await runLane("waiting");
+  } else await Promise.all([runLane("computing"), runLane("waiting")]);
+  await runLane("alone");
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
     fail(1, `a planted secret was left in ${path}`);
 } finally {
-  await endLeftovers(mark);
+  for (const group of groups) await endLeftovers(markOf(group));
   rmSync(playground, { recursive: true, force: true });
 }
 
@@ -157,13 +159,29 @@ async function programsUnderTest(): Promise<string> {
 }
 
 async function runGroup(group: TestGroup): Promise<void> {
-  const report = join(playground, `${group.name}.xml`);
+  const mark = markOf(group);
+  const report = `${mark.value}.xml`;
+  // A home, a temporary folder and tmux sockets: a test sees nothing of the user's, and what it leaves behind
+  // is found.
+  const folders = {
+    HOME: join(mark.value, "home"),
+    TMPDIR: join(mark.value, "tmp"),
+    TMUX_TMPDIR: join(mark.value, "tmux"),
+  };
+  for (const folder of [mark.value, ...Object.values(folders)]) mkdirSync(folder, { mode: 0o700 });
   const run = await runStep({
     name: group.name,
     // Worker processes, also because a test that ends its process is then seen as a failure.
     command: bunTest(group.files, group.parallel, report),
-    env: { ...environment, ...(group.sampled ? { SVC_TEST_SAMPLE: `8/${commitOfRun()}` } : {}) },
+    env: {
+      ...environment,
+      ...folders,
+      [mark.name]: mark.value,
+      ...(group.sampled ? { SVC_TEST_SAMPLE: `8/${commitOfRun()}` } : {}),
+    },
     cleanEnv: true,
+    // Stories wait for answers that must not be late because a rule is computed.
+    ...(group.lane === "computing" ? { niceness: 10 } : {}),
     live: true,
     timeoutMs: 35 * 60_000,
   });
@@ -176,7 +194,8 @@ async function runGroup(group: TestGroup): Promise<void> {
   else if (!run.ok && counts.failed + counts.missing.length + counts.skipped === 0) {
     fail(1, `${group.name}: bun test ended with ${run.exitCode ?? "a signal"}`);
   }
-  await failForLeftovers(group.name);
+  for (const one of await endLeftovers(mark))
+    fail(1, `${group.name}: left behind: process ${one.pid} ${one.command}`);
   console.log(
     `${group.name}: ${counts.passed} tests of ${group.files.length} files went well, ${run.seconds.toFixed(1)} s\n`,
   );
@@ -196,11 +215,6 @@ function bunTest(files: readonly string[], parallel: number, report: string): st
     `--reporter-outfile=${report}`,
     ...files.map((file) => `./${file}`),
   ];
-}
-
-async function failForLeftovers(of: string): Promise<void> {
-  for (const one of await endLeftovers(mark))
-    fail(1, `${of}: left behind: process ${one.pid} ${one.command}`);
 }
 
 /** The tests that the changes since `commit`, and what is not committed, can reach. */

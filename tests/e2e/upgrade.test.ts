@@ -9,6 +9,7 @@ import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { matrixTests } from "../support/matrix.ts";
 import { dump, load, releasedFolder, restore } from "../support/released.ts";
 import { until } from "../support/until.ts";
 
@@ -125,30 +126,29 @@ test.each([
   },
 );
 
-describe.each(kept)("the agent of $name, whose machine went down", ({ name, requests }) => {
-  test("is found, runs again, and nothing of its queue is lost or typed once more", async () => {
-    await using home = await homeOf(name);
-    expect((await home.mgr("agents", "list", "--state", "all"))["agents"]).toContainEqual(
-      expect.objectContaining({ agent_name: "worker", availability: "unavailable" }),
-    );
-    await home.mgr(...one, "relaunch");
-    const status = await home.mgr(...one, "gateway", "status");
-    expect(status).toMatchObject({ request_admission: "blocked_reconciliation" });
-    const found = await home.requests();
-    expect(found.map(lasting)).toEqual(requests.map(lasting));
+/** Whose machine went down: nothing of its queue is lost or typed once more. */
+async function relaunchAgent({ name, requests }: Kept): Promise<void> {
+  await using home = await homeOf(name);
+  expect((await home.mgr("agents", "list", "--state", "all"))["agents"]).toContainEqual(
+    expect.objectContaining({ agent_name: "worker", availability: "unavailable" }),
+  );
+  await home.mgr(...one, "relaunch");
+  const status = await home.mgr(...one, "gateway", "status");
+  expect(status).toMatchObject({ request_admission: "blocked_reconciliation" });
+  const found = await home.requests();
+  expect(found.map(lasting)).toEqual(requests.map(lasting));
 
-    await home.mgr(...one, "gateway", "reconcile");
-    const after = await home.requests();
-    expect(ids(after)).toEqual(ids(requests));
-    expect(after).toEqual(expect.arrayContaining(requests.filter(isFinished)));
-    expect(after.filter(isFinished)).toHaveLength(requests.length);
+  await home.mgr(...one, "gateway", "reconcile");
+  const after = await home.requests();
+  expect(ids(after)).toEqual(ids(requests));
+  expect(after).toEqual(expect.arrayContaining(requests.filter(isFinished)));
+  expect(after.filter(isFinished)).toHaveLength(requests.length);
 
-    expect(await home.mgr(...one, "prompt", "--prompt", "anew\nFAST", "--wait")).toMatchObject({
-      success: true,
-    });
-    expect(ids(await home.requests())).toEqual([expect.any(String), ...ids(requests)]);
-  }, 120_000);
-});
+  expect(await home.mgr(...one, "prompt", "--prompt", "anew\nFAST", "--wait")).toMatchObject({
+    success: true,
+  });
+  expect(ids(await home.requests())).toEqual([expect.any(String), ...ids(requests)]);
+}
 
 /** Of signed mail the names are not shown that its version did not sign. */
 function withoutNames(message: Json): Json {
@@ -158,29 +158,98 @@ function withoutNames(message: Json): Json {
   return { ...message, sender: nameless(sender), to: to.map(nameless), cc: cc.map(nameless) };
 }
 
-describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", ({ name, mail }) => {
-  test("holds what it held, finds words in it, and takes more", async () => {
-    await using home = await homeOf(name);
-    const list = (...words: string[]) => home.mgr(...one, "mail", "list", ...words);
-    // A version without keys signed nothing.
-    const held = ((mail?.["messages"] ?? []) as Json[]).map((one) =>
-      withoutNames({ attestation: "unsigned", ...one }),
-    );
-    const signed = held.filter(({ attestation }) => attestation === "verified").length;
-    expect((await list())["messages"]).toEqual(held);
-    expect(await list("--query", "noon")).toMatchObject({ message_count: 1 });
-    const letter = ["--subject", "Another", "--body-content", "The bell rings at one."];
-    await home.mgr(...one, "mail", "send", "--to", "worker@svc.localhost", ...letter);
-    expect(await list("--query", "bell")).toMatchObject({ message_count: 2 });
-    const [newest] = (await list())["messages"] as Json[];
-    expect(newest?.["attestation"]).toBe("verified");
-    expect(await home.mgr("mailbox", "verify")).toMatchObject({
-      ok: true,
-      histories: [expect.anything(), expect.objectContaining({ entry_count: signed + 1, broken: null })],
-    });
-    await home.mgr(...one, "mail", "archive", "--message-ref", String(newest?.["message_ref"]));
-    expect((await list())["messages"]).toEqual(held);
-  }, 120_000);
+/** It holds what it held, finds words in it, and takes more. */
+async function useMailbox({ name, mail }: Kept): Promise<void> {
+  await using home = await homeOf(name);
+  const list = (...words: string[]) => home.mgr(...one, "mail", "list", ...words);
+  // A version without keys signed nothing.
+  const held = ((mail?.["messages"] ?? []) as Json[]).map((one) =>
+    withoutNames({ attestation: "unsigned", ...one }),
+  );
+  const signed = held.filter(({ attestation }) => attestation === "verified").length;
+  expect((await list())["messages"]).toEqual(held);
+  expect(await list("--query", "noon")).toMatchObject({ message_count: 1 });
+  const letter = ["--subject", "Another", "--body-content", "The bell rings at one."];
+  await home.mgr(...one, "mail", "send", "--to", "worker@svc.localhost", ...letter);
+  expect(await list("--query", "bell")).toMatchObject({ message_count: 2 });
+  const [newest] = (await list())["messages"] as Json[];
+  expect(newest?.["attestation"]).toBe("verified");
+  expect(await home.mgr("mailbox", "verify")).toMatchObject({
+    ok: true,
+    histories: [expect.anything(), expect.objectContaining({ entry_count: signed + 1, broken: null })],
+  });
+  await home.mgr(...one, "mail", "archive", "--message-ref", String(newest?.["message_ref"]));
+  expect((await list())["messages"]).toEqual(held);
+}
+
+const batch = ["agents", "single", "--agent-name", "batch"];
+
+/** It has its turns, and takes another. */
+async function takeTurn(version: Kept): Promise<void> {
+  await using home = await homeOf(version.name);
+  const asked = async () => (await home.mgr(...batch, "requests", "list"))["requests"] as Json[];
+  await home.mgr(...batch, "relaunch", "--reconcile");
+  expect(await asked()).toEqual(version.headless ?? []);
+  const prompt = ["prompt", "--prompt", "and the lighthouse", "--wait"];
+  expect(await home.mgr(...batch, ...prompt)).toMatchObject({ success: true });
+  expect(ids(await asked())).toEqual([expect.any(String), ...ids(version.headless ?? [])]);
+  await home.mgr(...batch, "stop");
+}
+
+/** Another program, beside an agent that works on undisturbed: what waits in the queue is typed. */
+async function followGateway({ name, requests }: Kept): Promise<void> {
+  await using at = await launched();
+  const before = await agentProcess(at);
+  await withoutGateway(at, (queue) => {
+    const { instance_id } = first(queue, "SELECT instance_id FROM gateway_instance");
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${queue}${end}`, { force: true });
+    const session = join(releasedFolder, name, "state/runtime/sessions/local_interactive");
+    const kept = join(session, readdirSync(session)[0] ?? "", "gateway/queue.sqlite.sql");
+    load(queue, readFileSync(kept, "utf8"));
+    change(queue, `UPDATE gateway_instance SET instance_id = '${instance_id}'`);
+  });
+  const waited = requests.filter((request) => !isFinished(request)).reverse();
+  expect(waited.length).toBeGreaterThan(0);
+  await until("the waiting prompts to be typed", () => at.heard().length === waited.length, 60_000);
+  expect(at.heard()).toEqual(["first\nFAST", "second\nFAST"]);
+  const now = (await at.type("agents single --agent-name worker requests list --json")).json();
+  expect(ids(now["requests"] as Json[])).toEqual(ids(requests));
+  expect(await agentProcess(at)).toBe(before);
+}
+
+const stories: { id: string; isOf(version: Kept): boolean; run(version: Kept): Promise<void> }[] = [
+  {
+    id: "its agent runs again",
+    isOf: () => true,
+    run: relaunchAgent,
+  },
+  {
+    id: "its mailbox",
+    isOf: ({ mail }) => mail !== null,
+    run: useMailbox,
+  },
+  {
+    id: "its headless agent",
+    isOf: ({ headless }) => headless !== null,
+    run: takeTurn,
+  },
+  {
+    id: "its gateway is followed by this one",
+    isOf: () => true,
+    run: followGateway,
+  },
+];
+
+await matrixTests({
+  name: "what a version left",
+  cases: () =>
+    kept.flatMap((version) =>
+      stories.filter((story) => story.isOf(version)).map((story) => ({ version, story })),
+    ),
+  toId: ({ version, story }) => `${version.name}, ${story.id}`,
+  lanes: 2,
+  timeoutMs: 300_000,
+  run: ({ version, story }) => story.run(version),
 });
 
 test("an overlay of an earlier version is used once it is adopted, and a refusal says so", async () => {
@@ -202,42 +271,6 @@ test("an overlay of an earlier version is used once it is adopted, and a refusal
   await home.mgr("overlay", "adopt");
   expect((await home.mgr(...one, "mail", "list"))["message_count"]).toBeGreaterThan(0);
 }, 120_000);
-
-const batch = ["agents", "single", "--agent-name", "batch"];
-describe.each(kept.filter(({ headless }) => headless !== null))("the headless agent of $name", (version) => {
-  test("has its turns, and takes another", async () => {
-    await using home = await homeOf(version.name);
-    const asked = async () => (await home.mgr(...batch, "requests", "list"))["requests"] as Json[];
-    await home.mgr(...batch, "relaunch", "--reconcile");
-    expect(await asked()).toEqual(version.headless ?? []);
-    const prompt = ["prompt", "--prompt", "and the lighthouse", "--wait"];
-    expect(await home.mgr(...batch, ...prompt)).toMatchObject({ success: true });
-    expect(ids(await asked())).toEqual([expect.any(String), ...ids(version.headless ?? [])]);
-    await home.mgr(...batch, "stop");
-  }, 120_000);
-});
-
-describe.each(kept)("the gateway of $name is followed by this one", ({ name, requests }) => {
-  test("another program, beside an agent that works on undisturbed, and what waits in the queue is typed", async () => {
-    await using at = await launched();
-    const before = await agentProcess(at);
-    await withoutGateway(at, (queue) => {
-      const { instance_id } = first(queue, "SELECT instance_id FROM gateway_instance");
-      for (const end of ["", "-wal", "-shm"]) rmSync(`${queue}${end}`, { force: true });
-      const session = join(releasedFolder, name, "state/runtime/sessions/local_interactive");
-      const kept = join(session, readdirSync(session)[0] ?? "", "gateway/queue.sqlite.sql");
-      load(queue, readFileSync(kept, "utf8"));
-      change(queue, `UPDATE gateway_instance SET instance_id = '${instance_id}'`);
-    });
-    const waited = requests.filter((request) => !isFinished(request)).reverse();
-    expect(waited.length).toBeGreaterThan(0);
-    await until("the waiting prompts to be typed", () => at.heard().length === waited.length, 60_000);
-    expect(at.heard()).toEqual(["first\nFAST", "second\nFAST"]);
-    const now = (await at.type("agents single --agent-name worker requests list --json")).json();
-    expect(ids(now["requests"] as Json[])).toEqual(ids(requests));
-    expect(await agentProcess(at)).toBe(before);
-  }, 120_000);
-});
 
 const newer = "INSERT INTO __migrations VALUES (99, '0099_future', 'x', '2030-01-01T00:00:00.000+00:00')";
 const advice = /sqlite was written by a newer svc \(migration 0099_future\).*; nothing was changed/;

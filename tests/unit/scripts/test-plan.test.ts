@@ -71,13 +71,13 @@ test("each file is in one group, and groups without files are left out", () => {
   const one = tiers.map((tier) => `tests/${tier}/x.test.ts`);
   const groups = groupTests(one, {});
   expect(groups.flatMap((group) => group.files).sort()).toEqual([...one].sort());
-  expect(groups.map(({ name, needsExecutables }) => [name, needsExecutables])).toEqual([
-    ["rules", false],
-    ["machine", false],
-    ["stories", true],
-    ["careful stories", true],
+  expect(groups.map(({ name, lane, needsExecutables }) => [name, lane, needsExecutables])).toEqual([
+    ["rules", "computing", false],
+    ["stories", "waiting", true],
+    ["careful stories", "alone", true],
   ]);
   expect(groupTests(["tests/unit/x.test.ts"], {})).toHaveLength(1);
+  expect(groupTests(["tests/integration/x.test.ts"], {})).toMatchObject([{ needsExecutables: false }]);
 });
 
 const facts = {

@@ -12,6 +12,7 @@ export const needs = {
   "further shells": ["tests/support/shells.ts"],
   "a small disk": ["tests/support/small-disk.ts"],
   strace: ["tests/faults/durable-answer.test.ts"],
+  npm: ["tests/support/package-fixture.ts"],
   Deno: ["tests/support/deno"],
   "a Debian package": ["tests/support/debian-packages.ts"],
 } as const;

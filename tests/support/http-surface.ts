@@ -1,5 +1,7 @@
+import { relative } from "node:path";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
+import { chooseCases, matrixChoice } from "./matrix.ts";
 
 /** One way to reach an app; the contract holds on each. */
 export interface HttpSurface extends AsyncDisposable {
@@ -39,10 +41,14 @@ const all = [
   { surface: "over a listener", open: overListener },
 ] as const;
 
-/**
- * `bun run check` asks in process alone, half of the time; the whole test command asks over a listener too.
- */
-export const surfaces = all.slice(0, process.env["SVC_TEST_SURFACES"] === "one" ? 1 : all.length);
+const file = relative(`${import.meta.dir}/../..`, Bun.main);
+const { sample } = matrixChoice;
+
+/** A sample asks each file over one of them. */
+export const surfaces = chooseCases(all, ({ surface }) => `${file} ${surface}`, {
+  sample: sample === null ? null : { ...sample, count: 1 },
+  case: null,
+});
 
 /** A JSON request with the method POST unless told otherwise. */
 export function json(body: unknown, method = "POST"): RequestInit {

@@ -2,7 +2,7 @@ import { test } from "bun:test";
 import { relative } from "node:path";
 import { type FaultRow, recordFaultRows } from "./fault-table.ts";
 
-/** Environment: `N/SEED`, so many cases of each matrix, chosen by the seed; unset, every case runs. */
+/** Environment: `N/SEED`, so many cases of each matrix, chosen by the seed; not set, each case runs. */
 const sampleVariable = "SVC_TEST_SAMPLE";
 /** Environment: the id of the one case that runs. */
 const caseVariable = "SVC_TEST_CASE";

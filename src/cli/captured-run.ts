@@ -43,6 +43,7 @@ export async function runCaptured(
     readLine: async () => null,
     interrupted: () => interrupted,
     unheard: () => interrupted,
+    advise: io.advise,
   });
   return { exitCode, stdout: written.join(""), stderr: refused.join("") };
 }

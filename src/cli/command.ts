@@ -1,4 +1,5 @@
 import type { ArgsDef, CommandDef } from "citty";
+import type { Advice, Remedy } from "../protocol/remedy.ts";
 import type { InputOptions, InputRead } from "../system/read-input.ts";
 
 /** Values that depend on this machine. */
@@ -108,6 +109,8 @@ export interface CliIo {
   interrupted(): AbortSignal;
   /** The same, and when nobody reads stdout any more: for a command that does nothing but show. */
   unheard(): AbortSignal;
+  /** A remedy in the terms of this program. `agent`: the command line up to the agent, as the caller has it. */
+  advise(remedy: Remedy, agent?: string): Advice;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: citty's own type of a tree of commands with different flags.

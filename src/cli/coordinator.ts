@@ -48,6 +48,7 @@ import { consoleAssets } from "./console-archive.ts";
 import type { RemoteAgents } from "./fleet-ledger.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { openPeopleMail } from "./mailbox-openers.ts";
+import { adviseInManager } from "./remedies.ts";
 
 export interface CoordinatorOptions {
   context: CliContext;
@@ -191,6 +192,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     directory,
     events,
     clock,
+    advise: adviseInManager,
     look: async (agent, sinceMs) => (await looks.at(agent, sinceMs)).facts,
     async gatewayOf(agent) {
       const link = await links.to(openedAgent(agent));

@@ -44,6 +44,7 @@ import { consoleAssets } from "./console-archive.ts";
 import type { GatewayAgent } from "./gateway-agent.ts";
 import { openBudgets } from "./gateway-budget.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
+import { adviseInManager } from "./remedies.ts";
 
 /** What a gateway has when it begins to answer. */
 export interface GatewayCore {
@@ -220,6 +221,7 @@ export function createDeferredServices(core: GatewayCore) {
       board,
       queue,
       sessionRoot,
+      advise: adviseInManager,
       manifestPath: paths.manifest,
       readManifest: () => readManifest(files, paths.manifest),
     });

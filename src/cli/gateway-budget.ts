@@ -10,6 +10,7 @@ import type { ExecutionSlot } from "../services/queue/slot.ts";
 import type { Registry } from "../services/sessions/registry.ts";
 import { configRootOf, type Environment, sessionPaths, stateRootOf } from "../services/sessions/roots.ts";
 import type { System } from "../system/system.ts";
+import { adviseInManager } from "./remedies.ts";
 
 /** The budgets that a gateway keeps; they join its execution slot. Not started. */
 export function openBudgets(core: {
@@ -40,6 +41,7 @@ export function openBudgets(core: {
       return root == null ? null : sessionPaths(root).queue;
     },
     ownerOf: (agentId) => core.registry.read(agentId)?.team?.file,
+    advise: adviseInManager,
     onChange: () => slot.changed("budget"),
     onError: reportOnce((text) => core.log.line(text)),
   });

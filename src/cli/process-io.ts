@@ -3,6 +3,7 @@ import { isTerminal, readStandardInput } from "../system/read-input.ts";
 import { onReaderGone } from "../system/signals.ts";
 import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
+import { adviseInManager } from "./remedies.ts";
 
 /**
  * The streams, environment and signals of this process. `process.stdout` and its kin are asked only for what
@@ -43,6 +44,7 @@ export function createProcessIo(): CliIo {
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
     readInput: (options) => readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: isTerminal(0) }),
     readLine,
+    advise: adviseInManager,
     interrupted,
     unheard() {
       const abort = new AbortController();

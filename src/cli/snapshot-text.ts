@@ -1,6 +1,8 @@
+import type { Advise } from "../protocol/remedy.ts";
 import { type AgentSnapshot, maxUnread } from "../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../system/clock.ts";
 import { renderTable } from "./format.ts";
+import { toSentence } from "./remedies.ts";
 
 const snapshotHeader = [
   "NAME",
@@ -16,7 +18,7 @@ const snapshotHeader = [
 ] as const;
 
 /** One agent for `--json`. Pure. */
-export function toSnapshotJson(snapshot: AgentSnapshot) {
+export function toSnapshotJson(snapshot: AgentSnapshot, advise: Advise) {
   const { record, gone, answered, state, gatewayBaseUrl, queueDepth, unreadMail, problem } = snapshot;
   return {
     agent_name: record.agent_name,
@@ -39,13 +41,21 @@ export function toSnapshotJson(snapshot: AgentSnapshot) {
     manifest_path: record.runtime.manifest_path,
     session_root: record.runtime.session_root ?? null,
     team: record.team ?? null,
-    problem,
+    problem: problem && problemText(problem, advise),
   };
 }
 
+/** What keeps an agent from working, and what to do. Pure. */
+export function problemText(
+  { detail, remedy }: NonNullable<AgentSnapshot["problem"]>,
+  advise: Advise,
+): string {
+  return remedy === null ? detail : `${detail}. ${toSentence(advise(remedy))}`;
+}
+
 /** One agent as cells under `snapshotHeader`; `?` where it did not answer in time. Pure. */
-export function toSnapshotCells(snapshot: AgentSnapshot, nowMs: number): string[] {
-  const row = toSnapshotJson(snapshot);
+export function toSnapshotCells(snapshot: AgentSnapshot, nowMs: number, advise: Advise): string[] {
+  const row = toSnapshotJson(snapshot, advise);
   const known = (text: string) => (snapshot.answered ? text : "?");
   return [
     row.agent_name,
@@ -62,9 +72,9 @@ export function toSnapshotCells(snapshot: AgentSnapshot, nowMs: number): string[
 }
 
 /** A line for each agent that needs a hand. Pure. */
-export function toSnapshotNotes(snapshots: readonly AgentSnapshot[]): string[] {
+export function toSnapshotNotes(snapshots: readonly AgentSnapshot[], advise: Advise): string[] {
   return snapshots.flatMap(({ record, answered, problem }) =>
-    answered && problem !== null ? [`${record.agent_name}: ${problem}`] : [],
+    answered && problem !== null ? [`${record.agent_name}: ${problemText(problem, advise)}`] : [],
   );
 }
 
@@ -111,8 +121,9 @@ export function renderSnapshotTable(
   snapshots: readonly AgentSnapshot[],
   nowMs: number,
   columns: number,
+  advise: Advise,
 ): string[] {
-  const all = [[...snapshotHeader], ...snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs))];
+  const all = [[...snapshotHeader], ...snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs, advise))];
   const left = new Set<string>();
   const table = () => {
     const cells = all.map((row) => row.filter((_, index) => !left.has(snapshotHeader[index] ?? "")));

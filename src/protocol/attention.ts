@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AgentName, EventTime } from "./fields.ts";
+import { RemedyRecord } from "./remedy.ts";
 import {
   describe,
   maxListed,
@@ -85,6 +86,7 @@ export const AttentionItem = Strict(
     }),
     next: Type.String({ description: "what to do, one sentence" }),
     command: Nullable(Type.String({ description: "the command line that does it, where there is one" })),
+    remedy: Type.Optional(RemedyRecord),
   },
   { description: "one thing that waits for a person" },
 );

@@ -28,6 +28,8 @@ export const BudgetState = Strict(
   {
     level: StringEnum(["warn", "hold"], { description: "hold: no turn begins" }),
     of: StringEnum(["agent", "team"], { description: "whose budget it is" }),
+    name: Type.Optional(Type.String({ description: "of the agent or team" })),
+    per: Type.Optional(StringEnum(["day", "total"], { description: "the span that it counts" })),
     detail: Type.String({ description: "what was used of it" }),
     command: Type.String({ description: "what raises it, with MORE for the new amount" }),
     since_utc: SinceTime,

@@ -4,7 +4,7 @@ import { createCliFixture } from "../support/cli-fixture.ts";
 const fixture = createCliFixture();
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-test("where tmux is not on PATH no living agent is called gone, and nothing is ended or cleaned up", async () => {
+test("where tmux is not on PATH an agent is seen by its gateway, and nothing is ended or cleaned up", async () => {
   expect(
     (await fixture.mgr("agents", "launch", "--tool", "demo", "--agent-name", "alive", "--json")).exitCode,
   ).toBe(0);
@@ -22,7 +22,8 @@ test("where tmux is not on PATH no living agent is called gone, and nothing is e
       agent_name: "alive",
       lifecycle_state: "active",
       session_gone: false,
-      problem: "tmux is not installed or not on PATH; see: svc-mgr doctor",
+      availability: "available",
+      problem: null,
     },
   ]);
   const stopped = await fixture.run("svc-mgr", ["agents", "single", "--agent-name", "alive", "stop"], blind);

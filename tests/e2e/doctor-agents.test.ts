@@ -29,8 +29,8 @@ test("doctor names an agent whose gateway died, and does not send those who have
     {
       name: "agent worker",
       verdict: "warning",
-      detail: "no gateway serves it: it takes no work",
-      remedy: `svc-mgr ${one} gateway attach`,
+      detail: "its gateway has died",
+      remedy: `Start one with: svc-mgr ${one} gateway attach`,
     },
   ]);
 }, 120_000);

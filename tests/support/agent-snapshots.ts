@@ -30,10 +30,9 @@ export function agentSnapshot(
     queueDepth: 0,
     unreadMail: null,
     problem: null,
-    damaged: false,
     attention: {
       agent: { id, name, trackedId: id, generation: "instance-1" },
-      relaunchable: true,
+      relaunch: "possible",
       attachLine: `tmux attach -t '=SVC-${name}-1'`,
       unusable: null,
       session: "alive",

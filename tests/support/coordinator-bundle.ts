@@ -1,3 +1,4 @@
+import { adviseInManager } from "../../src/cli/remedies.ts";
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
 import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
@@ -303,6 +304,7 @@ export function createCoordinatorBundle(
       directory,
       clock: gateway.clock,
       events,
+      advise: adviseInManager,
       onError: (error) => void faults.push(error),
       async look({ record, found, identity }) {
         const served = found !== null && links.claims(found);

@@ -1,5 +1,6 @@
 import type { CliIo } from "../../src/cli/command.ts";
 import { createTerminalText } from "../../src/cli/process-io.ts";
+import { adviseInManager } from "../../src/cli/remedies.ts";
 import { visible } from "../../src/system/visible.ts";
 
 export interface FakeIo extends CliIo {
@@ -37,6 +38,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,
     unheard: () => new AbortController().signal,
+    advise: adviseInManager,
     ...given,
   };
   return io;

@@ -1,3 +1,4 @@
+import { adviseInManager } from "../../src/cli/remedies.ts";
 import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
 import { reminderStoreOn } from "../../src/db/gateway/reminder-store.ts";
@@ -255,6 +256,7 @@ export function createGatewayBundle(
     readManifest: sampleManifest,
     manifestPath: "/sessions/one/manifest.json",
     sessionRoot: "/sessions/one",
+    advise: adviseInManager,
   });
   const app = createGatewayApp({
     services: {

@@ -1,8 +1,14 @@
 import { basename, join } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { jsonValue } from "../../protocol/json.ts";
-import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
+import type { Advise } from "../../protocol/remedy.ts";
+import {
+  type AgentProblem,
+  type AgentSnapshot,
+  snapshotAgents,
+} from "../../services/fleet/agent-snapshot.ts";
 import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
+import { diagnose } from "../../services/fleet/diagnose.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
 import type { MailPage } from "../../services/mail/mailbox.ts";
@@ -17,21 +23,27 @@ import { messageOf } from "../../system/errors.ts";
 import { hasOwnNamespace } from "../../system/process-table.ts";
 import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
+import { toSentence } from "../remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /**
  * Agents that run and cannot work, by name in `idle` too, and files of their sessions that are not as we
  * write them.
  */
-export async function checkAgents(context: CliContext): Promise<{ checks: Check[]; idle: string[] }> {
+export async function checkAgents(
+  context: CliContext,
+  advise: Advise,
+): Promise<{ checks: Check[]; idle: string[] }> {
   const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const mended: string[] = [];
   const openers = mailboxOpeners(context, (what) => void mended.push(what));
   try {
     const snapshots = await snapshotAgents({ ...context, openers }, running);
-    const found = await Promise.all(snapshots.map((snapshot) => judgeAgent(context, openers, snapshot)));
+    const found = await Promise.all(
+      snapshots.map((snapshot) => judgeAgent(context, openers, snapshot, advise)),
+    );
     const checks = [...found.flat(), ...mended.map((what) => warning("mailbox", what, null))];
-    const idle = snapshots.filter((one) => one.problem !== null || isUnserved(one));
+    const idle = snapshots.filter((one) => problemOf(one) !== null);
     return {
       checks: checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)],
       idle: idle.map(({ record }) => record.agent_name),
@@ -120,11 +132,16 @@ const maxJudged = 200;
 
 type Openers = ReturnType<typeof mailboxOpeners>;
 
-async function judgeAgent(context: CliContext, openers: Openers, snapshot: AgentSnapshot): Promise<Check[]> {
-  const { record, problem } = snapshot;
+async function judgeAgent(
+  context: CliContext,
+  openers: Openers,
+  snapshot: AgentSnapshot,
+  advise: Advise,
+): Promise<Check[]> {
+  const { record } = snapshot;
   const name = `agent ${record.agent_name}`;
-  const state =
-    problem === null ? unserved(snapshot) : [(snapshot.damaged ? damaged : warning)(name, problem, null)];
+  const problem = problemOf(snapshot);
+  const state = problem === null ? [] : [toCheck(name, problem, advise)];
   const agent = openRecordOrNull(context.files, record);
   if (!agent) return state;
   return [
@@ -135,14 +152,15 @@ async function judgeAgent(context: CliContext, openers: Openers, snapshot: Agent
   ];
 }
 
-/** It runs, and nothing takes work for it. */
-const isUnserved = ({ state, gatewayBaseUrl }: AgentSnapshot) => state !== null && gatewayBaseUrl === null;
+/** Also that nothing takes work for it. */
+function problemOf({ attention, problem }: AgentSnapshot): AgentProblem | null {
+  return (attention && diagnose(attention)[0]) ?? problem;
+}
 
-function unserved(snapshot: AgentSnapshot): Check[] {
-  const { record } = snapshot;
-  if (!isUnserved(snapshot)) return [];
-  const attach = `svc-mgr agents single --agent-name ${record.agent_name} gateway attach`;
-  return [warning(`agent ${record.agent_name}`, "no gateway serves it: it takes no work", attach)];
+function toCheck(name: string, { severity, detail, remedy }: AgentProblem, advise: Advise): Check {
+  // The reader of this has called it.
+  const step = remedy === null || remedy.code === "run_doctor" ? null : toSentence(advise(remedy));
+  return (severity === "damage" ? damaged : warning)(name, detail, step);
 }
 
 function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest }: FoundAgent): Check[] {

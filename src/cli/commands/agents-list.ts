@@ -1,3 +1,4 @@
+import type { Advise } from "../../protocol/remedy.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
@@ -66,12 +67,17 @@ export const listCommand = (commandPrefix: string) =>
       }
       for (const { path, problem } of ignored) await warn(io, visibleLine(`ignored ${path}: ${problem}`));
       return {
-        json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
+        json: {
+          agents: snapshots.map((snapshot) => toSnapshotJson(snapshot, io.advise)),
+          ignored,
+          orphans: orphans.map(toOrphanJson),
+        },
         text: toText(snapshots, mail, {
           state: args.state,
           orphans: orphans.length,
           nowMs: context.clock.nowMs(),
           columns: io.stdoutIsTty ? io.columns : Number.POSITIVE_INFINITY,
+          advise: io.advise,
         }),
       };
     },
@@ -92,12 +98,18 @@ const noAgents = "no agents run. Launch one with: svc-mgr agents launch --tool d
 function toText(
   snapshots: readonly AgentSnapshot[],
   mail: readonly PersonMail[],
-  { state, orphans, nowMs, columns }: { state: string; orphans: number; nowMs: number; columns: number },
+  {
+    state,
+    orphans,
+    nowMs,
+    columns,
+    advise,
+  }: { state: string; orphans: number; nowMs: number; columns: number; advise: Advise },
 ): string {
-  const waiting = renderWaiting(decideAttention(factsIn(snapshots), nowMs, mail));
+  const waiting = renderWaiting(decideAttention(advise, factsIn(snapshots), nowMs, mail));
   if (snapshots.length > 0) {
-    const table = renderSnapshotTable(snapshots, nowMs, columns);
-    const notes = toSnapshotNotes(snapshots);
+    const table = renderSnapshotTable(snapshots, nowMs, columns, advise);
+    const notes = toSnapshotNotes(snapshots, advise);
     return [...waiting, ...table, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
   const none = state === "active" ? noAgents : "no such agents";

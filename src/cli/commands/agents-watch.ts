@@ -67,7 +67,7 @@ async function watchByKeys(
     stopped,
   );
   // What was last seen stays where the person goes on.
-  const table = renderSnapshotTable(snapshots, context.clock.nowMs(), io.columns);
+  const table = renderSnapshotTable(snapshots, context.clock.nowMs(), io.columns, io.advise);
   await io.writeOut(snapshots.length === 0 ? "no agents run\n" : `${table.join("\n")}\n`);
 }
 
@@ -83,7 +83,11 @@ function toOutcome({ exitCode, stdout, stderr }: Awaited<ReturnType<typeof runCa
 async function printChanges(io: CliIo, context: CliContext, stopped: AbortSignal): Promise<void> {
   const print = async (change: string, snapshots: readonly AgentSnapshot[]) => {
     for (const snapshot of snapshots) {
-      const line = { at_utc: timestampNow(context.clock), change, agent: toSnapshotJson(snapshot) };
+      const line = {
+        at_utc: timestampNow(context.clock),
+        change,
+        agent: toSnapshotJson(snapshot, io.advise),
+      };
       await io.writeOut(`${JSON.stringify(line)}\n`);
     }
   };

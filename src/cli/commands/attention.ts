@@ -56,7 +56,7 @@ const list = command({
     }
     const people = openPeopleMail(context, (what) => void warn(io, what));
     const [snapshots, mail] = await Promise.all([look(context, io, isWanted), people.unread()]);
-    const items = wanted(decideAttention(factsIn(snapshots), context.clock.nowMs(), mail));
+    const items = wanted(decideAttention(io.advise, factsIn(snapshots), context.clock.nowMs(), mail));
     return {
       json: { schema_version: 1, items },
       text: items.length === 0 ? "nothing waits for you" : items.map(renderItem).join("\n"),
@@ -86,11 +86,12 @@ const answer = command({
     const id = args.id ?? "";
     if (id.startsWith("mail-")) {
       const mail = await openPeopleMail(context, (what) => void warn(io, what)).unread();
-      const item = decideAttention([], context.clock.nowMs(), mail).find((one) => one.id === id);
+      const item = decideAttention(io.advise, [], context.clock.nowMs(), mail).find((one) => one.id === id);
       if (item) chooseAnswer(item, { answer: args.answer ?? "" });
     }
     for (const { record, attention: facts } of await look(context, io)) {
-      const item = facts && decideAttention([facts], context.clock.nowMs()).find((one) => one.id === id);
+      const item =
+        facts && decideAttention(io.advise, [facts], context.clock.nowMs()).find((one) => one.id === id);
       if (!item) continue;
       const isPermission = () => item.kind === "permission";
       await requireAnswerer({ io, inherited }, { agentId: item.agent_id, isPermission });
@@ -163,7 +164,7 @@ async function watchItems(options: {
   let printing = Promise.resolve();
   const show = () => {
     printing = printing.then(async () => {
-      const items = wanted(decideAttention(facts, context.clock.nowMs(), mail));
+      const items = wanted(decideAttention(io.advise, facts, context.clock.nowMs(), mail));
       const now = new Map(items.map((item) => [item.id, item]));
       for (const [id, item] of before) if (!now.has(id)) await print("over", item);
       for (const [id, item] of now) if (!before.has(id)) await print("waits", item);

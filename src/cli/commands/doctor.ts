@@ -53,7 +53,7 @@ export default command({
       await checkOrphans(context, args.fix),
     ];
     // After the records were cleaned up.
-    const agents = await checkAgents(context);
+    const agents = await checkAgents(context, io.advise);
     const checks = [
       ...places,
       ...agents.checks,

@@ -4,7 +4,8 @@ import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { factsIn } from "../attention-text.ts";
-import { type LastTurn, unreadText } from "../snapshot-text.ts";
+import { adviseInManager } from "../remedies.ts";
+import { type LastTurn, problemText, unreadText } from "../snapshot-text.ts";
 
 /** One agent as the dashboard lists it. */
 export interface AgentRow {
@@ -65,7 +66,7 @@ export function toAgentRows(
   },
   nowMs: number,
 ): { rows: AgentRow[]; unowned: AttentionItem[] } {
-  const items = decideAttention(factsIn(snapshots), nowMs, mail);
+  const items = decideAttention(adviseInManager, factsIn(snapshots), nowMs, mail);
   const order = new Map<string, number>();
   for (const [index, { kind, agent_id: id }] of items.entries()) {
     if (kind !== "mail" && id !== null && !stopping.has(id) && !order.has(id)) order.set(id, index);
@@ -114,7 +115,7 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
     queue: known(queueDepth === null ? "-" : String(queueDepth)),
     mail: known(unreadText(unreadMail)),
     lastTurn: answered && state ? state.last_turn : null,
-    problem: items.length > 0 ? null : problem,
+    problem: items.length > 0 || !problem ? null : problemText(problem, adviseInManager),
   };
 }
 

@@ -6,6 +6,7 @@ import type {
   AttentionList,
   AttentionQuery,
 } from "../../protocol/attention.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
@@ -33,6 +34,8 @@ export interface AttentionDeps {
   gatewayOf: (agent: KnownAgent) => Promise<Pick<GatewayClient, "call">>;
   events: Pick<FleetEvents, "follow">;
   people: PeopleMail;
+  /** How remedies are worded. */
+  advise: Advise;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -86,7 +89,7 @@ export function createAttention(deps: AttentionDeps) {
   }
 
   function itemsOf(facts: readonly AttentionFacts[], mail: readonly PersonMail[] = []): AttentionItem[] {
-    const items = decideAttention(facts, clock.nowMs(), mail).slice(0, maxListed);
+    const items = decideAttention(deps.advise, facts, clock.nowMs(), mail).slice(0, maxListed);
     for (const { id, agent_id, kind } of items)
       if (agent_id !== null && kind !== "mail") owners.set(id, agent_id);
     while (owners.size > maxListed) owners.delete(owners.keys().next().value ?? "");

@@ -1,9 +1,11 @@
 import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protocol/attention.ts";
-import type { WakesHeld } from "../../protocol/gateway.ts";
+import { type Advise, type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
-import { shellWord } from "../../system/shell-word.ts";
+import { assertNever } from "../../system/errors.ts";
 import type { AttentionFacts, FailedRequest } from "../fleet/attention-facts.ts";
+import { type Diagnosis, diagnose, type Problem } from "../fleet/diagnose.ts";
+import { budgetRemedy } from "../ledger/budget.ts";
 import type { PersonMail } from "./people-mail.ts";
 
 /** What one condition adds to what every item has. */
@@ -14,8 +16,7 @@ interface Finding {
   sinceUtc: string | null;
   reason: string;
   evidence: readonly string[];
-  next: string;
-  command: string | null;
+  remedy: Remedy;
   question?: string;
   subject?: AttentionItem["subject"];
   answers?: AttentionItem["answers"];
@@ -30,17 +31,21 @@ const maxSentence = 300;
  * nor its queue is listed. Pure.
  */
 export function decideAttention(
+  advise: Advise,
   agents: readonly AttentionFacts[],
   nowMs: number,
   mail: readonly PersonMail[] = [],
 ): AttentionItem[] {
-  const items = agents.flatMap((facts) => findingsOf(facts).map((finding) => toItem(facts, finding, nowMs)));
-  return [...items.sort(byAge), ...mail.map((one) => toMailItem(one, nowMs)).sort(byAge)];
+  const items = agents.flatMap((facts) =>
+    findingsOf(facts).map((finding) => toItem(advise, facts, finding, nowMs)),
+  );
+  return [...items.sort(byAge), ...mail.map((one) => toMailItem(advise, one, nowMs)).sort(byAge)];
 }
 
 /** Without the body: it is shown where it is read. */
-function toMailItem(mail: PersonMail, nowMs: number): AttentionItem {
+function toMailItem(advise: Advise, mail: PersonMail, nowMs: number): AttentionItem {
   const { root, address, agent, from, messageRef, sinceUtc } = mail;
+  const remedy: Remedy = { code: "read_mail", root, address, message_ref: messageRef };
   return {
     id: `mail-${sha256(JSON.stringify([root, address, messageRef])).slice(0, idLength)}`,
     kind: "mail",
@@ -56,8 +61,7 @@ function toMailItem(mail: PersonMail, nowMs: number): AttentionItem {
     age_seconds: ageOf(sinceUtc, nowMs),
     reason: sentence(`${address} has mail from ${agent ? `"${agent.name}"` : from}: ${mail.subject}`),
     evidence: [`from ${from}`, messageRef],
-    next: "Read it",
-    command: `svc-mgr mail --mailbox-root ${shellWord(root)} --address ${address} read --message-ref ${messageRef}`,
+    ...toAdvice(advise, remedy),
   };
 }
 
@@ -78,116 +82,78 @@ export function filterAttention(
   );
 }
 
+/** Of an agent in this state nothing else is known. */
+const hidesTheRest: ReadonlySet<Problem> = new Set([
+  "unusable",
+  "stopped",
+  "session_gone",
+  "program_ended",
+  "session_unknown",
+]);
+
 function findingsOf(facts: AttentionFacts): Finding[] {
   const failures = facts.failed.map((request) => failedRequest(facts, request));
-  const dead = deadAgent(facts);
-  if (dead) return [dead, ...failures];
-  const unseen = unseenAgent(facts);
-  if (unseen) return [unseen, ...failures];
-  const gateway = deadGateway(facts);
-  const queue = gateway && facts.gateway.state !== "dead" ? null : closedQueue(facts);
-  const surface = facts.decision ? decision(facts) : (usageLimit(facts) ?? stuckAgent(facts));
-  return [gateway, queue, surface, heldWakes(facts), reachedBudget(facts), ...failures].filter(
+  const diagnoses = diagnose(facts).filter(({ severity }) => severity !== "notice");
+  const asked = decision(facts) ?? usageLimit(facts);
+  // What asks or waits for a limit does not move.
+  const health = diagnoses
+    .filter(({ problem }) => asked === null || problem !== "stuck")
+    .map((diagnosis) => healthFinding(facts, diagnosis));
+  if (diagnoses.some(({ problem }) => hidesTheRest.has(problem))) return [...health, ...failures];
+  return [...health, asked, heldWakes(facts), reachedBudget(facts), ...failures].filter(
     (finding) => finding !== null,
   );
 }
 
-const commandPrefix = ({ agent }: AttentionFacts) => `svc-mgr agents single --agent-name ${agent.name}`;
-
-function deadAgent(facts: AttentionFacts): Finding | null {
-  const { agent, session, programEnded, gateway } = facts;
-  const prefix = commandPrefix(facts);
-  const found = (reason: string, next: string, command: string, sinceUtc: string | null = null): Finding => ({
-    kind: "dead_agent",
-    key: [agent.generation],
-    sinceUtc,
-    reason,
-    evidence: [],
-    next,
-    command,
-  });
-  if (facts.unusable !== null) {
-    const reason = `"${agent.name}" cannot be opened: ${facts.unusable}`;
-    return found(reason, "All that can be done is to end it", `${prefix} stop`);
+/** What a person sees of a diagnosis. */
+function healthFinding(facts: AttentionFacts, diagnosis: Diagnosis): Finding {
+  const { agent, epoch, block, gateway, programEnded, stuck } = facts;
+  const { problem, detail, remedy } = diagnosis;
+  const name = `"${agent.name}"`;
+  const finding = (
+    kind: AttentionKind,
+    reason: string,
+    rest: Partial<Pick<Finding, "key" | "sinceUtc" | "evidence">> = {},
+  ): Finding => ({ kind, key: [agent.generation], sinceUtc: null, evidence: [], reason, remedy, ...rest });
+  const gatewayKey = [agent.generation, gateway.state];
+  switch (problem) {
+    case "unusable":
+      return finding("dead_agent", `${name} cannot be opened: ${facts.unusable}`);
+    case "stopped":
+    case "session_gone":
+    case "program_ended":
+      return finding("dead_agent", `${name} is dead: ${detail}`, {
+        sinceUtc: programEnded?.sinceUtc ?? null,
+      });
+    case "session_unknown":
+      return finding("stuck_agent", `whether ${name} runs is not known: ${detail}`, {
+        key: [agent.generation, "unseen"],
+      });
+    case "gateway_silent":
+    case "gateway_dead":
+      return finding("dead_gateway", `${name} takes no work: ${detail}`, {
+        key: gatewayKey,
+        evidence: [gateway.why],
+      });
+    case "gateway_missing":
+      return finding("dead_gateway", `${name} takes no work: ${detail}`, { key: gatewayKey });
+    case "queue_unusable":
+    case "queue_closed": {
+      const why = problem === "queue_closed" ? "reconciliation_required" : (block?.reason ?? "");
+      return finding("closed_queue", `the queue of ${name} is closed: ${detail}`, {
+        key: [agent.generation, epoch, why],
+        evidence: [why],
+      });
+    }
+    case "stuck":
+      return finding("stuck_agent", `${name} is stuck: it takes no prompt and nothing moves`, {
+        key: [agent.generation, ...(stuck?.facts ?? [])],
+        sinceUtc: stuck?.since ?? null,
+        evidence: stuck?.facts ?? [],
+      });
+    default:
+      return assertNever(problem);
   }
-  // A gateway sees the pane itself.
-  const seen = gateway.state === "live" && !programEnded;
-  const why = session === "gone" ? "its tmux session is gone" : programEnded ? "its program has ended" : null;
-  if (seen || why === null) return null;
-  const reason = `"${agent.name}" is dead: ${why}`;
-  const since = programEnded?.sinceUtc ?? null;
-  return facts.relaunchable
-    ? found(reason, "Start it again", `${prefix} relaunch`, since)
-    : found(reason, "Remove what it left", `${prefix} cleanup`, since);
-}
-
-/**
- * A tmux server that does not answer, as on a busy machine, proves no end: nothing is ended or removed on
- * this word.
- */
-function unseenAgent({ agent, session, gateway }: AttentionFacts): Finding | null {
-  if (session !== "unknown" || gateway.state === "live") return null;
-  return {
-    kind: "stuck_agent",
-    key: [agent.generation, "unseen"],
-    sinceUtc: null,
-    evidence: [],
-    reason: `whether "${agent.name}" runs is not known: its tmux server does not answer`,
-    next: "See why",
-    command: "svc-mgr doctor",
-  };
-}
-
-function deadGateway(facts: AttentionFacts): Finding | null {
-  const { agent, gateway, queueDepth } = facts;
-  const prefix = commandPrefix(facts);
-  const found = (reason: string, next: string, command: string): Finding => ({
-    kind: "dead_gateway",
-    key: [agent.generation, gateway.state],
-    sinceUtc: null,
-    reason,
-    evidence: gateway.state === "none" ? [] : [gateway.why],
-    next,
-    command,
-  });
-  const waiting = queueDepth === 1 ? "1 request waits" : `${queueDepth} requests wait`;
-  switch (gateway.state) {
-    case "live":
-      return null;
-    case "silent":
-      // A busy machine looks the same for a while, so nothing is ended on this word alone.
-      return found(`the gateway of "${agent.name}" does not answer`, "See why", "svc-mgr doctor");
-    case "dead":
-      return found(`the gateway of "${agent.name}" has died`, "Start one", `${prefix} gateway attach`);
-    case "none":
-      if (queueDepth === 0) return null;
-      return found(
-        `${waiting} for "${agent.name}" and no gateway runs`,
-        "Start one",
-        `${prefix} gateway attach`,
-      );
-  }
-}
-
-function closedQueue(facts: AttentionFacts): Finding | null {
-  const { agent, block, epoch, gateway, unreconciled } = facts;
-  const found = (detail: string, reason: string, next: string, command: string | null): Finding => ({
-    kind: "closed_queue",
-    key: [agent.generation, epoch, reason],
-    sinceUtc: null,
-    reason: `the queue of "${agent.name}" is closed: ${detail}`,
-    evidence: [reason],
-    next,
-    command,
-  });
-  if (block && block.reason !== "reconciliation_required") {
-    if (block.reason === "agent_unavailable" || block.reason === "gateway_unreachable") return null;
-    return found(block.detail, block.reason, "See what is wrong", "svc-mgr doctor");
-  }
-  if (!unreconciled) return null;
-  const verb = gateway.state === "live" ? "gateway reconcile" : "gateway attach --reconcile";
-  const detail = "the agent is a new instance, and work for the one before may wait";
-  return found(detail, "reconciliation_required", "Open it", `${commandPrefix(facts)} ${verb}`);
 }
 
 /** Dialogs of a terminal, and requests over ACP. */
@@ -233,17 +199,11 @@ function decision(facts: AttentionFacts): Finding | null {
     })),
   };
   if (answers.length > 0 && facts.gateway.state === "live") {
-    return {
-      ...given,
-      next: "Choose one of its answers",
-      command: answerCommand(facts, given.kind, given.key),
-    };
+    const item_id = idOf(facts, given.kind, given.key);
+    return { ...given, remedy: { code: "answer_item", item_id } };
   }
-  return { ...given, answers: [], next: "Answer it in its terminal", command: facts.attachLine };
+  return { ...given, answers: [], remedy: { code: "answer_in_terminal", attach_line: facts.attachLine } };
 }
-
-const answerCommand = (facts: AttentionFacts, kind: AttentionKind, key: Finding["key"]) =>
-  `svc-mgr attention answer ${idOf(facts, kind, key)} ANSWER`;
 
 function usageLimit(facts: AttentionFacts): Finding | null {
   const { agent, parked } = facts;
@@ -256,60 +216,27 @@ function usageLimit(facts: AttentionFacts): Finding | null {
     sinceUtc,
     reason: sentence(`"${agent.name}" is held by a usage limit, ${end}`),
     evidence: [notice],
-    next: until === null ? "Go on with it when the limit is over" : "It takes work again by itself then",
-    command: null,
-  };
-}
-
-function stuckAgent(facts: AttentionFacts): Finding | null {
-  const { agent, stuck } = facts;
-  if (!stuck) return null;
-  return {
-    kind: "stuck_agent",
-    key: [agent.generation, ...stuck.facts],
-    sinceUtc: stuck.since,
-    reason: `"${agent.name}" is stuck: it takes no prompt and nothing moves`,
-    evidence: stuck.facts,
-    next: "See why",
-    command: `${commandPrefix(facts)} gateway tui explain`,
+    remedy: { code: "wait_for_limit", until },
   };
 }
 
 function heldWakes(facts: AttentionFacts): Finding | null {
   const { agent, wakesHeld: held } = facts;
   if (!held) return null;
-  const notifier = `${commandPrefix(facts)} gateway mail-notifier`;
-  const { next, command } = heldAdvice[held.reason];
   return {
     kind: "held_wakes",
     key: [agent.generation, held.reason],
     sinceUtc: held.since_utc,
     reason: sentence(`mail does not wake "${agent.name}": ${held.detail}`),
     evidence: [held.reason],
-    next,
-    command: `${notifier} ${command}`,
+    remedy: { code: "release_wakes", agent_name: agent.name, held_by: held.reason },
   };
 }
-
-const heldAdvice: Record<WakesHeld["reason"], { next: string; command: string }> = {
-  max_hops: {
-    next: "See who answers whom; a higher limit lets it go on",
-    command: "enable --max-hops N",
-  },
-  max_wakes_per_hour: {
-    next: "See why it is woken so often; a higher limit lets it go on",
-    command: "audit",
-  },
-  require_attestation: {
-    next: "See who sent it; read it yourself, and archive it",
-    command: "audit",
-  },
-};
 
 function reachedBudget(facts: AttentionFacts): Finding | null {
   const { agent, budget } = facts;
   if (!budget) return null;
-  const { level, of, detail, command, since_utc: sinceUtc } = budget;
+  const { level, of, detail, since_utc: sinceUtc } = budget;
   const held = level === "hold";
   return {
     kind: "budget",
@@ -319,10 +246,7 @@ function reachedBudget(facts: AttentionFacts): Finding | null {
       held ? `a budget holds "${agent.name}": ${detail}` : `"${agent.name}" nears a budget: ${detail}`,
     ),
     evidence: [level, of],
-    next: held
-      ? "It begins no turn until the budget is raised or its day is over"
-      : "See what it works at, or raise it",
-    command,
+    remedy: budgetRemedy(budget),
   };
 }
 
@@ -339,8 +263,7 @@ function failedRequest(facts: AttentionFacts, request: FailedRequest): Finding {
         : `${what} for "${agent.name}" failed: ${request.detail}`,
     ),
     evidence: [request.requestId, ...request.evidence],
-    next: "See how far it got, then give it again or give other work",
-    command: `${commandPrefix(facts)} requests show ${request.requestId}`,
+    remedy: { code: "show_request", agent_name: agent.name, request_id: request.requestId },
   };
 }
 
@@ -348,7 +271,7 @@ function idOf({ agent }: AttentionFacts, kind: AttentionKind, key: Finding["key"
   return `${kind}-${sha256(JSON.stringify([agent.id, kind, ...key])).slice(0, idLength)}`;
 }
 
-function toItem(facts: AttentionFacts, finding: Finding, nowMs: number): AttentionItem {
+function toItem(advise: Advise, facts: AttentionFacts, finding: Finding, nowMs: number): AttentionItem {
   const { agent, epoch } = facts;
   return {
     id: idOf(facts, finding.kind, finding.key),
@@ -365,9 +288,13 @@ function toItem(facts: AttentionFacts, finding: Finding, nowMs: number): Attenti
     subject: finding.subject ?? null,
     evidence: [...finding.evidence],
     answers: finding.answers ?? [],
-    next: finding.next,
-    command: finding.command,
+    ...toAdvice(advise, finding.remedy),
   };
+}
+
+function toAdvice(advise: Advise, remedy: Remedy): Pick<AttentionItem, "next" | "command" | "remedy"> {
+  const { step, command } = advise(remedy);
+  return { next: step, command, remedy: toRemedyRecord(remedy) };
 }
 
 /** One line; what an agent writes may be long and hold anything. */

@@ -1,6 +1,7 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { AttentionAnswered, AttentionAnswerRequest, AttentionList } from "../../protocol/attention.ts";
 import type { Manifest } from "../../protocol/files.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -35,6 +36,8 @@ export function createOwnAgent(deps: {
   agent: Pick<Agent, "terminalState" | "decide" | "turns">;
   board: Pick<StatusBoard, "status">;
   queue: Pick<Queue, "list">;
+  /** How remedies are worded. */
+  advise: Advise;
 }): OwnAgent {
   const { manifestPath, sessionRoot, files, clock, agent, board, queue } = deps;
 
@@ -51,7 +54,7 @@ export function createOwnAgent(deps: {
       requests: queue.list({ limit: requestsLookedAt }),
       nowMs: clock.nowMs(),
     });
-    return { facts, items: decideAttention([facts], clock.nowMs()) };
+    return { facts, items: decideAttention(deps.advise, [facts], clock.nowMs()) };
   }
 
   return {

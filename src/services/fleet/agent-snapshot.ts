@@ -1,6 +1,7 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
+import type { RequestRecord } from "../../protocol/gateway.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
@@ -10,12 +11,12 @@ import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import { askEach } from "./ask-each.ts";
 import {
   type AttentionFacts,
-  type GatewayCondition,
   newestRequests,
   requestsLookedAt,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
+import { type AgentHealth, type Diagnosis, diagnose, type GatewayCondition } from "./diagnose.ts";
 import { claimOf, type GatewayLink, linkedStatus, readGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { trackedAgentId } from "./projection.ts";
@@ -38,13 +39,14 @@ export interface AgentSnapshot {
    * reach.
    */
   unreadMail: number | null;
-  /** What keeps it from working, with the next step; null when nothing is known to. */
-  problem: string | null;
-  /** It is a file that is damaged, or a disk that takes nothing. */
-  damaged: boolean;
+  /** What keeps it from working; null when nothing is known to. */
+  problem: AgentProblem | null;
   /** Null for an agent that does not run, and for one that did not answer. */
   attention: AttentionFacts | null;
 }
+
+/** The first cause, and what can be done; null where waiting is all. */
+export type AgentProblem = Pick<Diagnosis, "severity" | "detail"> & { remedy: Remedy | null };
 
 export interface SnapshotDeps extends ObserveDeps {
   sessionAlive: (record: RegistryRecord) => Promise<boolean>;
@@ -72,7 +74,7 @@ export async function snapshotAgents(
     late: (record) => ({
       ...emptySnapshot(record),
       answered: false,
-      problem: `no answer within ${deadlineMs / 1000} s`,
+      problem: { severity: "fault", detail: `no answer within ${deadlineMs / 1000} s`, remedy: null },
     }),
   });
 }
@@ -85,7 +87,6 @@ const emptySnapshot = (record: RegistryRecord) => ({
   gatewayBaseUrl: null,
   queueDepth: null,
   unreadMail: null,
-  damaged: false,
   attention: null,
 });
 
@@ -94,35 +95,33 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
   try {
     return await look(deps, record);
   } catch (error) {
-    const damaged = error instanceof ServiceError;
-    const attention = damaged && isRunning(record) ? unusableFacts(record, messageOf(error)) : null;
+    const detail = messageOf(error);
+    if (!(error instanceof ServiceError))
+      return {
+        ...emptySnapshot(record),
+        answered: true,
+        problem: { severity: "fault", detail, remedy: null },
+      };
+    const facts = unusableFacts(record, detail);
     return {
       ...emptySnapshot(record),
       answered: true,
-      problem: describeFailure(record, error),
-      damaged,
-      attention,
+      problem: firstProblem(facts),
+      attention: isRunning(record) ? facts : null,
     };
   }
 }
 
-/** tmux cannot be asked whether the agent lives: it may be well. */
-class NotSeen extends Error {}
-
-/** What of an agent cannot be read may still be ended. */
-function describeFailure(record: RegistryRecord, error: unknown): string {
-  const problem = messageOf(error);
-  if (!(error instanceof ServiceError)) return problem;
-  return `${problem}. All that can be done is to end it: ${wordsOf(record)} stop`;
+/** The first cause that hinders somebody. Pure. */
+export function firstProblem(health: AgentHealth): AgentProblem | null {
+  return diagnose(health).find(({ severity }) => severity !== "notice") ?? null;
 }
 
-const wordsOf = ({ agent_name }: Pick<RegistryRecord, "agent_name">) =>
-  `svc-mgr agents single --agent-name ${agent_name}`;
-
 async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
-  const alive = await deps.sessionAlive(record).catch((error) => {
-    throw new NotSeen(`${messageOf(error)}; see: svc-mgr doctor`, { cause: error });
-  });
+  const { liveness, fault } = await deps.sessionAlive(record).then(
+    (alive) => ({ liveness: alive ? ("alive" as const) : ("gone" as const), fault: null }),
+    (error: unknown) => ({ liveness: "unknown" as const, fault: messageOf(error) }),
+  );
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
   const running = isRunning(record);
@@ -130,9 +129,11 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
   const { attachIdentity } = gatewayIdentity(manifest);
   const read = await readGateway(deps, { sessionRoot, attachIdentity }, { limit: requestsLookedAt });
   const { link, snapshot } = read;
-  const observed = alive ? await observeAgent(deps, agent, read) : null;
+  // A live gateway sees the pane, also where tmux does not answer us.
+  const isSeen = liveness === "alive" || (liveness === "unknown" && link.state === "healthy");
+  const observed = isSeen ? await observeAgent(deps, agent, read) : null;
   const status = linkedStatus(deps, agent, link);
-  const gone = running && !alive;
+  const gone = running && liveness === "gone";
   const state = observed?.state ?? null;
   const [unreadMail, attention] = await Promise.all([
     countUnread(deps, agent, link),
@@ -147,8 +148,7 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
     gatewayBaseUrl: link.state === "healthy" ? link.client.baseUrl : null,
     queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
     unreadMail,
-    damaged: running && isDamage(status),
-    problem: running ? describeProblem({ record, gone, status, state }) : null,
+    problem: attention && firstProblem(attention),
     attention,
   };
 
@@ -157,7 +157,8 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
       record,
       status,
       trackedId: trackedAgentId(manifest),
-      session: alive ? "alive" : "gone",
+      session: liveness,
+      sessionFault: fault,
       gateway: conditionOf(deps, link),
       terminal: observed?.terminal ?? null,
       programPresent: state && state.availability !== "unavailable",
@@ -193,42 +194,6 @@ function conditionOf({ processes }: SnapshotDeps, link: GatewayLink): GatewayCon
         why: link.why,
       };
   }
-}
-
-/** A file or the disk, rather than the agent or a process. */
-function isDamage({ admission_block: block }: GatewayStatus): boolean {
-  switch (block?.reason) {
-    case undefined:
-    case "agent_unavailable":
-    case "reconciliation_required":
-    case "gateway_unreachable":
-      return false;
-    default:
-      return true;
-  }
-}
-
-/** What keeps a running agent from working, and the next step. Pure. */
-export function describeProblem(facts: {
-  record: Pick<RegistryRecord, "agent_name" | "lifecycle">;
-  gone: boolean;
-  status: Pick<GatewayStatus, "admission_block" | "managed_agent_recovery" | "gateway_health">;
-  state: Pick<AgentState, "availability" | "diagnostics"> | null;
-}): string | null {
-  const { record, gone, status, state } = facts;
-  const words = wordsOf(record);
-  const { admission_block: block, managed_agent_recovery: recovery } = status;
-  const relaunch = record.lifecycle.relaunchable
-    ? `Start it again with: ${words} relaunch`
-    : `Remove what it left with: ${words} cleanup`;
-  if (gone) return `its tmux session is gone. ${relaunch}`;
-  if (block) return block.detail;
-  const stuck = state?.diagnostics.find(({ kind }) => kind === "stuck");
-  if (stuck) return `it is stuck: ${stuck.message}. See why with: ${words} gateway tui explain`;
-  if (status.gateway_health === "healthy") return null;
-  if (state?.availability === "unavailable") return `its program has ended. ${relaunch}`;
-  if (recovery !== "reconciliation_required") return null;
-  return `the agent is a new instance and its queue is closed. Open it with: ${words} gateway attach --reconcile`;
 }
 
 /** Through the gateway where one answers, since it has the mailbox open; else in the mailbox itself. */

@@ -2,7 +2,6 @@ import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { BudgetState } from "../../protocol/budget.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import {
-  type AdmissionBlock,
   type GatewayStatus,
   type RequestRecord,
   type WakesHeld,
@@ -20,13 +19,8 @@ import { sessionPaths } from "../sessions/roots.ts";
 import { readOfflineRequests } from "../status/project.ts";
 import { stuckOn } from "../terminal/readiness.ts";
 import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
+import type { AgentHealth, GatewayCondition } from "./diagnose.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-
-/** `dead`: its record names a process that is gone; `silent`: the process lives and does not answer. */
-export interface GatewayCondition {
-  state: "live" | "silent" | "dead" | "none";
-  why: string;
-}
 
 export interface FailedRequest {
   requestId: string;
@@ -41,26 +35,15 @@ export interface FailedRequest {
  * What is known of one agent that may need a person. Holds nothing that changes while nothing happens, but
  * for a question that is being drawn: it is found at the next look.
  */
-export interface AttentionFacts {
-  agent: { id: string; name: string; trackedId: string; generation: string };
-  relaunchable: boolean;
+export interface AttentionFacts extends AgentHealth {
+  agent: AgentHealth["agent"] & { trackedId: string; generation: string };
   /** How a person sees its terminal; null for one without a session. */
   attachLine: string | null;
-  /** Why the agent cannot be opened at all. */
-  unusable: string | null;
-  session: AgentLiveness;
-  /** The tool's program is gone from its pane, and since when, where that is known. */
-  programEnded: { sinceUtc: string | null } | null;
-  gateway: GatewayCondition;
   epoch: number | null;
-  block: AdmissionBlock | null;
-  unreconciled: boolean;
-  queueDepth: number;
   decision: AwaitingDecision | null;
   /** The end of the screen that shows the decision. */
   screenRows: string[];
   parked: (Parked & { sinceUtc: string }) | null;
-  stuck: { facts: string[]; since: string } | null;
   failed: FailedRequest[];
   wakesHeld: WakesHeld | null;
   budget: BudgetState | null;
@@ -85,6 +68,7 @@ export function toAttentionFacts(look: {
   record: RegistryRecord;
   trackedId: string;
   session: AgentLiveness;
+  sessionFault?: string | null;
   gateway: GatewayCondition;
   status: GatewayStatus | null;
   terminal: TerminalState | null;
@@ -110,10 +94,11 @@ export function toAttentionFacts(look: {
       trackedId: look.trackedId,
       generation: record.generation_id,
     },
-    relaunchable: record.lifecycle.relaunchable,
+    relaunch: record.lifecycle.relaunchable ? "possible" : "never",
     attachLine: session ? tmuxAttachLine({ session_name: session, socket: record.terminal.socket }) : null,
     unusable: null,
     session: look.session,
+    sessionFault: look.sessionFault ?? null,
     programEnded: absent ? { sinceUtc: terminal?.stability.stable_since_utc ?? null } : null,
     gateway,
     epoch: status?.managed_agent_instance_epoch ?? null,

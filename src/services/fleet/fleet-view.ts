@@ -40,12 +40,12 @@ import {
 import { turnStartOf } from "./agent-snapshot.ts";
 import {
   type AttentionFacts,
-  type GatewayCondition,
   newestRequests,
   requestsLookedAt,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
+import type { GatewayCondition } from "./diagnose.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import { createRunningTurn } from "./fleet-turns.ts";
 import { readCurrentInstance } from "./gateway-link.ts";

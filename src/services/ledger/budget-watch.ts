@@ -2,11 +2,20 @@ import { readLedgerGroups } from "../../db/gateway/ledger-store.ts";
 import type { BudgetLimit, BudgetState } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
-import { type BudgetFacts, decideBudget, type KnownTeam, listTeams, readBudget, usedOf } from "./budget.ts";
+import {
+  type BudgetFacts,
+  budgetRemedy,
+  decideBudget,
+  type KnownTeam,
+  listTeams,
+  readBudget,
+  usedOf,
+} from "./budget.ts";
 
 /** The budgets of an agent and of its team, as its gateway keeps them. */
 export interface BudgetWatch extends Lifecycle {
@@ -39,6 +48,8 @@ export function createBudgetWatch(deps: {
   ownerOf: (agentId: string) => string | undefined;
   /** The last turn ended and is not counted yet. */
   counting: () => boolean;
+  /** How its remedies are worded. */
+  advise: Advise;
   onChange: () => void;
   onError: (error: unknown) => void;
 }): BudgetWatch {
@@ -106,7 +117,7 @@ export function createBudgetWatch(deps: {
     if (next?.level === reached?.level && next?.detail === reached?.detail) return;
     const isSame = next !== null && next.level === reached?.level && next.of === reached.of;
     const since_utc = isSame && reached ? reached.since_utc : timestampNow(clock);
-    reached = next && { ...next, since_utc };
+    reached = next && { ...next, since_utc, command: deps.advise(budgetRemedy(next)).command ?? "" };
   }
 
   function lookIfStale(): void {

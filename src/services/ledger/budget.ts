@@ -3,11 +3,11 @@ import { Budget, type BudgetLimit, type BudgetState } from "../../protocol/budge
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
+import type { RemedyOf } from "../../protocol/remedy.ts";
 import { TeamRecord } from "../../protocol/team-file.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { shellWord } from "../../system/shell-word.ts";
 import { teamNameOf } from "../team/team-store.ts";
 import { exactCost, priceOf, toMicroUsd } from "./prices.ts";
 
@@ -23,23 +23,29 @@ export interface BudgetFacts {
 export const budgetFile = "budget.json";
 
 /** The first budget that holds, else the first that warns; null while none is reached. Pure. */
-export function decideBudget(budgets: readonly BudgetFacts[]): Omit<BudgetState, "since_utc"> | null {
+export function decideBudget(
+  budgets: readonly BudgetFacts[],
+): Omit<BudgetState, "since_utc" | "command"> | null {
   const reached = (level: "warn" | "hold") =>
     budgets.find(({ limit, used }) => limit[level] !== null && used >= limit[level]);
   const level = reached("hold") ? "hold" : "warn";
   const budget = reached(level);
-  return budget ? { level, of: budget.of, ...describe(budget, level) } : null;
+  if (!budget) return null;
+  const { of, name, limit } = budget;
+  return { level, of, name, per: limit.per, detail: describe(budget, level) };
 }
 
-function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold") {
+/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
+export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
+  const { of, name = "NAME", per = "total", level } = reached;
+  return { code: "raise_budget", of, name, per, level };
+}
+
+function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold"): string {
   const { per, unit } = limit;
   const whose = of === "team" ? `team "${name}"` : `"${name}"`;
   const amounts = `${showAmount(used, unit)} of ${showAmount(limit[level] ?? 0, unit)}`;
-  return {
-    detail: `${whose} used ${amounts} ${per === "day" ? "today (UTC)" : "in all"}`,
-    // A team is named by its folder, which may come from elsewhere.
-    command: `svc-mgr budget set --${of} ${shellWord(name)} --per ${per} --${level} MORE`,
-  };
+  return `${whose} used ${amounts} ${per === "day" ? "today (UTC)" : "in all"}`;
 }
 
 /** `12.5M tokens`, `$3.20`. Pure. */
@@ -75,10 +81,7 @@ export function readBudget(files: Pick<Files, "exists" | "readOwn">, folder: str
   if (!files.exists(path)) return noBudget;
   const budget = parseJson(Budget, files.readOwn(path));
   if (budget) return budget;
-  throw new ServiceError(
-    "precondition_failed",
-    `${path} is no budget: set it again with svc-mgr budget set, or remove the file`,
-  );
+  throw new ServiceError("precondition_failed", `${path} is no budget: set it again, or remove the file`);
 }
 
 /** An empty one removes the file. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";
 import { readGranters, refuseAnswerer } from "../../../src/services/attention/answerer.ts";
@@ -16,7 +17,7 @@ const utc = (minute: number) => new Date(now + minute * 60_000).toISOString().re
 function agent(change: Partial<AttentionFacts> = {}, name = "worker"): AttentionFacts {
   return {
     agent: { id: `id-${name}`, name, trackedId: `id-${name}`, generation: "life-1" },
-    relaunchable: true,
+    relaunch: "possible",
     attachLine: "tmux attach -t '=SVC-worker-1'",
     unusable: null,
     session: "alive",
@@ -198,7 +199,7 @@ const cases: {
   },
   {
     id: "a joined agent that is gone cannot be started again",
-    given: { session: "gone", gateway: { state: "none", why: "" }, relaunchable: false },
+    given: { session: "gone", gateway: { state: "none", why: "" }, relaunch: "never" },
     want: [{ kind: "dead_agent", command: `${prefix} cleanup` }],
   },
   {
@@ -213,7 +214,7 @@ const cases: {
   },
   {
     id: "a tmux server that does not answer, of a joined agent without a gateway: silent is not dead",
-    given: { session: "unknown", gateway: { state: "none", why: "" }, relaunchable: false },
+    given: { session: "unknown", gateway: { state: "none", why: "" }, relaunch: "never" },
     want: [
       {
         kind: "stuck_agent",
@@ -235,7 +236,7 @@ const cases: {
   {
     id: "work that waits for a gateway that nobody started",
     given: { gateway: { state: "none", why: "" }, queueDepth: 2 },
-    want: [{ kind: "dead_gateway", reason: '2 requests wait for "worker" and no gateway runs' }],
+    want: [{ kind: "dead_gateway", reason: '"worker" takes no work: 2 requests wait and no gateway runs' }],
   },
   {
     id: "a queue that a new instance closed",
@@ -276,7 +277,7 @@ const cases: {
 
 describe("what waits for a person", () => {
   test.each(cases)("$id", ({ given, want }) => {
-    const items = decideAttention([agent(given)], now);
+    const items = decideAttention(adviseInManager, [agent(given)], now);
     for (const item of items) {
       expect([...Value.Errors(AttentionItem, item)]).toEqual([]);
       expect([item.agent_id, item.agent_name]).toEqual(["id-worker", "worker"]);
@@ -287,6 +288,7 @@ describe("what waits for a person", () => {
 
   test("is sorted by age over all agents, what is of unknown age first", () => {
     const items = decideAttention(
+      adviseInManager,
       [
         agent({ decision: question }, "young"),
         agent({ failed: [failed] }, "old"),
@@ -299,7 +301,11 @@ describe("what waits for a person", () => {
 
   test("a long question is cut in the sentence and whole beside it", () => {
     const long = `${"why ".repeat(200)}\n?`;
-    const [item] = decideAttention([agent({ decision: { ...question, question: long } })], now);
+    const [item] = decideAttention(
+      adviseInManager,
+      [agent({ decision: { ...question, question: long } })],
+      now,
+    );
     expect([item?.reason.length, item?.reason.includes("\n"), item?.question]).toEqual([300, false, long]);
   });
 
@@ -307,13 +313,13 @@ describe("what waits for a person", () => {
     const agents = Array.from({ length: 100 }, (_, index) =>
       agent({ decision: question, failed: [failed] }, `agent-${index}`),
     );
-    expect(decideAttention(agents, now).length).toBe(200);
+    expect(decideAttention(adviseInManager, agents, now).length).toBe(200);
   });
 });
 
 describe("the id of an item", () => {
   const idOf = (change: Partial<AttentionFacts>, name?: string) =>
-    decideAttention([agent(change, name)], now)[0]?.id;
+    decideAttention(adviseInManager, [agent(change, name)], now)[0]?.id;
   const marked = {
     ...question,
     options: question.options.map((one) => ({ ...one, selected: !one.selected })),
@@ -341,7 +347,7 @@ describe("the id of an item", () => {
 });
 
 describe("an answer", () => {
-  const [item] = decideAttention([agent({ decision: question })], now);
+  const [item] = decideAttention(adviseInManager, [agent({ decision: question })], now);
   if (!item) throw new Error("no item");
 
   test.each([
@@ -359,7 +365,11 @@ describe("an answer", () => {
   });
 
   test("to what has no answers names the command", () => {
-    const [dead] = decideAttention([agent({ session: "gone", gateway: { state: "none", why: "" } })], now);
+    const [dead] = decideAttention(
+      adviseInManager,
+      [agent({ session: "gone", gateway: { state: "none", why: "" } })],
+      now,
+    );
     if (!dead) throw new Error("no item");
     expect(() => chooseAnswer(dead, { answer: "1" })).toThrow("relaunch");
   });
@@ -377,7 +387,7 @@ const mail = (change: Partial<PersonMail> = {}): PersonMail => ({
 });
 
 test("mail of a person comes last, without its body, with the command that reads it", () => {
-  const items = decideAttention([agent({ decision: question })], now, [
+  const items = decideAttention(adviseInManager, [agent({ decision: question })], now, [
     mail(),
     mail({ messageRef: "filesystem:msg-2", sinceUtc: utc(-95), agent: null, subject: "a\nb" }),
   ]);
@@ -404,6 +414,12 @@ test("mail of a person comes last, without its body, with the command that reads
     next: "Read it",
     command:
       "svc-mgr mail --mailbox-root '/srv/the mail' --address ann@svc.localhost read --message-ref filesystem:msg-1",
+    remedy: {
+      code: "read_mail",
+      root: "/srv/the mail",
+      address: "ann@svc.localhost",
+      message_ref: "filesystem:msg-1",
+    },
   });
   expect(items[1]?.reason).toBe("ann@svc.localhost has mail from worker@svc.localhost: a b");
   for (const item of items) expect([...Value.Errors(AttentionItem, item)]).toEqual([]);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { createAttention } from "../../../src/services/attention/attention.ts";
 import { unusableFacts } from "../../../src/services/fleet/attention-facts.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -14,6 +15,7 @@ function setup() {
       looks.push(record.agent_name);
       return unusableFacts(record, "its manifest is lost");
     },
+    advise: adviseInManager,
     gatewayOf: async () => Promise.reject(new Error("none")),
     events: {
       async *follow({ signal }) {

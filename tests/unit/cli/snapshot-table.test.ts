@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { renderSnapshotTable } from "../../../src/cli/snapshot-text.ts";
 import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 
@@ -27,7 +28,6 @@ function snapshot(name: string): AgentSnapshot {
     unreadMail: null,
     queueDepth: null,
     problem: null,
-    damaged: false,
     attention: null,
   };
 }
@@ -37,6 +37,7 @@ const table = (count: number, columns: number) =>
     Array.from({ length: count }, (_, index) => snapshot(`a${index}`)),
     0,
     columns,
+    adviseInManager,
   );
 
 test("a wide terminal shows every column", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { ageText, toSnapshotCells } from "../../../src/cli/snapshot-text.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
@@ -28,7 +29,6 @@ function snapshot(change: Partial<AgentSnapshot> = {}, result = "success"): Agen
     queueDepth: 2,
     unreadMail: 3,
     problem: null,
-    damaged: false,
     attention: null,
   };
   return { record, state, ...rest, ...change };
@@ -62,7 +62,7 @@ describe("an agent at a snapshot", () => {
         unreadMail: null,
         gatewayBaseUrl: null,
         queueDepth: null,
-        problem: "no answer",
+        problem: { severity: "fault", detail: "no answer", remedy: null },
       }),
       want: ["active", "?", "?", "?", "?", "?", "no answer"],
     },
@@ -72,7 +72,7 @@ describe("an agent at a snapshot", () => {
       want: ["gone", "unavailable", "unknown", ...dashes, "-"],
     },
   ])("$id", ({ given, want }) => {
-    expect(toSnapshotCells(given, nowMs)).toEqual([...who, ...want]);
+    expect(toSnapshotCells(given, nowMs, adviseInManager)).toEqual([...who, ...want]);
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import type { GatewayStatus, RequestRecord } from "../../../src/protocol/gateway.ts";
@@ -101,7 +102,7 @@ describe("how a headless turn ended", () => {
       nowMs: seenMs,
     });
     expect(facts.failed.map(({ detail }) => detail)).toEqual([...waits]);
-    expect(decideAttention([facts], seenMs).map(({ kind }) => kind)).toEqual(
+    expect(decideAttention(adviseInManager, [facts], seenMs).map(({ kind }) => kind)).toEqual(
       Array.from(waits, () => "failed_request" as const),
     );
   });

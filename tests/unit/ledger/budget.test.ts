@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { adviseInManager } from "../../../src/cli/remedies.ts";
 import type { Budget, BudgetLimit } from "../../../src/protocol/budget.ts";
 import {
   type BudgetFacts,
+  budgetRemedy,
   decideBudget,
   readBudget,
   usedOf,
@@ -45,13 +47,13 @@ test.each([
 
 test("a reached budget says what was used and the command that raises it, as one word of a shell each", () => {
   const given = facts(2_500_000, limit(null, 2_000_000, { unit: "micro_usd", per: "total" }));
-  expect(decideBudget([given])).toMatchObject({
-    detail: '"worker" used $2.50 of $2.00 in all',
-    command: "svc-mgr budget set --agent worker --per total --hold MORE",
-  });
-  expect(decideBudget([{ ...given, of: "team", name: "a; rm -rf $HOME" }])).toMatchObject({
-    command: "svc-mgr budget set --team 'a; rm -rf $HOME' --per total --hold MORE",
-  });
+  const reached = decideBudget([given]);
+  expect(reached?.detail).toBe('"worker" used $2.50 of $2.00 in all');
+  const ofTeam = decideBudget([{ ...given, of: "team", name: "a; rm -rf $HOME" }]);
+  expect([reached, ofTeam].map((one) => one && adviseInManager(budgetRemedy(one)).command)).toEqual([
+    "svc-mgr budget set --agent worker --per total --hold MORE",
+    "svc-mgr budget set --team 'a; rm -rf $HOME' --per total --hold MORE",
+  ]);
 });
 
 test("limits of one span and unit replace each other, and an empty budget leaves no file", () => {
@@ -109,6 +111,7 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
     ledgerOf: (id) => (id === "id-2" ? scratch.path("other.sqlite") : null),
     ownerOf: (id) => owners[id],
     counting: at.ledger.counting,
+    advise: adviseInManager,
     onChange: () => void changes.count++,
     onError: reportOnce((text) => void problems.push(text)),
   });

@@ -113,9 +113,13 @@ describe("the screen", () => {
   test("names what to do as commands of svc where nothing can be answered by keys", () => {
     const dead = agentSnapshot("ann", { attention: { programEnded: { sinceUtc: null } } });
     expect(linesOf(stateAfter(fleet(dead)))).toContain("  Start it again: svc restart ann");
-    const problem = "it is stuck. Start it again with: svc-mgr agents single --agent-name ann relaunch";
+    const problem = {
+      severity: "fault",
+      detail: "it is ill",
+      remedy: { code: "relaunch_agent", agent_name: "ann" },
+    } as const;
     expect(linesOf(stateAfter(fleet(agentSnapshot("ann", { problem }))))).toContain(
-      "it is stuck. Start it again with: svc restart ann",
+      "it is ill. Start it again with: svc restart ann",
     );
   });
 
@@ -125,7 +129,7 @@ describe("the screen", () => {
       { decision: question("Go on?") },
     ].map((attention) => linesOf(stateAfter(fleet(agentSnapshot("ann", { attention }))))[2]);
     expect(reasons).toEqual([
-      expect.stringMatching(/- +the gateway of "ann" does not answer$/),
+      expect.stringMatching(/- +takes no work: its gateway does not answer$/),
       expect.stringMatching(/- +asks: Go on\?$/),
     ]);
   });
@@ -179,7 +183,7 @@ describe("any screen", () => {
       fleet(
         ...agents.map(({ name, asked, options }) =>
           agentSnapshot(name, {
-            problem: asked,
+            problem: { severity: "fault", detail: asked, remedy: null },
             attention: options.length > 0 ? { decision: question(asked, options) } : {},
           }),
         ),

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { BodyOf, ResponseOf } from "../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { MailboxBinding } from "../protocol/files.ts";
@@ -267,9 +266,9 @@ async function submitAlone(
 ): Promise<{ status: AskedStatus; detail: string } | null> {
   if (manifest.backend !== localInteractive) return null;
   if (!(await context.tmuxFor(manifest.tmux.socket).hasSession(manifest.tmux_session_name))) return null;
-  const { runRoot } = sessionPaths(sessionRoot);
+  const { runRoot, gatewayLock } = sessionPaths(sessionRoot);
   context.files.ensureDirectory("file:gateway-folder", runRoot);
-  const lock = context.locks.tryTake(join(runRoot, "gateway.lock"));
+  const lock = context.locks.tryTake(gatewayLock);
   if (!lock) return { status: "busy", detail: "another process drives the agent's terminal" };
   const driven = createGatewayAgent({
     system: context.system,

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { reminderStoreOn } from "../db/gateway/reminder-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { coreEndpoints } from "../protocol/core-endpoints.ts";
@@ -109,7 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   // Its folder, which one gateway holds
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
-  const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
+  const lock = locks.tryTake(paths.gatewayLock);
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot])
     files.removeLeftovers("file:leftovers", at);

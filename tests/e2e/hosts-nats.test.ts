@@ -131,6 +131,19 @@ describe("svc-coord nats", () => {
     const gone = await operator.run("svc-coord", ["nats", "revoke", "build-1"]);
     expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining("no host")]);
 
+    // What runs is no matter of --discard.
+    const removed = await operator.mgr("uninstall", "--discard", "--yes", "--json");
+    expect(removed.exitCode).toBe(1);
+    expect(removed.error()["losses"]).toMatchObject([
+      { kind: "server", what: at.baseUrl },
+      { kind: "server", what: 'NATS server of the fleet "svc"' },
+    ]);
+    const onHost = await second.mgr("uninstall", "--discard", "--yes", "--json");
+    expect(onHost.error()["losses"]).toMatchObject([
+      { kind: "agent", what: "worker" },
+      { kind: "server", what: 'host "build-2" of the fleet "svc"' },
+    ]);
+
     // Ctrl-C ends the server too; what was made is there at the next start.
     const pid = serverPid(folder);
     begun.child.kill("SIGINT");

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { wrapText } from "../../src/system/text-columns.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { startCoordinator } from "../support/coord-server.ts";
 import { until } from "../support/until.ts";
 
 test("a team goes up as its file says, changes where the file changes, and goes down", async () => {
@@ -266,6 +267,40 @@ test("uninstall lists running agents, work of worktrees and mail, and removes no
 
   await sh(`rm ${join(worktree, "draft.txt")}`);
   expect((await uninstall()).stderr).toContain("Say so with --yes");
+
+  // Other files beside the worktrees are listed, and empty folders are not.
+  const [notes, loose] = [join(dirname(worktree), "notes"), join(worktrees, "a.txt")];
+  mkdirSync(join(dirname(worktree), "empty"));
+  mkdirSync(notes);
+  writeFileSync(join(notes, "b.txt"), "b");
+  writeFileSync(loose, "a");
+  const others = await uninstall("--yes", "--json");
+  expect([others.exitCode, others.error()]).toMatchObject([
+    1,
+    { losses: [loose, notes].map((what) => ({ kind: "folder", what })) },
+  ]);
+  rmSync(notes, { recursive: true });
+  rmSync(loose);
+
+  // A worktree that git keeps stays, and everything else with it.
+  await sh(`git worktree lock ${worktree}`);
+  const kept = await uninstall("--yes", "--json");
+  expect([kept.exitCode, kept.error()]).toMatchObject([
+    1,
+    { removed: false, not_removed: [expect.stringMatching(/\/writer: .*locked/)] },
+  ]);
+  expect([existsSync(state), existsSync(worktree)]).toEqual([true, true]);
+  await sh(`git worktree unlock ${worktree}`);
+
+  // While a server runs, its folders stay.
+  {
+    await using server = await startCoordinator(fixture);
+    const served = await uninstall("--discard", "--yes", "--json");
+    expect([served.exitCode, served.error()]).toMatchObject([
+      1,
+      { losses: [{ kind: "server", what: server.baseUrl }] },
+    ]);
+  }
   const done = await uninstall("--yes", "--json");
   expect([done.exitCode, done.json()]).toMatchObject([0, { removed: true, losses: [] }]);
   expect([existsSync(state), existsSync(worktrees)]).toEqual([false, false]);

@@ -183,7 +183,7 @@ function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest
     paths.token,
     paths.challengeKey,
     join(paths.gatewayRoot, "attach.lock"),
-    join(paths.runRoot, "gateway.lock"),
+    paths.gatewayLock,
     paths.lastPort,
     signals.spool,
     signals.rotated,

@@ -1,9 +1,11 @@
 import { basename, dirname, join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import { coordinatorFolders, isHeld } from "../../services/fleet/coordinator-files.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
-import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
-import { createWorktrees, type Worktrees } from "../../services/team/worktrees.ts";
-import { childPath } from "../../system/contained-path.ts";
+import { sessionPaths, stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
+import { createWorktrees, pathsIn, type Worktrees } from "../../services/team/worktrees.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
+import { messageOf } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
@@ -12,9 +14,9 @@ import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { openPeopleMail, usedMailboxRoots } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 
-/** What a removal would cost. `agent` ends no removal: it must be stopped first. */
+/** What a removal would cost. An agent or a server that runs must be ended first. */
 interface Loss {
-  kind: "agent" | "worktree" | "mail";
+  kind: "agent" | "server" | "worktree" | "folder" | "mail";
   what: string;
   why: string;
 }
@@ -22,7 +24,7 @@ interface Loss {
 export default command({
   name: "uninstall",
   description:
-    "remove svc's state folder and the worktrees of teams; lists what would be lost, and refuses while there is any",
+    "remove svc's state folder and the worktrees of teams; lists what runs and what would be lost, and refuses while there is any",
   examples: [
     "svc-mgr uninstall --dry-run",
     "svc-mgr uninstall",
@@ -39,12 +41,13 @@ export default command({
     const places = [stateRootOf(io.env, io.home), worktreesRootOf(io.env, io.home)].filter((path) =>
       context.files.exists(path),
     );
-    const groups = openAllWorktrees(context, io);
-    const [agents, worktrees] = [await runningAgents(context), await unsavedWorktrees(groups)];
+    const { groups, others } = openAllWorktrees(context, io);
+    const running = [...(await runningAgents(context)), ...(await runningServers(context, io))];
+    const worktrees = [...(await unsavedWorktrees(groups)), ...others];
     const { lost: mail, kept } = await survey(context, io, places);
-    const losses = [...agents, ...worktrees, ...mail];
+    const losses = [...running, ...worktrees, ...mail];
     const document = { schema_version: 1, removes: places, losses, keeps: kept };
-    const isRefused = agents.length > 0 || (losses.length > 0 && !args.discard);
+    const isRefused = running.length > 0 || (losses.length > 0 && !args.discard);
     const lines = [
       ...losses.map(({ kind, what, why }) => `${titles[kind]}: ${visibleLine(what)}: ${visibleLine(why)}`),
       ...kept.map(
@@ -54,16 +57,14 @@ export default command({
     ];
     if (isRefused && !args["dry-run"]) {
       const advice =
-        agents.length > 0
-          ? "nothing was removed: end the agents that run"
+        running.length > 0
+          ? "nothing was removed: end what runs"
           : "nothing was removed: save this work, or remove it too with --discard";
       const detail = [...lines, advice].join("\n");
       throw new CommandFailure(exitCodes.refused, detail, { error: "conflict", detail, ...document });
     }
-    const removes = places.map(
-      (path) => `${args["dry-run"] ? "would remove" : "removed"}: ${visibleLine(path)}`,
-    );
     if (args["dry-run"]) {
+      const removes = places.map((path) => `would remove: ${visibleLine(path)}`);
       return {
         json: { ...document, removed: false },
         text: [...lines, ...removes].join("\n"),
@@ -71,32 +72,67 @@ export default command({
       };
     }
     if (places.length > 0) {
-      for (const line of lines) await io.writeError(`${line}\n`);
+      if (!args.yes) for (const line of lines) await io.writeError(`${line}\n`);
       await confirmed(io, `Remove ${places.join(" and ")}?`, args.yes);
     }
-    // Git forgets a worktree that it removes itself.
-    for (const { worktrees: some } of groups) for (const agent of some.list()) await some.remove(agent);
-    for (const path of places) {
-      context.files.remove("file:uninstall", context.files.contained(dirname(path), basename(path)));
-    }
-    return { json: { ...document, removed: true }, text: [...lines, ...removes].join("\n") };
+    const failures = await removeAll(context, { groups, places, discard: args.discard });
+    const gone = places.filter((path) => !context.files.exists(path));
+    const removed = gone.map((path) => `removed: ${visibleLine(path)}`);
+    if (failures.length === 0)
+      return { json: { ...document, removed: true }, text: [...lines, ...removed].join("\n") };
+    const detail = [...removed, ...failures.map((one) => `not removed: ${visibleLine(one)}`)].join("\n");
+    const error = { error: "conflict", detail, ...document, removed: false, not_removed: failures };
+    throw new CommandFailure(exitCodes.refused, detail, error);
   },
 });
 
+/**
+ * Git forgets a worktree that it removes itself. While it keeps one, the folders with it stay; with `discard`
+ * they go all the same. Returns what was not removed, and why.
+ */
+async function removeAll(
+  { files }: CliContext,
+  options: { groups: readonly Worktrees[]; places: readonly string[]; discard: boolean },
+): Promise<string[]> {
+  const { groups, places, discard } = options;
+  const failures: string[] = [];
+  for (const worktrees of groups) {
+    for (const agent of worktrees.list()) {
+      const path = worktrees.pathOf(agent);
+      const why = await worktrees.remove(agent, { discard });
+      if (why !== null && !discard) failures.push(`${path}: ${why}`);
+    }
+  }
+  if (failures.length > 0) return failures;
+  for (const path of places) {
+    try {
+      files.remove("file:uninstall", files.contained(dirname(path), basename(path)));
+    } catch (error) {
+      failures.push(`${path}: ${messageOf(error)}`);
+    }
+  }
+  return failures;
+}
+
 const titles: Readonly<Record<Loss["kind"], string>> = {
   agent: "an agent runs",
+  server: "a server runs",
   worktree: "a worktree has work that is nowhere else",
+  folder: "no worktree of git",
   mail: "mail",
 };
 
-async function runningAgents({ registry, sessionAlive, files }: CliContext): Promise<Loss[]> {
+async function runningAgents({ registry, sessionAlive, files, locks }: CliContext): Promise<Loss[]> {
+  /** A gateway outlives the tmux server of its agent. */
+  const isServed = ({ runtime: { session_root: root } }: RegistryRecord) =>
+    root != null && isHeld(files, locks, sessionPaths(root).gatewayLock);
   const isActive = ({ lifecycle: { state } }: RegistryRecord) =>
     state === "active" || state === "relaunching";
   const records = registry.list().records.filter(isActive);
   const losses = await Promise.all(
     records.map(async (record): Promise<Loss | null> => {
       // One of which nobody knows whether it runs counts as one that does.
-      if (!(await sessionAlive(record).catch(() => true))) return null;
+      if (!(await sessionAlive(record).catch(() => true)) && !isServed(record)) return null;
       const folder = openRecordOrNull(files, record)?.manifest.working_directory;
       const where = folder === undefined ? "" : `in ${folder}; `;
       const why = `${where}end it with: svc-mgr agents single --agent-id ${record.agent_id} stop`;
@@ -106,24 +142,64 @@ async function runningAgents({ registry, sessionAlive, files }: CliContext): Pro
   return losses.filter((one) => one !== null);
 }
 
-/** Those of each team, also where an earlier version made them. */
-function openAllWorktrees(context: CliContext, io: CliIo): { worktrees: Worktrees }[] {
+/** Programs of svc that hold a lock in what is removed. */
+async function runningServers({ files, locks, processes, roots }: CliContext, io: CliIo): Promise<Loss[]> {
+  const state = stateRootOf(io.env, io.home);
+  const runtimeRoots = [...new Set([roots.runtimeRoot, join(state, "runtime")])];
+  const coordinators = runtimeRoots
+    .flatMap((runtimeRoot) => coordinatorFolders({ files, locks, runtimeRoot }))
+    .filter(({ held }) => held)
+    .map(({ paths, instance }): Loss => {
+      const process = instance === null ? "" : `, process ${instance.pid}`;
+      return {
+        kind: "server",
+        what: instance?.api_base_url ?? paths.root,
+        why: `end svc-coord serve${process}`,
+      };
+    });
+  const fleets: Loss[] = [];
+  for (const fleet of files.list(join(state, "nats")).filter(isOneName)) {
+    const { natsFleetPaths } = await import("../../services/hosts/nats-fleet.ts");
+    const { runningNatsServer } = await import("../../services/hosts/nats-process.ts");
+    const paths = natsFleetPaths(state, fleet);
+    // A server outlives the command that was killed.
+    const pid = runningNatsServer({ files, processes }, paths);
+    if (pid === null && !isHeld(files, locks, paths.lock)) continue;
+    const why = `end svc-coord nats${pid === null ? "" : `, or nats-server with the process ${pid}`}`;
+    fleets.push({ kind: "server", what: `NATS server of the fleet "${fleet}"`, why });
+  }
+  const joined = pathsIn(files, join(state, "hosts"))
+    .flatMap((fleet) => pathsIn(files, fleet))
+    .filter((host) => isHeld(files, locks, join(host, "lock")))
+    .map((host): Loss => {
+      const [name, fleet] = [basename(host), basename(dirname(host))];
+      return { kind: "server", what: `host "${name}" of the fleet "${fleet}"`, why: "end svc-coord join" };
+    });
+  return [...coordinators, ...fleets, ...joined];
+}
+
+/** The worktrees of each team, also where an earlier version made them, and what else lies there. */
+function openAllWorktrees(context: CliContext, io: CliIo): { groups: Worktrees[]; others: Loss[] } {
   const { files } = context;
   const [root, teams] = [worktreesRootOf(io.env, io.home), join(stateRootOf(io.env, io.home), "teams")];
-  const names = [root, teams].flatMap((folder) => (files.exists(folder) ? files.list(folder) : []));
-  return [...new Set(names)].map((name) => ({
-    worktrees: createWorktrees(context, {
+  const names = [...new Set([root, teams].flatMap((folder) => files.list(folder)))];
+  const groups = names.filter(isOneName).map((name) =>
+    createWorktrees(context, {
       repository: io.home,
       root: childPath(root, name),
       formerRoot: childPath(teams, name, "worktrees"),
       env: io.env,
     }),
-  }));
+  );
+  const loose = pathsIn(files, root).filter((path) => path === root || !files.isOwnFolder(path));
+  const others = [...loose, ...groups.flatMap((worktrees) => worktrees.listOthers())];
+  const why = "svc does not know what it is: move it away";
+  return { groups, others: others.map((what) => ({ kind: "folder", what, why })) };
 }
 
-async function unsavedWorktrees(groups: readonly { worktrees: Worktrees }[]): Promise<Loss[]> {
+async function unsavedWorktrees(groups: readonly Worktrees[]): Promise<Loss[]> {
   const losses: Loss[] = [];
-  for (const { worktrees } of groups) {
+  for (const worktrees of groups) {
     for (const agent of worktrees.list()) {
       const why = await worktrees.unsavedWork(agent);
       if (why !== null) losses.push({ kind: "worktree", what: worktrees.pathOf(agent), why });

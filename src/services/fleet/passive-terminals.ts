@@ -117,9 +117,9 @@ export function createPassiveTerminals(deps: {
       const unreachable = (why: string) =>
         new ServiceError("unavailable", `"${agent.manifest.agent_name}" cannot be driven directly: ${why}`);
       // Every gateway of the session takes this lock first.
-      const { runRoot } = sessionPaths(agent.sessionRoot);
+      const { runRoot, gatewayLock } = sessionPaths(agent.sessionRoot);
       deps.files.ensureDirectory("file:gateway-folder", runRoot);
-      const lock = deps.locks.tryTake(`${runRoot}/gateway.lock`);
+      const lock = deps.locks.tryTake(gatewayLock);
       if (!lock) throw unreachable("a gateway serves it");
       try {
         const done = await using(agent, async (terminal) => ({ result: await work(terminal) }));

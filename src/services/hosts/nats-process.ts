@@ -111,7 +111,7 @@ export async function startNatsServer(
   },
 ): Promise<NatsProcess> {
   const { files, processes, clock, env } = machine;
-  const left = readRunning(machine, paths);
+  const left = runningNatsServer(machine, paths);
   if (left !== null) await end(machine, left);
   const child = processes.stream("process:nats-server", [server.path, "-c", paths.config], {
     env: { PATH: env["PATH"] ?? "" },
@@ -154,14 +154,17 @@ export async function reloadNatsServer(
   machine: Pick<Machine, "files" | "processes" | "clock">,
   paths: NatsFleetPaths,
 ): Promise<boolean> {
-  const pid = readRunning(machine, paths);
+  const pid = runningNatsServer(machine, paths);
   if (pid === null || !machine.processes.signal(pid, "SIGHUP")) return false;
   await sleep(machine.clock, betweenReloadsMs);
   return machine.processes.signal(pid, "SIGHUP");
 }
 
 /** The process that the record names, when it is still the same. */
-function readRunning({ files, processes }: Pick<Machine, "files" | "processes">, paths: NatsFleetPaths) {
+export function runningNatsServer(
+  { files, processes }: Pick<Machine, "files" | "processes">,
+  paths: NatsFleetPaths,
+): number | null {
   const server = parseJson(RunningServer, files.readOwn(paths.running));
   if (server === null || !processes.alive(server.pid)) return null;
   return processes.startToken(server.pid) === server.process_start ? server.pid : null;

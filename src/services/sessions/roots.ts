@@ -177,6 +177,7 @@ export function sessionPaths(sessionRoot: string) {
     token: `${runRoot}/token`,
     challengeKey: `${runRoot}/challenge-key`,
     lastPort: `${runRoot}/last-port`,
+    gatewayLock: `${runRoot}/gateway.lock`,
   };
 }
 

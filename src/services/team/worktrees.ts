@@ -1,4 +1,5 @@
 import { isAbsolute, join } from "node:path";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { shellWord } from "../../system/shell-word.ts";
@@ -91,7 +92,10 @@ export function createWorktrees(
   {
     files,
     processes,
-  }: { files: Pick<Files, "exists" | "contained" | "list" | "read">; processes: Pick<Processes, "run"> },
+  }: {
+    files: Pick<Files, "exists" | "contained" | "isOwnFolder" | "list" | "read">;
+    processes: Pick<Processes, "run">;
+  },
   {
     repository,
     root,
@@ -99,6 +103,7 @@ export function createWorktrees(
     env,
   }: { repository: string; root: string; formerRoot?: string; env: Environment },
 ) {
+  const folders = [root, ...(formerRoot === undefined ? [] : [formerRoot])];
   const isAdded = (path: string) => files.exists(join(path, ".git"));
 
   function pathOf(agent: string): string {
@@ -227,9 +232,14 @@ export function createWorktrees(
     pathOf,
     /** The agents whose worktrees are there, whole or not. */
     list: (): string[] =>
-      [root, ...(formerRoot === undefined ? [] : [formerRoot])]
-        .flatMap((folder) => (files.exists(folder) ? files.list(folder) : []))
-        .filter((name) => isAdded(pathOf(name))),
+      folders
+        .flatMap((folder) => files.list(folder))
+        .filter((name) => isOneName(name) && isAdded(pathOf(name))),
+    /** What lies beside them: files, links, and folders that are not empty and no worktree of git. */
+    listOthers: (): string[] =>
+      folders
+        .flatMap((folder) => pathsIn(files, folder))
+        .filter((path) => !isAdded(path) && !(files.isOwnFolder(path) && files.list(path).length === 0)),
     /** What of it is nowhere else, commits that only its own branch has included; null without such work. */
     unsavedWork: (agent: string): Promise<string | null> => lostWith(agent, { anyBranch: false }),
     /** Whether it is there and filled: git writes the index last. */
@@ -259,14 +269,20 @@ export function createWorktrees(
     },
     /**
      * Null when it was removed, else why it stays: work that is not committed, commits on no branch, or a
-     * `.svc` with mail.
+     * `.svc` with mail; with `discard` only what git says.
      */
-    async remove(agent: string): Promise<string | null> {
+    async remove(agent: string, { discard = false } = {}): Promise<string | null> {
       const path = pathOf(agent);
+      if (discard) return git(path, "worktree", "remove", "--force", path);
       const lost = await lostWith(agent, { anyBranch: true });
       if (lost !== null) return `${lost}, in ${visibleLine(path)}`;
       // Its check for work that is not committed runs in the worktree, where other configuration may count.
       return git(path, "worktree", "remove", path);
     },
   };
+}
+
+/** The entries of a folder; the folder itself for a name that cannot be shown. */
+export function pathsIn(files: Pick<Files, "list">, folder: string): string[] {
+  return files.list(folder).map((name) => (isOneName(name) ? childPath(folder, name) : folder));
 }

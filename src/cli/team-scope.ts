@@ -60,16 +60,20 @@ export async function ownTeamFile({ files, registry, paneTmux, clock }: ScopeCon
  * The `svc.yaml` of a folder or of the nearest one above, without links on the way; null without one. Throws
  * UsageError where that file is itself a link: a repository could otherwise name the team of another folder.
  */
-export function nearestTeamFile(files: Pick<CliContext["files"], "exists" | "realPath">, from: string) {
+export function nearestTeamFile(
+  files: Pick<CliContext["files"], "exists" | "isLink" | "linkTarget" | "realPath">,
+  from: string,
+) {
   for (let folder = from; ; folder = dirname(folder)) {
     const path = join(folder, "svc.yaml");
-    if (files.exists(path)) {
-      const real = files.realPath(path) ?? path;
-      if (real === join(files.realPath(folder) ?? folder, "svc.yaml")) return real;
+    // Before `exists`: a link to nothing must not lead to the team of a folder above.
+    if (files.isLink(path)) {
+      const target = files.realPath(path) ?? files.linkTarget(path) ?? "";
       throw new UsageError(
-        `${visibleLine(path)} is a link to ${visibleLine(real)}, which may be the team of another folder: work in that folder, or name the file with --file where the command has it`,
+        `${visibleLine(path)} is a link to ${visibleLine(target)}, which may be the team of another folder: work in that folder, or name the file with --file where the command has it`,
       );
     }
+    if (files.exists(path)) return files.realPath(path) ?? path;
     if (folder === dirname(folder)) return null;
   }
 }

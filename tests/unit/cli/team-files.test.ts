@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { readEnvironment, readRole } from "../../../src/cli/team-files.ts";
+import { findTeamFile, readEnvironment, readRole } from "../../../src/cli/team-files.ts";
 import { nearestTeamFile } from "../../../src/cli/team-scope.ts";
+import { createFakeIo } from "../../support/fake-io.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 /** A repository beside private files of the user. */
@@ -63,4 +64,23 @@ test("a svc.yaml that is a link is not the nearest team's file, one below a link
   expect(nearestTeamFile(at.files, at.path("main/below"))).toBe(file);
   expect(nearestTeamFile(at.files, at.path("alias/below"))).toBe(file);
   expect(() => nearestTeamFile(at.files, at.path("foreign/below"))).toThrow("svc.yaml is a link to");
+  // A link to nothing does not lead to the team above.
+  mkdirSync(at.path("main/clone"));
+  symlinkSync("missing.yaml", at.path("main/clone/svc.yaml"));
+  expect(() => nearestTeamFile(at.files, at.path("main/clone"))).toThrow("is a link to missing.yaml");
+});
+
+test("--file takes a link, and means the file that it leads to", () => {
+  using at = createScratch();
+  mkdirSync(at.path("main"));
+  mkdirSync(at.path("foreign"));
+  writeFileSync(at.path("main/svc.yaml"), "agents: {}\n");
+  symlinkSync("../main/svc.yaml", at.path("foreign/svc.yaml"));
+  const io = createFakeIo({ cwd: at.path("foreign") });
+  const find = (given?: string) => findTeamFile({ files: at.files } as never, io, given);
+  const file = at.files.realPath(at.path("main/svc.yaml")) ?? "";
+  expect(find("svc.yaml")).toBe(file);
+  expect(find(at.path("foreign/svc.yaml"))).toBe(file);
+  expect(find("absent.yaml")).toBe(at.path("foreign/absent.yaml"));
+  expect(() => find()).toThrow("is a link to");
 });

@@ -151,6 +151,8 @@ export const TeamRecord = Strict({
     Strict({
       agent_id: Type.String(),
       launch: TeamLaunch,
+      /** The agent's record says who owns it. Absent: an `up` of an earlier version launched it. */
+      owned: Type.Optional(Type.Literal(true)),
       reminders: Type.Optional(
         Type.Record(Type.String(), Strict({ reminder_id: Type.String(), sha256: Type.String() })),
       ),

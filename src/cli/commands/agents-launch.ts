@@ -1,4 +1,4 @@
-import { parse, resolve } from "node:path";
+import { join, parse, resolve } from "node:path";
 import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { TeamOwner } from "../../protocol/files.ts";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
@@ -13,6 +13,7 @@ import {
   type NewSession,
 } from "../../services/sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
+import { stateRootOf } from "../../services/sessions/roots.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
@@ -167,6 +168,7 @@ export default command({
       headless: headless && { ...headless, policy },
       role,
       team,
+      agentOfEarlierUp: team ? await agentOfEarlierUp(context, io, team) : null,
       tmuxSessionName: args["session-name"],
       signal,
     };
@@ -254,6 +256,11 @@ function toOwner(file: string | undefined, member: string | undefined): TeamOwne
   if (file === undefined && member === undefined) return undefined;
   if (file === undefined || member === undefined) throw new UsageError("give --team-file with --team-member");
   return { file, member };
+}
+
+async function agentOfEarlierUp({ files }: CliContext, io: CliIo, team: TeamOwner): Promise<string | null> {
+  const { readAgentOfEarlierUp } = await import("../../services/team/team-store.ts");
+  return readAgentOfEarlierUp(files, join(stateRootOf(io.env, io.home), "teams"), team);
 }
 
 /** Before anything is launched: an agent whose gateway cannot start is only in the way. */

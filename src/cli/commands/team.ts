@@ -387,7 +387,7 @@ async function openTeam(
         const made = await run([...(words[name] ?? []), ...force], launch.args);
         const agentId = made.document["agent_id"];
         if (typeof agentId !== "string") return made.problem;
-        store.set(name, { agent_id: agentId, launch: made.ok ? launch : unfinished(launch) });
+        store.set(name, { agent_id: agentId, launch: made.ok ? launch : unfinished(launch), owned: true });
         return made.ok ? null : made.problem;
       }
       case "stop": {

@@ -106,7 +106,8 @@ export interface KnownTeam {
 
 /**
  * The teams that `up` launched. `ownerOf`: the team file that owns an agent now, by its id: another team, or
- * a person, may have launched an agent of this id since.
+ * a person, may have launched an agent of this id since. An `up` of an earlier version recorded no owner: its
+ * agents are of the team while no other one owns them.
  */
 export function listTeams(
   files: Pick<Files, "list" | "readOwn">,
@@ -119,8 +120,8 @@ export function listTeams(
     if (!record) return [];
     const { team_file: file, agents } = record;
     const members = Object.values(agents)
-      .map(({ agent_id }) => agent_id)
-      .filter((id) => ownerOf(id) === file);
+      .filter(({ agent_id: id, owned }) => ownerOf(id) === file || (!owned && ownerOf(id) === undefined))
+      .map(({ agent_id }) => agent_id);
     return [{ name: teamNameOf(file), file, folder, members }];
   });
   const isShared = (name: string) => teams.filter((one) => one.name === name).length > 1;

@@ -61,6 +61,8 @@ export interface LaunchRequest {
   headless?: HeadlessWish | undefined;
   /** The team file that owns the agent; without one it belongs to no team. */
   team?: TeamOwner | undefined;
+  /** The agent that an `up` of an earlier version, which recorded no owner, launched for `team`. */
+  agentOfEarlierUp?: string | null;
   /** Cancels the launch and undoes its steps. */
   signal?: AbortSignal | undefined;
 }
@@ -187,7 +189,9 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
     const { team } = request;
     const previous = registry.read(plan.agentId);
     // An agent of another owner had this name: its settings are none of this agent's.
-    const isSameOwner = previous?.team?.file === team?.file;
+    const isSameOwner =
+      previous?.team?.file === team?.file ||
+      (previous?.team === undefined && previous?.agent_id === request.agentOfEarlierUp);
     const notifier = carryNotifierOver(deps, isSameOwner ? previous : null, plan.sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs(), team }));
     return { ...session, record, notifier };

@@ -1,5 +1,6 @@
 import { basename, dirname } from "node:path";
 import { Value } from "@sinclair/typebox/value";
+import type { TeamOwner } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { TeamRecord } from "../../protocol/team-file.ts";
 import { sha256 } from "../../system/digest.ts";
@@ -40,6 +41,23 @@ export function readPrefixed(
     return prefix ? Object.keys(agents ?? {}) : [];
   } catch {
     return [];
+  }
+}
+
+/**
+ * The id of the agent that an `up` of an earlier version launched for a name of the file: the agent's record
+ * does not say who owns it. Null without one; a damaged record has none. `folder`: of all teams.
+ */
+export function readAgentOfEarlierUp(
+  files: Pick<Files, "exists" | "readOwn">,
+  folder: string,
+  { file, member }: TeamOwner,
+): string | null {
+  try {
+    const entry = readRecord(files, `${teamFolder(folder, file)}/agents.json`)?.agents[member];
+    return entry && !entry.owned ? entry.agent_id : null;
+  } catch {
+    return null;
   }
 }
 

@@ -141,6 +141,26 @@ describe("a launch", () => {
     });
   });
 
+  test("by a team keeps the notifier's settings of the agent that an earlier version's up launched, and of no other one", async () => {
+    await using fixture = await createSessionFixture();
+    const team = { file: "/src/project/svc.yaml", member: "worker" };
+    const first = await launchAgent(fixture.deps, fixture.request());
+    const { agent_id: id } = first.manifest;
+    const config = { ...defaultNotifierConfig, enabled: true, notify_block_shared_tokens: [] };
+    notifierOf(fixture, first.sessionRoot, (store) => store.saveConfig(config, "t"));
+    await undoSession(fixture.deps, first.manifest.tmux_session_name, await onlyPane(fixture, first));
+    const kept = await launchAgent(fixture.deps, fixture.request({ team, agentOfEarlierUp: id }));
+    expect(kept.notifier).toEqual({ enabled: true });
+    // This one is the team's: a person who launches one of its name begins without its settings.
+    await undoSession(fixture.deps, kept.manifest.tmux_session_name, await onlyPane(fixture, kept));
+    const byHand = await launchAgent(fixture.deps, fixture.request());
+    expect(byHand.notifier).toBeNull();
+    notifierOf(fixture, byHand.sessionRoot, (store) => store.saveConfig(config, "t"));
+    await undoSession(fixture.deps, byHand.manifest.tmux_session_name, await onlyPane(fixture, byHand));
+    const other = await launchAgent(fixture.deps, fixture.request({ team, agentOfEarlierUp: null }));
+    expect(other.notifier).toBeNull();
+  });
+
   test("seeds the gateway's folder, so that the status can be read before any gateway ran", async () => {
     await using fixture = await createSessionFixture();
     const { manifest, sessionRoot } = await launchAgent(fixture.deps, fixture.request());

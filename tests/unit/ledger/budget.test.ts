@@ -6,6 +6,7 @@ import {
   type BudgetFacts,
   budgetRemedy,
   decideBudget,
+  listTeams,
   readBudget,
   usedOf,
   withLimit,
@@ -93,8 +94,8 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
   const team = scratch.path("teams/project-1");
   mkdirSync(team, { recursive: true, mode: 0o700 });
   const agents = {
-    worker: { agent_id: "id-1", launch: sampleLaunch },
-    other: { agent_id: "id-2", launch: sampleLaunch },
+    worker: { agent_id: "id-1", launch: sampleLaunch, owned: true },
+    other: { agent_id: "id-2", launch: sampleLaunch, owned: true },
   };
   const file = "/src/project/svc.yaml";
   const record = { schema_version: 1, team_file: file, agents };
@@ -121,6 +122,22 @@ function open(scratch: ReturnType<typeof createScratch>, at: ReturnType<typeof c
   };
   return { watch, changes, problems, team, set, owners };
 }
+
+test.each([
+  { id: "an up launched it", owned: true, owner: "/src/project/svc.yaml", want: ["id-1"] },
+  { id: "a person launched one of its name since", owned: true, owner: undefined, want: [] },
+  { id: "another team owns it", owned: undefined, owner: "/src/other/svc.yaml", want: [] },
+  { id: "an up of an earlier version launched it", owned: undefined, owner: undefined, want: ["id-1"] },
+] as const)("a team has an agent: $id", ({ owned, owner, want }) => {
+  using scratch = createScratch();
+  const team = scratch.path("teams/project-1");
+  mkdirSync(team, { recursive: true, mode: 0o700 });
+  const worker = { agent_id: "id-1", launch: sampleLaunch, ...(owned ? { owned } : {}) };
+  const record = { schema_version: 1, team_file: "/src/project/svc.yaml", agents: { worker } };
+  writeFileSync(`${team}/agents.json`, JSON.stringify(record), { mode: 0o600 });
+  const [known] = listTeams(scratch.files, scratch.path("teams"), () => owner);
+  expect(known?.members).toEqual([...want]);
+});
 
 test("a hold ends when it is raised, and when its day is over", async () => {
   using scratch = createScratch();

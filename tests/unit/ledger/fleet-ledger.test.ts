@@ -194,7 +194,7 @@ test("two teams in folders of one name are two teams, and an agent is of the one
     const folder = scratch.path(`teams/shop-${index}`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // The id of an agent is made of its name: both teams had the agent.
-    const agents = { one: { agent_id: "id-one", launch: sampleLaunch } };
+    const agents = { one: { agent_id: "id-one", launch: sampleLaunch, owned: true } };
     const record = { schema_version: 1, team_file: file, agents };
     writeFileSync(join(folder, "agents.json"), JSON.stringify(record), { mode: 0o600 });
   }

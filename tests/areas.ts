@@ -40,6 +40,8 @@ export const sharedSources: readonly string[] = [
   "cli/programs",
   "cli/process-io",
   "cli/svc",
+  "cli/endpoint-command",
+  "cli/field-flags",
   "cli/target",
   "cli/parse",
   "cli/command.ts",

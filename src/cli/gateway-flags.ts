@@ -1,13 +1,14 @@
 import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
-import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
+import { TrackingTimings } from "../protocol/terminal.ts";
 import { wishedByCaller } from "../services/sessions/announcement.ts";
 import { readDesiredConfig } from "../services/sessions/desired-config.ts";
 import { noEndpoint, toTracesUrl } from "../services/sessions/otlp-endpoint.ts";
 import { defaultRulesFile } from "../services/sessions/roots.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
-import { type CliIo, type Flags, UsageError } from "./command.ts";
+import { type CliIo, type Flag, type Flags, UsageError } from "./command.ts";
+import { fieldFlags } from "./field-flags.ts";
 import { warn } from "./narrate.ts";
 
 export const originFlag = {
@@ -254,45 +255,22 @@ export function chooseListener(
   };
 }
 
+const watchFields = fieldFlags(TrackingTimings);
+type Prefix = "gateway-tui-" | "tui-";
+
+const withPrefix = (prefix: Prefix): Flags =>
+  Object.fromEntries(Object.entries<Flag>(watchFields.flags).map(([name, flag]) => [prefix + name, flag]));
+
 /** Flags of `gateway attach` that set how the terminal is watched (contract 4.4 rule 7). */
-export const attachTimingFlags = {
-  "gateway-tui-watch-poll-interval-seconds": seconds("longest gap between looks while unsettled", 0.5),
-  "gateway-tui-stability-threshold-seconds": seconds("a screen unchanged this long is stable", 1),
-  "gateway-tui-completion-stability-seconds": seconds("a success must hold this long", 1),
-  "gateway-tui-unknown-to-stalled-timeout-seconds": seconds("an unreadable screen this long is stalled", 30),
-  "gateway-tui-stale-active-recovery-seconds": seconds("recovery from a stale busy verdict", 5),
-  "gateway-tui-final-stable-active-recovery-seconds": seconds("the same when the screen did not change", 20),
-} satisfies Flags;
+export const attachTimingFlags = withPrefix("gateway-tui-");
 
 /** The same of `svc-gateway serve`. */
-export const serveTimingFlags = {
-  "tui-watch-poll-interval-seconds": attachTimingFlags["gateway-tui-watch-poll-interval-seconds"],
-  "tui-stability-threshold-seconds": attachTimingFlags["gateway-tui-stability-threshold-seconds"],
-  "tui-completion-stability-seconds": attachTimingFlags["gateway-tui-completion-stability-seconds"],
-  "tui-unknown-to-stalled-timeout-seconds":
-    attachTimingFlags["gateway-tui-unknown-to-stalled-timeout-seconds"],
-  "tui-stale-active-recovery-seconds": attachTimingFlags["gateway-tui-stale-active-recovery-seconds"],
-  "tui-final-stable-active-recovery-seconds":
-    attachTimingFlags["gateway-tui-final-stable-active-recovery-seconds"],
-} satisfies Flags;
-
-function seconds(what: string, usual: number) {
-  const description = `${what}, seconds (default ${usual})`;
-  return { type: "string", valueHint: "SECONDS", description } as const;
-}
+export const serveTimingFlags = withPrefix("tui-");
 
 /** The timings that were given. Throws UsageError for one that is not above zero. Pure. */
 export function readTimings(
-  prefix: "gateway-tui-" | "tui-",
+  prefix: Prefix,
   args: Readonly<Record<string, unknown>>,
 ): Partial<TrackingTimings> {
-  const given = Object.keys(defaultTimings).flatMap((timing) => {
-    const flag = `${prefix}${timing.replaceAll("_", "-")}`;
-    const text = args[flag];
-    if (typeof text !== "string") return [];
-    const value = Number(text);
-    if (text.trim() !== "" && Number.isFinite(value) && value > 0) return [[timing, value] as const];
-    throw new UsageError(`--${flag} takes a number of seconds above 0, not "${text}"`);
-  });
-  return Object.fromEntries(given);
+  return watchFields.read(args, prefix);
 }

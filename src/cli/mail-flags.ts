@@ -1,8 +1,14 @@
 import { resolve } from "node:path";
-import type { AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
+import { type AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
 import type { Files } from "../system/files.ts";
-import { type CliIo, type Flags, UsageError } from "./command.ts";
+import { type CliIo, type Flags, UsageError, type Values } from "./command.ts";
+import { fieldFlags } from "./field-flags.ts";
 import { readFileFlag, readStdin } from "./flag-values.ts";
+
+const notice = fieldFlags(NotifyBlockInput, {
+  text: { flag: "notify-block", description: "short notice in the prompt that wakes the recipient" },
+  placement: { flag: "notify-block-placement" },
+});
 
 /** Flags of every command that writes a message. */
 export const contentFlags = {
@@ -18,16 +24,7 @@ export const contentFlags = {
     description: "a file to go with it",
     valueHint: "FILE",
   },
-  "notify-block": {
-    type: "string",
-    description: "short notice in the prompt that wakes the recipient",
-    valueHint: "TEXT",
-  },
-  "notify-block-placement": {
-    type: "enum",
-    options: ["append", "prepend"] as ("append" | "prepend")[],
-    description: "where in that prompt; default: append",
-  },
+  ...notice.flags,
 } satisfies Flags;
 
 export const refFlag = {
@@ -52,13 +49,7 @@ export const boxFlag = {
   box: { type: "string", description: "only when it is in this box", valueHint: "BOX" },
 } satisfies Flags;
 
-interface ContentArgs {
-  "body-content": string | undefined;
-  "body-file": string | undefined;
-  attach: string[];
-  "notify-block": string | undefined;
-  "notify-block-placement": "append" | "prepend" | undefined;
-}
+type ContentArgs = Values<typeof contentFlags>;
 
 /** What `contentFlags` say. UsageError for no body or two, and for files that are not there. */
 export async function readContent(
@@ -66,8 +57,7 @@ export async function readContent(
   io: CliIo,
   files: Pick<Files, "readInput" | "stat">,
 ): Promise<{ body_content: string; attachments: AttachmentInput[]; notify_block?: NotifyBlockInput }> {
-  const text = args["notify-block"];
-  const placement = args["notify-block-placement"];
+  const { text, placement } = notice.read(args);
   if (placement !== undefined && text === undefined) {
     throw new UsageError("--notify-block-placement goes with --notify-block");
   }

@@ -1,7 +1,7 @@
-import type { Endpoint, ResponseOf } from "../protocol/endpoint.ts";
+import type { Endpoint } from "../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RegistryRecord } from "../protocol/files.ts";
-import type { CallRequest, CallResult } from "../services/fleet/gateway-client.ts";
+import type { CallResult } from "../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
 import {
   type AgentSelector,
@@ -13,15 +13,7 @@ import {
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../system/errors.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
-import {
-  type Answer,
-  type Command,
-  type CommandDeclaration,
-  command,
-  type Flags,
-  type Invocation,
-  UsageError,
-} from "./command.ts";
+import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { requireAnswerer } from "./questions.ts";
 import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
@@ -120,38 +112,6 @@ export async function openMaybeLive(
 
 function textOf(value: string | boolean | string[] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-/**
- * A leaf that makes one call to the agent's gateway and prints the answer. `request` reads the command line
- * before the gateway is looked up, so a usage error needs no running agent; without it the call has no
- * parameters. `render` returns the text, or the text with an exit code.
- */
-export function readCommand<Name extends keyof GatewayEndpoints, const A extends Flags>({
-  endpoint,
-  request,
-  render,
-  allow,
-  ...declaration
-}: Omit<CommandDeclaration<A>, "run"> & {
-  endpoint: Name;
-  request?: (invocation: Invocation<A>) => CallRequest<Name> | Promise<CallRequest<Name>>;
-  render: (body: ResponseOf<GatewayEndpoints[Name]>) => string | Pick<Answer, "text" | "exitCode">;
-  /** Throws where the caller may not make the call. */
-  allow?: (invocation: Invocation, live: Target & { link: LiveLink }) => Promise<void>;
-}): Command {
-  return command<A>({
-    ...declaration,
-    async run(invocation) {
-      const call = request ? await request(invocation) : ({} as CallRequest<Name>);
-      const live = await openLiveTarget(invocation as unknown as Invocation);
-      const { link } = live;
-      await allow?.(invocation as unknown as Invocation, live);
-      const json = bodyOf<GatewayEndpoints[Name]>(await link.client.call(endpoint, call));
-      const text = render(json);
-      return typeof text === "string" ? { json, text } : { json, ...text };
-    },
-  });
 }
 
 /**

@@ -178,7 +178,7 @@ export const MailListRequest = Strict(
     since: Type.Optional(
       Nullable(
         Type.String({
-          description: "RFC 3339 with its offset, inclusive lower bound",
+          description: "not older than this; RFC 3339 with its offset",
           ...enforced({ pattern: patterns.time }),
         }),
       ),

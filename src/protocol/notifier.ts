@@ -67,10 +67,10 @@ const config = {
   context_error_policy: ContextErrorPolicy,
   pre_notification_context_action: ContextAction,
   notify_block_render: StringEnum(["enabled", "disabled"], {
-    description: "disabled: no notice is put into a wake-up prompt",
+    description: "whether a wake-up prompt shows the notices of senders; disabled: none",
   }),
   notify_block_auth_mode: StringEnum(["permissive-log", "required"], {
-    description: "required: a notice is left out unless its verifier passed it",
+    description: "which notices are shown; required: those alone that their verifier passed",
   }),
   notify_block_auth_verifier: StringEnum(["none", "shared-token"], {
     description: "how notices are verified: not at all, or by a shared token",
@@ -97,7 +97,7 @@ const config = {
   }),
   quiet_hours: Nullable(QuietHours),
   require_attestation: StringEnum(["none", "verified"], {
-    description: "verified: only mail whose sender signed it as it is wakes the agent",
+    description: "which mail wakes the agent; verified: only mail that its sender's mailbox signed, as it is",
   }),
 };
 

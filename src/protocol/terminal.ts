@@ -492,19 +492,7 @@ export const TerminalExplanation = Strict(
 );
 export type TerminalExplanation = Static<typeof TerminalExplanation>;
 
-/** The six timings, seconds, each greater than zero (contract 4.4 rule 7; spec/terminal.md 2). */
-const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
-export const TrackingTimings = Strict({
-  watch_poll_interval_seconds: seconds("longest gap between samples while unsettled; default 0.5"),
-  stability_threshold_seconds: seconds("visible state unchanged this long is stable; default 1"),
-  completion_stability_seconds: seconds("a success must hold this long; default 1"),
-  unknown_to_stalled_timeout_seconds: seconds("an unknown surface this long is stalled; default 30"),
-  stale_active_recovery_seconds: seconds("recovery from a stale busy verdict; default 5"),
-  final_stable_active_recovery_seconds: seconds("recovery when the screen did not change; default 20"),
-});
-export type TrackingTimings = Static<typeof TrackingTimings>;
-
-export const defaultTimings: TrackingTimings = {
+export const defaultTimings = {
   watch_poll_interval_seconds: 0.5,
   stability_threshold_seconds: 1,
   completion_stability_seconds: 1,
@@ -512,6 +500,35 @@ export const defaultTimings: TrackingTimings = {
   stale_active_recovery_seconds: 5,
   final_stable_active_recovery_seconds: 20,
 };
+
+const timing = (name: keyof typeof defaultTimings, text: string) =>
+  Type.Number({ exclusiveMinimum: 0, description: `${text}; default ${defaultTimings[name]}` });
+
+/** The six timings, seconds, each greater than zero (contract 4.4 rule 7; spec/terminal.md 2). */
+export const TrackingTimings = Strict({
+  watch_poll_interval_seconds: timing(
+    "watch_poll_interval_seconds",
+    "longest gap between samples while unsettled",
+  ),
+  stability_threshold_seconds: timing(
+    "stability_threshold_seconds",
+    "visible state unchanged this long is stable",
+  ),
+  completion_stability_seconds: timing("completion_stability_seconds", "a success must hold this long"),
+  unknown_to_stalled_timeout_seconds: timing(
+    "unknown_to_stalled_timeout_seconds",
+    "an unknown surface this long is stalled",
+  ),
+  stale_active_recovery_seconds: timing(
+    "stale_active_recovery_seconds",
+    "recovery from a stale busy verdict",
+  ),
+  final_stable_active_recovery_seconds: timing(
+    "final_stable_active_recovery_seconds",
+    "recovery when the screen did not change",
+  ),
+});
+export type TrackingTimings = Static<typeof TrackingTimings>;
 
 /** Answers what a person must decide (additional; ruling 17). */
 export const DecisionAnswer = Strict(
@@ -549,7 +566,7 @@ export type DecisionResult = Static<typeof DecisionResult>;
 
 export const WaitFor = StringEnum(["ready", "busy", "decision"], {
   description:
-    "ready: the prompt-ready predicate and no pending input; busy: a turn runs; decision: a question is asked",
+    "ready: a prompt could be given, none is pending; busy: a turn runs; decision: a question is asked",
 });
 export type WaitFor = Static<typeof WaitFor>;
 

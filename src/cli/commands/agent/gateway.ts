@@ -11,6 +11,7 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent-requests.ts";
 import { command, type Invocation, UsageError } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
+import { endpointCommand } from "../../endpoint-command.ts";
 import { readPrompt } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import {
@@ -27,16 +28,8 @@ import {
 } from "../../gateway-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
-import { refuseLongSequence } from "../../reminder-flags.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import {
-  bodyOf,
-  openLiveTarget,
-  openTarget,
-  readCommand,
-  requireMayAnswer,
-  type Target,
-} from "../../target.ts";
+import { bodyOf, openLiveTarget, openTarget, requireMayAnswer, type Target } from "../../target.ts";
 
 const attach = command({
   name: "attach",
@@ -228,31 +221,23 @@ const prompt = command({
   },
 });
 
-const sendKeys = readCommand({
+const sendKeys = endpointCommand("sendKeys", {
   name: "send-keys",
   description: "press keys and type text at once, whatever the agent shows; <[Enter]> is a key",
   examples: [
     'svc-mgr agents single --agent-name worker gateway send-keys --sequence "<[Down]><[Enter]>"',
     'svc-mgr agents single --agent-name worker gateway send-keys --sequence "as <[Text]>" --escape-special-keys',
   ],
-  args: {
+  fields: {
     sequence: {
-      type: "string",
       required: true,
       description:
         "text, and the keys Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z in <[ and ]>, at most 65536 characters; no Enter is added",
-      valueHint: "TEXT",
     },
-    "escape-special-keys": { type: "boolean", description: "type all of it as text" },
+    escape_special_keys: { description: "type all of it as text" },
   },
-  endpoint: "sendKeys",
   // Keys answer a question as well.
   allow: requireMayAnswer,
-  request({ args: { sequence, "escape-special-keys": literal }, path }) {
-    if (sequence.trim() === "") throw new UsageError("--sequence is empty", path);
-    refuseLongSequence(sequence);
-    return { body: { schema_version: 1, sequence, escape_special_keys: literal } };
-  },
   render: ({ detail }) => detail,
 });
 
@@ -267,11 +252,10 @@ const interrupt = command({
   },
 });
 
-const reconcile = readCommand({
+const reconcile = endpointCommand("reconcile", {
   name: "reconcile",
   description: "work with the agent's present instance; unfinished requests for an earlier one fail",
   examples: ["svc-mgr agents single --agent-name worker gateway reconcile"],
-  endpoint: "reconcile",
   render({ managed_agent_instance_epoch: epoch, failed_request_ids: failed }) {
     const fate = failed.length === 0 ? "nothing was waiting" : `failed: ${failed.join(", ")}`;
     return `epoch ${epoch} is worked with; ${fate}`;

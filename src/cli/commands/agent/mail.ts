@@ -1,9 +1,10 @@
-import type { MailMessage } from "../../../protocol/mail.ts";
+import { MailListRequest, type MailMessage } from "../../../protocol/mail.ts";
 import { type MailAsked, performMail, performOrAsk, resolveLive } from "../../agent-mail.ts";
 import { mailOf, openMailTarget } from "../../agent-mailbox.ts";
 import { type Answer, type Command, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
-import { givenFields, toWholeNumber } from "../../flag-values.ts";
+import { fieldFlags } from "../../field-flags.ts";
+import { givenFields } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { boxFlag, choice, contentFlags, readContent, readRefs, refFlag, refsFlag } from "../../mail-flags.ts";
 import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail-text.ts";
@@ -29,6 +30,21 @@ const status = command({
   },
 });
 
+const listFields = fieldFlags(MailListRequest, {
+  box: {
+    description: "inbox (default), sent, archive, ...; with --archived it is archive",
+    valueHint: "BOX",
+  },
+  read_state: { description: "only mail in this state; any when absent" },
+  answered_state: { description: "only mail in this state; any when absent" },
+  archived: null,
+  limit: { description: "at most this many; default: all" },
+  since: { valueHint: "TIME" },
+  query: { valueHint: "WORDS" },
+  include_body: { description: "with the whole text of each (--json)" },
+  cursor: { valueHint: "CURSOR" },
+});
+
 const list = command({
   name: "list",
   description: "list the mail, newest first",
@@ -37,51 +53,20 @@ const list = command({
     "svc-mgr agents self mail list --box sent --limit 10 --json",
   ],
   args: {
-    box: {
-      type: "string",
-      description: "inbox (default), sent, archive, ...; with --archived it is archive",
-      valueHint: "BOX",
-    },
-    "read-state": {
-      type: "enum",
-      options: ["any", "read", "unread"],
-      description: "only mail in this state",
-      default: "any",
-    },
-    "answered-state": {
-      type: "enum",
-      options: ["any", "answered", "unanswered"],
-      description: "only mail in this state",
-      default: "any",
-    },
+    ...listFields.flags,
     archived: { type: "boolean", description: "only what is archived" },
     "not-archived": { type: "boolean", description: "only what is not" },
-    limit: { type: "string", description: "at most this many; default: all", valueHint: "N" },
-    since: { type: "string", description: "not older than this (RFC 3339)", valueHint: "TIME" },
-    "include-body": { type: "boolean", description: "with the whole text of each (--json)" },
-    query: {
-      type: "string",
-      description: "only what has these words in subject, sender or text",
-      valueHint: "WORDS",
-    },
-    cursor: {
-      type: "string",
-      description: "what follows the page whose answer named it",
-      valueHint: "CURSOR",
-    },
   },
   async run(invocation) {
     const { args, io } = invocation;
     const archived = choice(args.archived, args["not-archived"], ["archived", "not-archived"]);
-    const limit = toWholeNumber("limit", args.limit, 1, Number.MAX_SAFE_INTEGER);
+    const fields = listFields.read(args);
     const target = await openMailTarget(invocation);
     const { done } = await performMail(target, "list", {
       schema_version: 1,
-      box: args.box ?? (archived === true ? "archive" : "inbox"),
-      read_state: args["read-state"],
-      answered_state: args["answered-state"],
-      ...(args["include-body"] ? { include_body: true } : {}),
-      ...givenFields({ archived, limit, since: args.since, query: args.query, cursor: args.cursor }),
+      ...fields,
+      box: fields.box ?? (archived === true ? "archive" : "inbox"),
+      ...givenFields({ archived }),
     });
     return { json: done, text: renderMailList(done, io.columns) };
   },

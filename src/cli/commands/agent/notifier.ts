@@ -1,107 +1,39 @@
-import { noticeMaxChars } from "../../../protocol/mail.ts";
-import type { NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
+import { type NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
 import { firstNotifierSettings } from "../../../services/notifier/config.ts";
 import type { Files } from "../../../system/files.ts";
 import { openCliContext } from "../../cli-context.ts";
-import { command, type Flags, UsageError, type Values } from "../../command.ts";
-import { givenFields, readFileFlag, toWholeNumber } from "../../flag-values.ts";
+import { command, type Flags, UsageError } from "../../command.ts";
+import { endpointCommand } from "../../endpoint-command.ts";
+import { fieldFlags } from "../../field-flags.ts";
+import { givenFields, readFileFlag } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
-import { bodyOf, openLiveTarget, readCommand } from "../../target.ts";
+import { bodyOf, openLiveTarget } from "../../target.ts";
 
-const settingFlags = {
-  "interval-seconds": {
-    type: "string",
-    description: "look at the mailbox at least this often; 60 when never set",
-    valueHint: "SECONDS",
-  },
-  mode: {
-    type: "enum",
-    options: ["any_inbox", "unread_only"],
-    description: "what counts: all of the inbox, or what is unread in it",
-  },
-  "appendix-text": {
-    type: "string",
-    description: 'guidance for the round, part of every wake-up prompt; "" clears it',
-    valueHint: "TEXT",
-  },
-  "context-error-policy": {
-    type: "enum",
-    options: ["continue_current", "clear_context"],
-    description: "what to do when the tool says that its context is damaged",
-  },
-  "pre-notification-context-action": {
-    type: "enum",
-    options: ["none", "compact"],
-    description: "what to do to the chat before each wake-up",
-  },
-  "wake-policy": {
-    type: "enum",
-    options: ["every_poll", "on_change"],
-    description:
-      "wake for the same mail on each poll, or when there is something new and then ever more rarely",
-  },
-  "min-gap-seconds": {
-    type: "string",
-    description: "least time between two wake-ups",
-    valueHint: "SECONDS",
-  },
-  "max-wakes-per-hour": {
-    type: "string",
-    description: "no further wake-up after so many in an hour; 0 is no limit",
-    valueHint: "N",
-  },
-  "max-hops": {
-    type: "string",
-    description: "mail to which so many replies led wakes nobody; 0 is no limit",
-    valueHint: "N",
-  },
-  "require-attestation": {
-    type: "enum",
-    options: ["none", "verified"],
-    description: "wake for all mail, or only for mail that its sender's mailbox signed, as it is",
-  },
+const settings = fieldFlags(NotifierUpdate, {
+  enabled: null,
+  interval_seconds: { description: "look at the mailbox at least this often; 60 when never set" },
+  appendix_text: { description: 'guidance for the round, part of every wake-up prompt; "" clears it' },
+  notify_block_shared_tokens: null,
+  quiet_hours: null,
+});
+
+/** Flags whose values are not those of one field. */
+const otherFlags = {
   "quiet-hours": {
     type: "string",
     description: 'no wake-ups in these hours, such as "22:00-07:00 Europe/Berlin"; "" ends it',
     valueHint: "HH:MM-HH:MM [ZONE]",
-  },
-} as const satisfies Flags;
-
-/** Which notices of senders a wake-up shows (contract 2.6). */
-const notifyBlockFlags = {
-  "notify-block-render": {
-    type: "enum",
-    options: ["enabled", "disabled"],
-    description: "show what senders put into a notify block, or only that mail came",
-  },
-  "notify-block-auth-mode": {
-    type: "enum",
-    options: ["permissive-log", "required"],
-    description: "show blocks whose sender is not proved, or only proved ones",
-  },
-  "notify-block-auth-verifier": {
-    type: "enum",
-    options: ["none", "shared-token"],
-    description: "how a sender is proved",
   },
   "notify-block-token-file": {
     type: "string",
     description: "the shared tokens, one on each line; an empty file takes them all away",
     valueHint: "FILE",
   },
-  "notify-block-per-message-chars": {
-    type: "string",
-    description: "longest block of one message",
-    valueHint: "N",
-  },
-  "notify-block-total-chars": { type: "string", description: "of all blocks together", valueHint: "N" },
 } as const satisfies Flags;
 
-const status = readCommand({
+const status = endpointCommand("readNotifier", {
   name: "status",
-  description: "how the mail notifier is set up and what it last did",
   examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier status"],
-  endpoint: "readNotifier",
   render: renderNotifier,
 });
 
@@ -113,44 +45,36 @@ const enable = command({
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable",
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable --interval-seconds 300 --mode unread_only",
   ],
-  args: { ...settingFlags, ...notifyBlockFlags },
+  args: { ...settings.flags, ...otherFlags },
   async run(invocation) {
     const { args, io, inherited } = invocation;
-    const settings = toSettings(args);
+    const quiet = args["quiet-hours"];
+    const fields = settings.read(args);
     const { files } = openCliContext(io, inherited);
-    const tokens = await readTokens(args["notify-block-token-file"], files, io.cwd);
-    const given = givenFields({ ...settings, notify_block_shared_tokens: tokens });
+    const others = givenFields({
+      quiet_hours: quiet === undefined ? undefined : toQuietHours(quiet),
+      notify_block_shared_tokens: await readTokens(args["notify-block-token-file"], files, io.cwd),
+    });
     const { link } = await openLiveTarget(invocation);
     const before = bodyOf(await link.client.call("readNotifier", {}));
     const first = before.interval_seconds === null ? firstNotifierSettings : {};
-    const body = { schema_version: 1 as const, enabled: true, ...first, ...given };
+    const body = { schema_version: 1 as const, enabled: true, ...first, ...fields, ...others };
     const json = bodyOf(await link.client.call("updateNotifier", { body }));
     return { json, text: renderNotifier(json) };
   },
 });
 
-const disable = readCommand({
+const disable = endpointCommand("disableNotifier", {
   name: "disable",
   description: "wake the agent no more when mail arrives; its settings are kept",
   examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier disable"],
-  endpoint: "disableNotifier",
   render: renderNotifier,
 });
 
-const audit = readCommand({
+const audit = endpointCommand("notifierAudit", {
   name: "audit",
-  description: "what each poll found and decided, newest first",
   examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier audit --limit 20"],
-  args: {
-    limit: { type: "string", description: "at most this many polls", valueHint: "N", default: "50" },
-    before: { type: "string", description: "only polls before this number", valueHint: "ID" },
-  },
-  endpoint: "notifierAudit",
-  request({ args }) {
-    const limit = toWholeNumber("limit", args.limit, 1, 1000) ?? 50;
-    const before = toWholeNumber("before", args.before, 1, Number.MAX_SAFE_INTEGER);
-    return { query: { limit, ...(before === undefined ? {} : { before }) } };
-  },
+  fields: { before: { valueHint: "ID" } },
   render({ rows, next_before }) {
     if (rows.length === 0) return "no polls yet";
     const table = renderTable(
@@ -170,36 +94,6 @@ const audit = readCommand({
 });
 
 export const notifierCommands = { status, enable, disable, audit };
-
-/** The fields of the update; undefined where the flag is absent. Throws UsageError. Pure. */
-function toSettings(args: Values<typeof settingFlags & typeof notifyBlockFlags>) {
-  const quiet = args["quiet-hours"];
-  const perMessage = args["notify-block-per-message-chars"];
-  const total = args["notify-block-total-chars"];
-  return {
-    interval_seconds: toWholeNumber("interval-seconds", args["interval-seconds"], 1, 86_400),
-    min_gap_seconds: toWholeNumber("min-gap-seconds", args["min-gap-seconds"], 0, 86_400),
-    max_hops: toWholeNumber("max-hops", args["max-hops"], 0, 1000),
-    max_wakes_per_hour: toWholeNumber("max-wakes-per-hour", args["max-wakes-per-hour"], 0, 3600),
-    quiet_hours: quiet === undefined ? undefined : toQuietHours(quiet),
-    mode: args.mode,
-    appendix_text: args["appendix-text"],
-    context_error_policy: args["context-error-policy"],
-    pre_notification_context_action: args["pre-notification-context-action"],
-    wake_policy: args["wake-policy"],
-    require_attestation: args["require-attestation"],
-    notify_block_render: args["notify-block-render"],
-    notify_block_auth_mode: args["notify-block-auth-mode"],
-    notify_block_auth_verifier: args["notify-block-auth-verifier"],
-    notify_block_per_message_chars: toWholeNumber(
-      "notify-block-per-message-chars",
-      perMessage,
-      1,
-      noticeMaxChars,
-    ),
-    notify_block_total_chars: toWholeNumber("notify-block-total-chars", total, 0, 65_536),
-  };
-}
 
 function toQuietHours(text: string): NonNullable<NotifierUpdate["quiet_hours"]> {
   if (text.trim() === "") return "none";

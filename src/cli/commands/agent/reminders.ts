@@ -1,18 +1,21 @@
+import { pathParameters } from "../../../protocol/endpoint.ts";
 import type { ReminderFiring, ReminderRecord } from "../../../protocol/reminders.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { command, type Flags, UsageError } from "../../command.ts";
+import { endpointCommand } from "../../endpoint-command.ts";
 import { readId, readPrompt } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
 import { planReminder, reminderFlags } from "../../reminder-flags.ts";
-import { bodyOf, openLiveTarget, readCommand } from "../../target.ts";
+import { bodyOf, openLiveTarget } from "../../target.ts";
 
-const idFlag = { id: { type: "positional", description: "the reminder's id" } } satisfies Flags;
+const idFlag = {
+  id: { type: "positional", description: pathParameters["reminder_id"]?.description ?? "" },
+} satisfies Flags;
 
-const list = readCommand({
+const list = endpointCommand("listReminders", {
   name: "list",
   description: "list the gateway's reminders, the effective one first, and the newest deliveries",
   examples: ["svc-mgr agents single --agent-name worker gateway reminders list"],
-  endpoint: "listReminders",
   render: ({ reminders, firings = [] }) =>
     [
       reminders.length === 0 ? "no reminders" : renderReminders(reminders),
@@ -20,13 +23,10 @@ const list = readCommand({
     ].join("\n\n"),
 });
 
-const get = readCommand({
+const get = endpointCommand("readReminder", {
   name: "get",
   description: "show one reminder and what it waits for",
   examples: ["svc-mgr agents single --agent-name worker gateway reminders get greminder-0a1b2c3d4e5f"],
-  args: idFlag,
-  endpoint: "readReminder",
-  request: ({ args, path }) => ({ params: { reminder_id: readId(args.id, path) } }),
   render: renderReminder,
 });
 
@@ -39,8 +39,8 @@ const create = command({
     'svc-mgr agents single --agent-name worker gateway reminders create --title standup --prompt "Report what is open." --cron "30 9 * * 1-5" --time-zone Europe/Berlin',
   ],
   args: {
-    title: { type: "string", required: true, description: "what it is for, for people", valueHint: "TEXT" },
     ...reminderFlags,
+    title: { ...reminderFlags.title, required: true },
   },
   async run(invocation) {
     const { args, io } = invocation;
@@ -66,7 +66,6 @@ const set = command({
   ],
   args: {
     ...idFlag,
-    title: { type: "string", description: "what it is for, for people", valueHint: "TEXT" },
     ...reminderFlags,
   },
   async run(invocation) {
@@ -87,13 +86,10 @@ const set = command({
   },
 });
 
-const remove = readCommand({
+const remove = endpointCommand("deleteReminder", {
   name: "remove",
   description: "delete a reminder; a delivery under way goes on to its end",
   examples: ["svc-mgr agents single --agent-name worker gateway reminders remove greminder-0a1b2c3d4e5f"],
-  args: idFlag,
-  endpoint: "deleteReminder",
-  request: ({ args, path }) => ({ params: { reminder_id: readId(args.id, path) } }),
   render: ({ reminder_id, detail }) => `${reminder_id}: ${detail}`,
 });
 

@@ -1,67 +1,65 @@
-import type { GatewayEndpoints } from "../../../protocol/endpoints.ts";
-import type { DecisionAnswer, TerminalState, WaitFor } from "../../../protocol/terminal.ts";
+import { type GatewayEndpoints, gatewayEndpoints } from "../../../protocol/endpoints.ts";
+import type { TerminalState } from "../../../protocol/terminal.ts";
 import { followEvents } from "../../../services/fleet/follow-events.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
-import { type CliIo, command, UsageError } from "../../command.ts";
+import { type CliIo, command } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
-import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
+import { endpointCommand } from "../../endpoint-command.ts";
+import { fieldFlags } from "../../field-flags.ts";
+import { readPrompt, toSeconds } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
 import { warn } from "../../narrate.ts";
 import { reportQuestions } from "../../questions.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { bodyOf, openLiveTarget, readCommand, requireMayAnswer } from "../../target.ts";
+import { bodyOf, openLiveTarget, requireMayAnswer } from "../../target.ts";
 import { renderExplanation, renderTerminal, renderTerminalLine, renderWait } from "../../terminal-text.ts";
 
-const state = readCommand({
+const state = endpointCommand("terminalState", {
   name: "state",
   description: "show what the agent's terminal shows",
   examples: ["svc-mgr agents single --agent-name worker gateway tui state"],
-  endpoint: "terminalState",
   render: renderTerminal,
 });
 
-const history = readCommand({
+const history = endpointCommand("terminalHistory", {
   name: "history",
   description: "show what the agent's terminal showed, newest last",
   examples: ["svc-mgr agents single --agent-name worker gateway tui history --limit 20"],
-  args: {
-    limit: { type: "string", description: "how many samples, at most 1000", valueHint: "N", default: "100" },
-  },
-  endpoint: "terminalHistory",
-  request: ({ args }) => ({ query: { limit: toWholeNumber("limit", args.limit, 1, 1000) ?? 100 } }),
   render({ entries }) {
     const rows = entries.map((entry) => [entry.recorded_at_utc, renderTerminalLine(entry)]);
     return rows.length === 0 ? "nothing yet" : renderTable(["AT", "STATE"], rows);
   },
 });
 
-const notePrompt = readCommand({
+const notePrompt = endpointCommand("notePrompt", {
   name: "note-prompt",
   description: "report a prompt that was typed by other means to the tracker; nothing is typed",
   examples: ['svc-mgr agents single --agent-name worker gateway tui note-prompt --prompt "hello"'],
+  fields: null,
   args: promptFlag,
-  endpoint: "notePrompt",
-  request: async ({ args, io }) => ({
-    body: { schema_version: 1, prompt: await readPrompt(args.prompt, io) },
-  }),
+  body: async ({ args, io }) => ({ prompt: await readPrompt(args.prompt, io) }),
   render: renderTerminal,
 });
 
-const explain = readCommand({
+const explain = endpointCommand("explain", {
   name: "explain",
   description:
     "say which rules made the terminal's state what it is, and what keeps a prompt from being given",
   examples: ["svc-mgr agents single --agent-name worker gateway tui explain"],
-  endpoint: "explain",
   render: renderExplanation,
 });
 
 /** How much longer than the gateway the command waits. */
 const waitGraceMs = 5000;
+
+const waitFields = fieldFlags(gatewayEndpoints.wait.query, {
+  for: { required: true },
+  timeout_seconds: { flag: "timeout" },
+});
 
 const wait = command({
   name: "wait",
@@ -71,23 +69,11 @@ const wait = command({
     "svc-mgr agents single --agent-name worker gateway tui wait --for ready",
     "svc-mgr agents single --agent-name worker gateway tui wait --for decision --timeout 600 --json",
   ],
-  args: {
-    for: {
-      type: "enum",
-      options: ["ready", "busy", "decision"] satisfies WaitFor[],
-      required: true,
-      description: "ready: a prompt could be given; busy: a turn runs; decision: a question is asked",
-    },
-    timeout: {
-      type: "string",
-      description: "how long to wait, at most 3600; 0 looks once",
-      valueHint: "SECONDS",
-      default: "30",
-    },
-  },
+  args: waitFields.flags,
   async run(invocation) {
     const { args, io } = invocation;
-    const seconds = toSeconds("timeout", args.timeout, 0, 3600);
+    const { timeout_seconds } = gatewayEndpoints.wait.query.properties;
+    const seconds = waitFields.read(args).timeout_seconds ?? Number(timeout_seconds.default);
     const { context, agent, link, commandPrefix } = await openLiveTarget(invocation);
     const answer = `${commandPrefix} gateway tui decide --option ANSWER`;
     const waited = new AbortController();
@@ -113,7 +99,7 @@ const wait = command({
 /** The gateway reads the screen after each key that moves the selection. */
 const decideTimeoutMs = 30_000;
 
-const decide = readCommand({
+const decide = endpointCommand("decide", {
   name: "decide",
   description:
     "answer what the agent asks a person; the question is checked on the screen before a key is pressed",
@@ -121,30 +107,16 @@ const decide = readCommand({
     "svc-mgr agents single --agent-name worker gateway tui decide --option 1",
     'svc-mgr agents single --agent-name worker gateway tui decide --option "yes" --question "Go on with this?"',
   ],
-  args: {
+  fields: {
     option: {
-      type: "string",
       required: true,
       description: "the option's number as shown, or its text without regard to case",
       valueHint: "INDEX_OR_TEXT",
     },
-    question: {
-      type: "string",
-      description: "the question you read; when another is asked by then, nothing is pressed",
-      valueHint: "TEXT",
-    },
+    id: null,
   },
-  endpoint: "decide",
+  timeoutMs: decideTimeoutMs,
   allow: requireMayAnswer,
-  request({ args: { option, question }, path }) {
-    if (option.trim() === "") throw new UsageError("--option is empty", path);
-    const body: DecisionAnswer = {
-      schema_version: 1,
-      option: /^[1-9]\d*$/.test(option.trim()) ? Number(option) : option,
-      ...(question === undefined ? {} : { question }),
-    };
-    return { body, timeoutMs: decideTimeoutMs };
-  },
   render: ({ option }) => `answered ${option.index}. ${option.text}`,
 });
 

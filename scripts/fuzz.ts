@@ -8,7 +8,7 @@ import { openForeignTargets } from "../tests/support/schemathesis/targets.ts";
 import { describeMutatedRun, runMutatedCorpus } from "../tests/unit/terminal/mutated-corpus.ts";
 import { duration, flag, readArguments, readFlags, seedOf, text, wholeNumber } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { buildFirst } from "./long-run.ts";
+import { buildFirst } from "./build-first.ts";
 import { targetOfThisMachine } from "./release-targets.ts";
 
 const usage = `

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { readArguments, readFolder } from "./arguments.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { buildFirst } from "./long-run.ts";
+import { buildFirst } from "./build-first.ts";
 import { packPackage } from "./npm-package.ts";
 import { targetOfThisMachine } from "./release-targets.ts";
 

@@ -1,10 +1,7 @@
 import { expect } from "bun:test";
-import { join } from "node:path";
-import { runChaos } from "../support/chaos.ts";
+import { agentsWorld } from "../support/chaos/agents.ts";
+import { checkChaos } from "../support/chaos/engine.ts";
 import { faultTest } from "../support/fault-table.ts";
-
-const seconds = 10;
-const seed = Number(process.env["SVC_CHAOS_SEED"] ?? Date.now() % 2 ** 31);
 
 const row = {
   area: "processes",
@@ -18,11 +15,7 @@ faultTest(
   "through faults of agents, gateways and tmux servers no answer is wrong and nothing accepted is lost",
   row,
   async () => {
-    console.log(`SVC_CHAOS_SEED=${seed}`);
-    const dist = join(import.meta.dirname, "../../dist");
-    const { wrong, figures } = await runChaos({ seconds, seed, dist });
-    console.log(JSON.stringify(figures));
-    expect(wrong).toEqual([]);
+    const { figures } = await checkChaos(agentsWorld, { seconds: 10 });
     expect(figures["answers"]).toBeGreaterThan(100);
     expect(figures["faults"]).toBeGreaterThan(2);
     expect(figures["accepted"]).toBeGreaterThan(2);

@@ -1,10 +1,9 @@
 import { expect } from "bun:test";
-import { join } from "node:path";
-import { runCrash } from "../support/crash.ts";
+import { checkChaos } from "../support/chaos/engine.ts";
+import { gatewaysWorld } from "../support/chaos/gateways.ts";
 import { faultTest } from "../support/fault-table.ts";
 
-const cycles = 50;
-const seed = Number(process.env["SVC_CRASH_SEED"] ?? Date.now() % 2 ** 31);
+const rounds = 50;
 
 const rows = [
   {
@@ -33,15 +32,11 @@ const rows = [
 ] as const;
 
 faultTest(
-  `nothing is lost and nothing doubled over ${cycles} kills of the built programs`,
+  `nothing is lost and nothing doubled over ${rounds} kills of the built programs`,
   rows,
   async () => {
-    console.log(`bun run crash --cycles ${cycles} --seed ${seed}`);
-    const dist = join(import.meta.dirname, "../../dist");
-    const { wrong, figures } = await runCrash({ cycles, seed, dist });
-    console.log(JSON.stringify(figures));
-    expect(wrong).toEqual([]);
-    expect(figures).toMatchObject({ cycles });
+    const { figures } = await checkChaos(gatewaysWorld, { rounds });
+    expect(figures).toMatchObject({ faults: rounds });
     for (const name of ["accepted_requests", "answered_mails", "accepted_turns"]) {
       expect(figures[name]).toBeGreaterThan(10);
     }

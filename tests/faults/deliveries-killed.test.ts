@@ -1,5 +1,6 @@
 import { describe, expect } from "bun:test";
-import { runDeliveryCrash } from "../support/delivery-crash.ts";
+import { createDeliveriesWorld } from "../support/chaos/deliveries.ts";
+import { checkChaos } from "../support/chaos/engine.ts";
 import { faultTest } from "../support/fault-table.ts";
 
 describe("deliveries of a server that is killed", () => {
@@ -14,10 +15,8 @@ describe("deliveries of a server that is killed", () => {
     "none of 300 items is missed through five kills, and what comes twice has one id",
     random,
     async () => {
-      const seed = Math.floor(Math.random() * 2 ** 31);
-      const { wrong, figures } = await runDeliveryCrash({ items: 300, kills: 5, seed, longestLifeMs: 150 });
-      expect({ seed, wrong }).toEqual({ seed, wrong: [] });
-      expect(figures.received).toBeGreaterThanOrEqual(300);
+      const { figures } = await checkChaos(createDeliveriesWorld(), { items: 300, rounds: 5 });
+      expect(figures["received"]).toBeGreaterThanOrEqual(300);
     },
     120_000,
   );
@@ -31,14 +30,8 @@ describe("deliveries of a server that is killed", () => {
       const at = labels.flatMap((label) =>
         (["before", "after"] as const).map((when) => ({ label, when, nth: 1 })),
       );
-      const { wrong, figures } = await runDeliveryCrash({
-        items: 60,
-        kills: 0,
-        seed: 7,
-        longestLifeMs: 0,
-        at,
-      });
-      expect([wrong, figures.kills]).toEqual([[], at.length]);
+      const { figures } = await checkChaos(createDeliveriesWorld(at), { items: 60, rounds: 0 });
+      expect(figures["deaths_at_steps"]).toBe(at.length);
     },
     120_000,
   );

@@ -25,7 +25,7 @@ async function run(file: string, ...words: string[]) {
 
 test("every script of package.json is among them", () => {
   expect(commands.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["try", "check", "test", "live", "bench", "build", "fuzz", "crash", "simulate"]),
+    expect.arrayContaining(["try", "check", "test", "live", "bench", "build", "fuzz", "chaos", "simulate"]),
   );
 });
 
@@ -43,11 +43,17 @@ test.each(commands)("$name refuses a flag that it does not know", async ({ name,
 });
 
 test.each([
-  { file: "scripts/crash.ts", words: ["--cycles", "many"], says: "--cycles many: expected a whole number" },
-  { file: "scripts/crash.ts", words: ["--cycles", "0"], says: "at least 1" },
+  {
+    file: "scripts/chaos.ts",
+    words: ["gateways", "--rounds", "many"],
+    says: "--rounds many: expected a whole number",
+  },
+  { file: "scripts/chaos.ts", words: ["gateways", "--rounds", "0"], says: "at least 1" },
+  { file: "scripts/chaos.ts", words: ["soak", "--rounds", "3"], says: "the world soak has no rounds" },
+  { file: "scripts/chaos.ts", words: ["nothing-like-it"], says: "no world nothing-like-it; there are " },
   { file: "scripts/fuzz.ts", words: ["--seconds", "-1"], says: "--seconds" },
   { file: "scripts/fuzz.ts", words: ["--seed", "1.5"], says: "--seed 1.5: expected a whole number" },
-  { file: "scripts/soak.ts", words: ["--minutes="], says: "--minutes : expected a number" },
+  { file: "scripts/chaos.ts", words: ["soak", "--minutes="], says: "--minutes : expected a number" },
   { file: "scripts/simulate.ts", words: ["--seeds"], says: "--seeds" },
   { file: "scripts/simulate.ts", words: ["12"], says: "12" },
   { file: "scripts/bench.ts", words: ["nothing-like-it"], says: "no bench nothing-like-it; there are " },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { judge, type Sample } from "../../support/soak-judgement.ts";
+import { judge, type Sample } from "../../support/chaos/soak.ts";
 
 const run = (count: (minute: number) => number): Sample[] =>
   Array.from({ length: 21 }, (_, minute) => ({ atMs: minute * 60_000, counts: { memory: count(minute) } }));

@@ -1,10 +1,12 @@
 /** How much time the machine lost to others, by what naps and short processes take too long. */
 export interface LostTime extends AsyncDisposable {
-  /** Milliseconds lost from then (`performance.now()`) until now. */
-  since(ms: number): number;
+  /** By how much a limit on what began then (`performance.now()`) grows: see `weight`. */
+  allowanceMs(sinceMs: number): number;
 }
 
 const napMs = 50;
+/** A look is several short processes: what is allowed for one grows by so many times what the machine loses. */
+const weight = 3;
 
 /** Measures until disposed: a limit on the clock means what it says only on a machine that gives its time. */
 export function measureLostTime(): LostTime {
@@ -22,8 +24,12 @@ export function measureLostTime(): LostTime {
     }
   })();
   return {
-    since: (ms) =>
-      rounds.reduce((sum, round) => (round.endMs > ms ? sum + round.lostMs : sum), lost(performance.now())),
+    allowanceMs: (sinceMs) =>
+      weight *
+      rounds.reduce(
+        (sum, round) => (round.endMs > sinceMs ? sum + round.lostMs : sum),
+        lost(performance.now()),
+      ),
     async [Symbol.asyncDispose]() {
       on = false;
       await measuring;

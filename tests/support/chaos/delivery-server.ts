@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { AttentionItem } from "../../src/protocol/attention.ts";
-import { createDelivery } from "../../src/services/delivery/delivery.ts";
-import { createFiles } from "../../src/system/files.ts";
-import { createSystem } from "../../src/system/system.ts";
-import { attentionItem, fakeAttention } from "./attention-items.ts";
-import { createFaultSteps } from "./fault-steps.ts";
+import type { AttentionItem } from "../../../src/protocol/attention.ts";
+import { createDelivery } from "../../../src/services/delivery/delivery.ts";
+import { createFiles } from "../../../src/system/files.ts";
+import { createSystem } from "../../../src/system/system.ts";
+import { attentionItem, fakeAttention } from "../attention-items.ts";
+import { createFaultSteps } from "../fault-steps.ts";
 
 // Deliveries as a process of its own: the arguments are a folder and a URL. What waits is in the file
 // `waiting` of that folder, as two numbers: the first and the last question. Ends by the steps of FAULT_KILL,

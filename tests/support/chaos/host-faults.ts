@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { BuiltAgent } from "./built-agent.ts";
-import type { FleetHost, HostFleet } from "./host-fleet.ts";
-import { operatorHost } from "./host-fleet.ts";
-import type { NetworkHost } from "./netns.ts";
-import type { SteppedClock } from "./stepped-clock.ts";
+import type { BuiltAgent } from "../built-agent.ts";
+import { type FleetHost, type HostFleet, operatorHost } from "../host-fleet.ts";
+import type { NetworkHost } from "../netns.ts";
+import type { SteppedClock } from "../stepped-clock.ts";
+import type { Fault, Run } from "./engine.ts";
 
 /** An agent of a host of the fleet. */
 export interface HostAgent {
@@ -20,16 +20,11 @@ export interface Outage {
 }
 
 export interface HostFaults {
-  counts: Readonly<Record<string, number>>;
   /** Present outages: an entry is there while its fault certainly is. */
   outages: ReadonlySet<Outage>;
-  /** See `injectFaults`. */
-  run(isOn: () => boolean, checkRecovery: () => Promise<void>): Promise<void>;
+  next: () => Fault;
 }
 
-const maxAtOnce = 3;
-const maxPauseMs = 4000;
-const recoveryEveryMs = 60_000;
 const maxOutageMs = 12_000;
 const maxFreezeMs = 9000;
 const maxDeathMs = 5000;
@@ -38,20 +33,16 @@ const maxDelayMs = 400;
 /** Less than the two days of the server's certificate, and than the three days that mail waits. */
 const maxStepSeconds = 20 * 3600;
 
-/** `inject` resolves when the fault is undone. */
-type Fault = { target: string; inject: () => Promise<void> };
-
 /** The dice are drawn in one place and one order: a seed gives the same faults again. */
 export function createHostFaults(deps: {
   fleet: HostFleet;
   agents: readonly HostAgent[];
   clocks: ReadonlyMap<string, SteppedClock> | null;
-  random: () => number;
-  onProblem: (problem: string) => void;
+  run: Pick<Run, "faultRandom" | "count">;
 }): HostFaults {
-  const { fleet, agents, clocks, random } = deps;
+  const { fleet, agents, clocks } = deps;
+  const { count, faultRandom: random } = deps.run;
   const { bus, hosts } = fleet;
-  const counts: Record<string, number> = {};
   const outages = new Set<Outage>();
   const all = hosts.map(({ name }) => name);
   const one = <T>(items: readonly T[]): T => {
@@ -110,7 +101,7 @@ export function createHostFaults(deps: {
         return await host.join();
       } catch (error) {
         if (performance.now() > deadlineMs) throw error;
-        counts["joins_refused"] = (counts["joins_refused"] ?? 0) + 1;
+        count("joins_refused");
         await pause(500);
       }
     }
@@ -193,7 +184,7 @@ export function createHostFaults(deps: {
   }
 
   const counted = (what: string, inject: () => Promise<void>) => async () => {
-    counts[what] = (counts[what] ?? 0) + 1;
+    count(what);
     await inject();
   };
 
@@ -210,49 +201,5 @@ export function createHostFaults(deps: {
     clockStep,
   ];
 
-  return {
-    counts,
-    outages,
-    run: (isOn, checkRecovery) =>
-      injectFaults({
-        next: () => one(kinds)(),
-        random,
-        isOn,
-        checkRecovery,
-        recoveryEveryMs,
-        onProblem: deps.onProblem,
-      }),
-  };
-}
-
-/**
- * Injects some faults at a time until `isOn` says no, and undoes everything. After each `recoveryEveryMs` it
- * waits until no fault is present and injects none while `checkRecovery` runs.
- */
-export async function injectFaults(options: {
-  next: () => Fault;
-  random: () => number;
-  isOn: () => boolean;
-  checkRecovery: () => Promise<void>;
-  recoveryEveryMs: number;
-  onProblem: (problem: string) => void;
-}): Promise<void> {
-  const { next, random, isOn, checkRecovery, recoveryEveryMs } = options;
-  const present = new Map<string, Promise<void>>();
-  let recoveryMs = performance.now() + recoveryEveryMs;
-  while (isOn()) {
-    await pause(random() * maxPauseMs);
-    if (performance.now() >= recoveryMs) {
-      await Promise.all(present.values());
-      await checkRecovery();
-      recoveryMs = performance.now() + recoveryEveryMs;
-    }
-    const { target, inject } = next();
-    if (present.has(target) || present.size >= maxAtOnce) continue;
-    const injected = inject()
-      .catch((error) => options.onProblem(`${target}: ${error instanceof Error ? error.message : error}`))
-      .finally(() => present.delete(target));
-    present.set(target, injected);
-  }
-  await Promise.all(present.values());
+  return { outages, next: () => one(kinds)() };
 }

@@ -1,10 +1,17 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { idempotencyHeader } from "../../src/protocol/wire.ts";
-import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { launchBuilt } from "./built-agent.ts";
-import type { ChaosReport } from "./chaos.ts";
-import { createHostFaults, type HostAgent, type HostFaults } from "./host-chaos-faults.ts";
+import { idempotencyHeader } from "../../../src/protocol/wire.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { launchBuilt } from "../built-agent.ts";
+import { type FleetHost, type HostFleet, operatorHost, startHostFleet } from "../host-fleet.ts";
+import { json } from "../http-surface.ts";
+import { driveLoad, type LoadResponse } from "../load.ts";
+import { createScratch } from "../scratch.ts";
+import { someAtOnce } from "../some-at-once.ts";
+import { createSteppedClocks } from "../stepped-clock.ts";
+import { until } from "../until.ts";
+import type { Run, World } from "./engine.ts";
+import { createHostFaults, type HostAgent, type HostFaults } from "./host-faults.ts";
 import {
   type ArrivedMail,
   type ForwardedPrompt,
@@ -16,15 +23,8 @@ import {
   recoveredSince,
   recoveryProblems,
   type SentMail,
-} from "./host-chaos-findings.ts";
-import { type FleetHost, type HostFleet, operatorHost, startHostFleet } from "./host-fleet.ts";
-import { json } from "./http-surface.ts";
-import { driveLoad, type LoadResponse, randomFrom } from "./load.ts";
+} from "./judgement.ts";
 import { type LostTime, measureLostTime } from "./lost-time.ts";
-import { createScratch } from "./scratch.ts";
-import { someAtOnce } from "./some-at-once.ts";
-import { createSteppedClocks } from "./stepped-clock.ts";
-import { until } from "./until.ts";
 
 const hostNames = ["build-1", "build-2", "build-3"];
 const agentNames = ["ann", "bob"];
@@ -36,7 +36,6 @@ const maxWaiting = 8;
 const shownAwayMs = 6000;
 /** The list asks no host: none delays it. */
 const patienceMs = 5000;
-const lostTimeWeight = 3;
 /** After the last fault, until every agent is listed as alive again. */
 const recoveryMs = 30_000;
 /** A list that says so must go on saying so: for longer than a few heartbeats. */
@@ -50,106 +49,69 @@ interface Prompt extends Pick<ForwardedPrompt, "key" | "answer" | "refusal"> {
   requestIds: string[];
 }
 
-interface Run {
+interface HostRun extends Run {
   fleet: HostFleet;
   agents: readonly HostAgent[];
   faults: HostFaults;
   lostTime: LostTime;
-  random: () => number;
-  isOn: () => boolean;
   prompts: Prompt[];
   mail: SentMail[];
-  counts: {
-    prompts: number;
-    refused: number;
-    unknown: number;
-    repeated: number;
-    lists: number;
-    recoveries: number;
-    recovery_max_ms: number;
-  };
-  problem(text: string): void;
 }
 
-/**
- * Prompts and mail between real hosts (network namespaces, a NATS server, the built programs) while the
- * broker, the hosts' part of the fleet and gateways are killed and frozen, lines are cut, lose and delay
- * packets, and clocks jump.
- */
-export async function runHostChaos(options: {
-  seconds: number;
-  seed: number;
-  dist: string;
-}): Promise<ChaosReport> {
-  const wrong = new Set<string>();
-  const problem = (text: string) => void wrong.add(text);
-  await using stack = new AsyncDisposableStack();
-  const clocks = createSteppedClocks(join(stack.use(createScratch()).folder, "clocks"), [
-    ...hostNames,
-    operatorHost,
-  ]);
-  const fleet = stack.use(
-    await startHostFleet({
-      hosts: hostNames,
-      executable: join(options.dist, "svc-gateway"),
-      impairments: true,
-      delays: true,
-      environment: (host) => clocks?.get(host)?.environment ?? {},
-    }),
-  );
-  const agents = await launchAgents(fleet);
-  stack.defer(async () => void (await Promise.all(agents.map(({ built }) => built.stop()))));
-  const lostTime = stack.use(measureLostTime());
-  const random = randomFrom(options.seed);
-  const faults = createHostFaults({ fleet, agents, clocks, random, onProblem: problem });
-  await untilAllAlive(fleet, agents);
-  const endMs = performance.now() + options.seconds * 1000;
-  const run: Run = {
-    fleet,
-    agents,
-    faults,
-    lostTime,
-    problem,
-    prompts: [],
-    mail: [],
-    // The load has dice of its own: its number of throws depends on the machine, and that of the faults must
-    // not.
-    random: randomFrom(options.seed + 1),
-    isOn: () => performance.now() < endMs,
-    counts: {
-      prompts: 0,
-      refused: 0,
-      unknown: 0,
-      repeated: 0,
-      lists: 0,
-      recoveries: 0,
-      recovery_max_ms: 0,
-    },
-  };
-  await Promise.all([
-    faults.run(run.isOn, () => checkRecovery(run)),
-    watchList(run),
-    ...Array.from({ length: prompters }, (_, number) => submitPrompts(run, number)),
-    ...agents.filter((_, at) => at % agentNames.length === 0).map((agent) => writeMail(run, agent)),
-  ]);
-  await checkRecovery(run);
-  const arrived = await settled(run);
-  for (const found of mailProblems(run.mail, arrived)) problem(found);
-  for (const prompt of run.prompts) promptProblems(await factsOf(run, prompt)).forEach(problem);
-  if (fleet.server.complaints() !== "") problem(`the operator's server: ${fleet.server.complaints()}`);
-  const accepted = run.prompts.filter(({ answer }) => answer === "accepted").length;
-  return {
-    wrong: [...wrong],
-    figures: {
-      ...run.counts,
-      accepted,
-      mail_sent: run.mail.length,
-      mail_arrived: arrived.length,
-      ...faults.counts,
-      ...(clocks ? {} : { clock_steps: 0 }),
-    },
-  };
-}
+/** Real hosts are network namespaces with a NATS server and the built programs. */
+export const hostsWorld: World = {
+  name: "hosts",
+  summary: `prompts and mail between hosts, while the broker, hosts and gateways are killed and frozen, lines are cut, lose and
+delay packets, and clocks jump: nothing is lost, doubled or reported falsely, and each minute all is well again`,
+  size: { seconds: 1800 },
+  async start(given) {
+    const { stack } = given;
+    const clocks = createSteppedClocks(join(stack.use(createScratch()).folder, "clocks"), [
+      ...hostNames,
+      operatorHost,
+    ]);
+    const fleet = stack.use(
+      await startHostFleet({
+        hosts: hostNames,
+        executable: join(given.dist, "svc-gateway"),
+        impairments: true,
+        delays: true,
+        environment: (host) => clocks?.get(host)?.environment ?? {},
+      }),
+    );
+    const agents = await launchAgents(fleet);
+    stack.defer(async () => void (await Promise.all(agents.map(({ built }) => built.stop()))));
+    const lostTime = stack.use(measureLostTime());
+    const faults = createHostFaults({ fleet, agents, clocks, run: given });
+    await untilAllAlive(fleet, agents);
+    const run: HostRun = { ...given, fleet, agents, faults, lostTime, prompts: [], mail: [] };
+    if (!clocks) run.count("clock_steps", 0);
+    return {
+      load: [
+        () => watchList(run),
+        ...Array.from({ length: prompters }, (_, number) => () => submitPrompts(run, number)),
+        ...agents.filter((_, at) => at % agentNames.length === 0).map((agent) => () => writeMail(run, agent)),
+      ],
+      faults: {
+        next: faults.next,
+        maxPauseMs: 4000,
+        maxAtOnce: 3,
+        recovery: { everyMs: 60_000, check: () => checkRecovery(run) },
+      },
+      async judge() {
+        await checkRecovery(run);
+        const arrived = await settled(run);
+        for (const found of mailProblems(run.mail, arrived)) run.problem(found);
+        for (const prompt of run.prompts) promptProblems(await factsOf(run, prompt)).forEach(run.problem);
+        if (fleet.server.complaints() !== "")
+          run.problem(`the operator's server: ${fleet.server.complaints()}`);
+        run.count("accepted", run.prompts.filter(({ answer }) => answer === "accepted").length);
+        run.count("mail_sent", run.mail.length);
+        run.count("mail_arrived", arrived.length);
+      },
+    };
+  },
+};
 
 async function launchAgents(fleet: HostFleet): Promise<HostAgent[]> {
   const agents: HostAgent[] = [];
@@ -180,12 +142,12 @@ async function untilAllAlive(fleet: HostFleet, agents: readonly HostAgent[]): Pr
 }
 
 /** While no fault is present: each agent is soon listed as alive, and answers. */
-async function checkRecovery(run: Run): Promise<void> {
-  const { agents, lostTime, counts } = run;
+async function checkRecovery(run: HostRun): Promise<void> {
+  const { agents, lostTime, figures } = run;
   const addresses = agents.map(({ address }) => address);
   const beganMs = performance.now();
   const looks: RecoveryLook[] = [];
-  const limitMs = () => recoveryMs + lostTimeWeight * lostTime.since(beganMs);
+  const limitMs = () => recoveryMs + lostTime.allowanceMs(beganMs);
   for (;;) {
     const atMs = performance.now() - beganMs;
     looks.push({ atMs, agents: await listedAgents(run).catch(() => null) });
@@ -195,11 +157,14 @@ async function checkRecovery(run: Run): Promise<void> {
     await Bun.sleep(500);
   }
   recoveryProblems(addresses, looks, limitMs()).forEach(run.problem);
-  counts.recoveries += 1;
-  counts.recovery_max_ms = Math.max(counts.recovery_max_ms, recoveredSince(addresses, looks) ?? 0);
+  run.count("recoveries");
+  figures["recovery_max_ms"] = Math.max(
+    figures["recovery_max_ms"] ?? 0,
+    recoveredSince(addresses, looks) ?? 0,
+  );
 }
 
-async function listedAgents({ fleet }: Run): Promise<ListedAgent[]> {
+async function listedAgents({ fleet }: HostRun): Promise<ListedAgent[]> {
   const { body } = await fleet.server.ask("/svc/agents");
   return Promise.all(
     (body["agents"] as Record<string, unknown>[]).map(async (agent) => {
@@ -223,21 +188,21 @@ async function listedAgents({ fleet }: Run): Promise<ListedAgent[]> {
  * No host that is certainly cut off is listed as alive for longer than a few heartbeats, and none delays the
  * list.
  */
-async function watchList(run: Run): Promise<void> {
-  const { fleet, faults, lostTime, isOn, problem, counts } = run;
+async function watchList(run: HostRun): Promise<void> {
+  const { fleet, faults, lostTime, isOn, problem } = run;
   while (isOn()) {
     await Bun.sleep(500);
     const before = [...faults.outages];
     const askedMs = performance.now();
     const listed = await fleet.listed().catch((error) => problem(`the list: ${error}`));
-    counts.lists += 1;
+    run.count("lists");
     const tookMs = performance.now() - askedMs;
-    if (tookMs > patienceMs + lostTimeWeight * lostTime.since(askedMs))
+    if (tookMs > patienceMs + lostTime.allowanceMs(askedMs))
       problem(`the list took ${Math.round(tookMs)} ms`);
     for (const outage of before) {
       const forMs = askedMs - outage.sinceMs;
       if (!faults.outages.has(outage)) continue;
-      if (forMs < shownAwayMs + lostTimeWeight * lostTime.since(outage.sinceMs)) continue;
+      if (forMs < shownAwayMs + lostTime.allowanceMs(outage.sinceMs)) continue;
       for (const [name, agent] of listed ?? []) {
         if (outage.hosts.some((host) => name.endsWith(`@${host}`)) && agent["liveness"] === "alive")
           problem(`${name} is listed as alive ${Math.round(forMs)} ms after its host was cut off`);
@@ -246,8 +211,8 @@ async function watchList(run: Run): Promise<void> {
   }
 }
 
-async function submitPrompts(run: Run, number: number): Promise<void> {
-  const { agents, random, counts, prompts } = run;
+async function submitPrompts(run: HostRun, number: number): Promise<void> {
+  const { agents, random, prompts } = run;
   await driveLoad({ random, isOn: run.isOn, maxPauseMs: maxPromptPauseMs, maxWaiting }, [
     {
       weight: 1,
@@ -263,18 +228,17 @@ async function submitPrompts(run: Run, number: number): Promise<void> {
           requestIds: [],
         };
         prompts.push(prompt);
-        counts.prompts += 1;
+        run.count("prompts");
         const repeats = random() < 0.5;
         const response = await submit(run, prompt, { isFirst: true });
-        if (prompt.answer === "refused") counts.refused += 1;
-        if (prompt.answer === "unknown") counts.unknown += 1;
+        if (prompt.answer !== "accepted") run.count(prompt.answer);
         // Half of the callers repeat what they do not know, or what they know; the others ask afterwards.
         if (
           repeats &&
           prompt.answer !== "refused" &&
           random() < 0.5 + (prompt.answer === "unknown" ? 1 : 0)
         ) {
-          counts.repeated += 1;
+          run.count("repeated");
           await submit(run, prompt, { isFirst: false });
         }
         return response;
@@ -287,7 +251,11 @@ async function submitPrompts(run: Run, number: number): Promise<void> {
  * An answer that promises nothing about an earlier attempt with the same key does not change what that one
  * said.
  */
-async function submit(run: Run, prompt: Prompt, { isFirst }: { isFirst: boolean }): Promise<LoadResponse> {
+async function submit(
+  run: HostRun,
+  prompt: Prompt,
+  { isFirst }: { isFirst: boolean },
+): Promise<LoadResponse> {
   const { agent, key, text } = prompt;
   const body = { kind: "submit_prompt", payload: { prompt: text } };
   const init = json(body);
@@ -313,7 +281,7 @@ async function submit(run: Run, prompt: Prompt, { isFirst }: { isFirst: boolean 
 }
 
 /** One sender writes one message after the other, each to an agent of another host. */
-async function writeMail(run: Run, sender: HostAgent): Promise<void> {
+async function writeMail(run: HostRun, sender: HostAgent): Promise<void> {
   const { random, agents, mail } = run;
   const others = agents.filter(({ host }) => host !== sender.host);
   await driveLoad({ random, isOn: run.isOn, maxPauseMs: maxMailPauseMs }, [
@@ -333,21 +301,15 @@ async function writeMail(run: Run, sender: HostAgent): Promise<void> {
   ]);
 }
 
-/** Waits until queues and outboxes are empty, then reads the mail. What stays is found by the findings. */
-async function settled(run: Run): Promise<ArrivedMail[]> {
-  const { fleet, agents, problem } = run;
+/** Waits until queues and outboxes are empty, then reads the mail. */
+async function settled({ fleet, agents, expect }: HostRun): Promise<ArrivedMail[]> {
   for (const { address } of agents) {
-    await until(
-      `the queue of ${address} to be empty`,
-      async () => (await fleet.server.ask(`/svc/agents/${address}/gateway`)).body["queue_depth"] === 0,
-      settleMs,
-    ).catch((error) => problem(String(error)));
+    const depth = async () => (await fleet.server.ask(`/svc/agents/${address}/gateway`)).body["queue_depth"];
+    await expect(`the queue of ${address} to be empty`, async () => (await depth()) === 0, settleMs);
   }
   for (const host of fleet.hosts) {
     const waiting = () => query(join(mailRoot(host), "index.sqlite"), "SELECT message_id FROM host_outbox");
-    await until(`the outbox of ${host.name} to be empty`, () => waiting().length === 0, settleMs).catch(
-      (error) => problem(String(error)),
-    );
+    await expect(`the outbox of ${host.name} to be empty`, () => waiting().length === 0, settleMs);
   }
   return fleet.hosts.flatMap(readArrived);
 }
@@ -376,7 +338,7 @@ function query<Row>(path: string, sql: string, ...values: string[]): Row[] {
   }
 }
 
-async function factsOf(run: Run, prompt: Prompt): Promise<ForwardedPrompt> {
+async function factsOf(run: HostRun, prompt: Prompt): Promise<ForwardedPrompt> {
   const { agent, key, answer, refusal, requestIds, text } = prompt;
   const path = `/svc/agents/${agent.address}/gateway/requests?idempotency_key=${key}`;
   const { status, body } = await run.fleet.server.ask(path);

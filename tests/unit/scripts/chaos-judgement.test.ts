@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { setTimeout as pause } from "node:timers/promises";
-import { injectFaults } from "../../support/host-chaos-faults.ts";
 import {
   type ForwardedPrompt,
   type ListedAgent,
@@ -8,7 +6,7 @@ import {
   promptProblems,
   recoveryProblems,
   type SentMail,
-} from "../../support/host-chaos-findings.ts";
+} from "../../support/chaos/judgement.ts";
 
 const row = { requestId: "r1", state: "completed", errorDetail: null };
 const good: ForwardedPrompt = {
@@ -97,6 +95,7 @@ describe("judges a prompt", () => {
 describe("judges the mail", () => {
   const way = { from: "a@one", to: "b@two" };
   const sent: SentMail[] = [
+    { ...way, subject: "0", answer: "refused" },
     { ...way, subject: "1", answer: "accepted" },
     { ...way, subject: "2", answer: "unknown" },
     { ...way, subject: "3", answer: "accepted" },
@@ -104,6 +103,7 @@ describe("judges the mail", () => {
   test.each<{ id: string; arrived: string[]; want: string[] }>([
     { id: "all of it", arrived: ["1", "2", "3"], want: [] },
     { id: "without what was not known", arrived: ["1", "3"], want: [] },
+    { id: "refused", arrived: ["0", "1", "3"], want: [`"0" from a@one to b@two was refused and arrived`] },
     { id: "lost", arrived: ["1", "2"], want: [`"3" from a@one to b@two was accepted and is lost`] },
     { id: "doubled", arrived: ["1", "2", "2", "3"], want: [`"2" from a@one to b@two arrived 2 times`] },
     {
@@ -181,33 +181,4 @@ describe("judges a pause of the faults", () => {
     const seen = looks.map(([atMs, agents]) => ({ atMs, agents }));
     expect(recoveryProblems(["a@one", "b@two"], seen, 30_000)).toEqual(want);
   });
-});
-
-test("no fault is present while the recovery is checked, and further ones follow", async () => {
-  let present = 0;
-  let injected = 0;
-  const checks: { present: number; injected: number }[] = [];
-  await injectFaults({
-    next: () => ({
-      target: String(injected % 3),
-      async inject() {
-        injected += 1;
-        present += 1;
-        await pause(5);
-        present -= 1;
-      },
-    }),
-    random: () => 0,
-    isOn: () => checks.length < 3,
-    async checkRecovery() {
-      checks.push({ present, injected });
-    },
-    recoveryEveryMs: 10,
-    onProblem: (problem) => {
-      throw new Error(problem);
-    },
-  });
-  expect([present, ...checks.map((check) => check.present)]).toEqual([0, 0, 0, 0]);
-  const counts = checks.map((check) => check.injected);
-  expect(counts).toEqual([...new Set(counts)].sort((left, right) => left - right));
 });

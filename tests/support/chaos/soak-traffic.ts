@@ -1,6 +1,6 @@
-import type { GatewayRequest } from "../../src/protocol/gateway.ts";
-import type { BuiltAgent } from "./built-agent.ts";
-import type { CoordServer } from "./coord-server.ts";
+import type { GatewayRequest } from "../../../src/protocol/gateway.ts";
+import type { BuiltAgent } from "../built-agent.ts";
+import type { CoordServer } from "../coord-server.ts";
 import {
   archiveMail,
   driveLoad,
@@ -9,19 +9,12 @@ import {
   sendMail,
   submitToCoordinator,
   submitToGateway,
-} from "./load.ts";
+} from "../load.ts";
+import type { Run } from "./engine.ts";
 
-export interface Traffic {
-  /** How often each thing was asked for and done. */
-  counts: Record<string, number>;
-  /** Answers that must never be. */
-  wrong: string[];
-}
-
-export interface TrafficDeps extends Traffic {
+interface TrafficDeps {
+  run: Pick<Run, "random" | "isOn" | "count" | "problem">;
   server: CoordServer;
-  random: () => number;
-  on: () => boolean;
   /** Longest pause between two acts of one agent, ms. */
   pauseMs: number;
 }
@@ -30,34 +23,34 @@ export interface TrafficDeps extends Traffic {
 const patience = { timeoutMs: 30_000 };
 
 /** Counts an answer. A refusal is a right answer too, unless it says that something is broken. */
-function tell(deps: TrafficDeps, act: string, reply: LoadResponse | null): void {
+function record({ run }: TrafficDeps, act: string, reply: LoadResponse | null): void {
   const { kind, status, detail } = { status: undefined, detail: "", ...(reply ?? { kind: "unreachable" }) };
-  const name = kind === "ok" ? act : `${act} ${kind}`;
-  deps.counts[name] = (deps.counts[name] ?? 0) + 1;
+  run.count(kind === "ok" ? act : `${act} ${kind}`);
   if (kind === "unreachable" || (status ?? 0) >= 500)
-    deps.wrong.push(`${act}: ${kind} ${status ?? ""} ${detail}`);
+    run.problem(`${act}: ${kind} ${status ?? ""} ${detail}`);
 }
 
-type Run = (number: number) => Promise<LoadResponse | null>;
+type Act = (number: number) => Promise<LoadResponse | null>;
 
 /** `run` with its answer counted under `name`. */
-const counted = (deps: TrafficDeps, weight: number, name: string, run: Run): LoadAction => ({
+const counted = (deps: TrafficDeps, weight: number, name: string, run: Act): LoadAction => ({
   weight,
   async run(number) {
     const response = await run(number);
-    tell(deps, name, response);
+    record(deps, name, response);
     return response;
   },
 });
 
 const promptOf = (prompt: string): GatewayRequest => ({ kind: "submit_prompt", payload: { prompt } });
 
-/** Prompts, keys, mail, reminders and looks at one terminal agent, until `on` says no. */
+/** Prompts, keys, mail, reminders and looks at one terminal agent. */
 export async function drive(agent: BuiltAgent, neighbour: string, deps: TrafficDeps): Promise<void> {
-  const { random, on: isOn, pauseMs: maxPauseMs, server } = deps;
+  const { pauseMs: maxPauseMs, server } = deps;
+  const { random, isOn } = deps.run;
   const client = () => agent.client();
   const to = `${neighbour}@svc.localhost`;
-  const action = (weight: number, name: string, run: Run) => counted(deps, weight, name, run);
+  const action = (weight: number, name: string, run: Act) => counted(deps, weight, name, run);
   await driveLoad({ random, isOn, maxPauseMs }, [
     action(0.35, "prompt", (n) => submitToGateway(client(), promptOf(`soak ${n}\nFAST`), patience)),
     action(0.1, "prompt through the coordinator", (n) =>
@@ -107,35 +100,36 @@ async function archiveOldest(agent: BuiltAgent): Promise<LoadResponse | null> {
   return refs.length === 0 ? { kind: "ok" } : archiveMail(client ?? null, refs, patience);
 }
 
-/** Turns of one headless agent, one after the other, until `on` says no. */
+/** Turns of one headless agent, one after the other. */
 export async function driveTurns(agent: BuiltAgent, deps: TrafficDeps): Promise<void> {
-  const { random, on: isOn, pauseMs: maxPauseMs } = deps;
-  const turn: Run = (number) => {
+  const { pauseMs: maxPauseMs } = deps;
+  const { random, isOn } = deps.run;
+  const turn: Act = (number) => {
     const prompt = `turn ${number}\n${random() < 0.5 ? "FAST" : "TOOL read\nSLOW 50"}`;
     return submitToGateway(agent.client(), promptOf(prompt), patience);
   };
   await driveLoad({ random, isOn, maxPauseMs, maxWaiting: 3 }, [counted(deps, 1, "turn", turn)]);
 }
 
-/** Reads an event stream, and begins it anew every `anewMs`, until `on` says no. */
+/** Reads an event stream, and begins it anew every `anewMs`. */
 export async function follow(
   name: string,
   url: () => string,
   anewMs: number,
   deps: TrafficDeps,
 ): Promise<void> {
-  while (deps.on()) {
+  while (deps.run.isOn()) {
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), deps.random() * anewMs);
+    const timer = setTimeout(() => abort.abort(), deps.run.random() * anewMs);
     try {
       const reply = await fetch(url(), { signal: abort.signal, proxy: false } as unknown as RequestInit);
-      tell(deps, name, reply.ok ? { kind: "ok" } : { kind: "refused", status: reply.status });
+      record(deps, name, reply.ok ? { kind: "ok" } : { kind: "refused", status: reply.status });
       for await (const bytes of reply.body ?? []) {
-        deps.counts["streamed bytes"] = (deps.counts["streamed bytes"] ?? 0) + bytes.length;
-        if (!deps.on()) abort.abort();
+        deps.run.count("streamed bytes", bytes.length);
+        if (!deps.run.isOn()) abort.abort();
       }
     } catch (error) {
-      if (!abort.signal.aborted) tell(deps, name, { kind: "unreachable", detail: String(error) });
+      if (!abort.signal.aborted) record(deps, name, { kind: "unreachable", detail: String(error) });
     } finally {
       clearTimeout(timer);
     }

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import type { CliFixture } from "./cli-fixture.ts";
-import { until } from "./until.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import type { CliFixture } from "../cli-fixture.ts";
+import { until } from "../until.ts";
 
 /** What is known to be dead of an agent, and since when; nothing while it is being revived. */
 export interface Death {

@@ -1,4 +1,4 @@
-/** A prompt that the operator was asked to hand to an agent of another host, and all that became of it. */
+/** A prompt that a coordination server was asked to hand to an agent, and all that became of it. */
 export interface ForwardedPrompt {
   agent: string;
   key: string;
@@ -27,13 +27,13 @@ export interface PromptRow {
   errorDetail: string | null;
 }
 
-/** A message from an agent of one host to an agent of another. */
+/** A message from one agent to another. */
 export interface SentMail {
   from: string;
   to: string;
   subject: string;
-  /** `unknown`: its sender got no answer; it may have been sent. */
-  answer: "accepted" | "unknown";
+  /** `refused` is a promise that it was not sent; `unknown`: its sender got no answer, it may have been sent. */
+  answer: "accepted" | "refused" | "unknown";
 }
 
 /** What the mailbox of an agent holds, oldest first. */
@@ -96,8 +96,9 @@ export function mailProblems(sent: readonly SentMail[], arrived: readonly Arrive
   }
   for (const [key, times] of counts) if (times > 1) found.push(`${key} arrived ${times} times`);
   for (const mail of sent) {
-    if (mail.answer === "accepted" && !counts.has(keyOf(mail)))
-      found.push(`${keyOf(mail)} was accepted and is lost`);
+    const hasArrived = counts.has(keyOf(mail));
+    if (mail.answer === "accepted" && !hasArrived) found.push(`${keyOf(mail)} was accepted and is lost`);
+    if (mail.answer === "refused" && hasArrived) found.push(`${keyOf(mail)} was refused and arrived`);
   }
   return found;
 }

@@ -65,8 +65,15 @@ export async function waitForRequest(
   options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
 ): Promise<RequestRecord> {
   const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
+  const interruption = () => {
+    const detail =
+      `interrupted; request ${requestId} goes on without us. ${options.howToFollow ?? ""}`.trim();
+    const json = { error: "interrupted", detail, request_id: requestId };
+    return new CommandFailure(exitCodes.interrupted, detail, json);
+  };
   for (;;) {
     const response = await client.call("readRequest", { params: { request_id: requestId } });
+    if (response.kind === "unreachable" && options.interrupted?.aborted) throw interruption();
     if (response.kind === "unreachable") {
       const detail = `request ${requestId} is accepted and kept, but its gateway stopped answering: ${response.detail}`;
       throw new CommandFailure(exitCodes.unreachable, detail, {
@@ -82,15 +89,7 @@ export async function waitForRequest(
       throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
     }
     await sleep(clock, pollIntervalMs, options.interrupted);
-    if (options.interrupted?.aborted) {
-      const detail =
-        `interrupted; request ${requestId} goes on without us. ${options.howToFollow ?? ""}`.trim();
-      throw new CommandFailure(exitCodes.interrupted, detail, {
-        error: "interrupted",
-        detail,
-        request_id: requestId,
-      });
-    }
+    if (options.interrupted?.aborted) throw interruption();
   }
 }
 

@@ -65,16 +65,20 @@ export interface Answer {
   exitCode?: number;
 }
 
-/** What a command is called with. */
-export interface Invocation<A extends Flags = Flags> {
-  args: Values<A>;
+/** The process and its roots, as an operation is called with. */
+export interface Caller {
+  io: CliIo;
   /** Values of the flags of all groups above, by name. */
   inherited: Readonly<Record<string, string | boolean | string[] | undefined>>;
+}
+
+/** What a command is called with. */
+export interface Invocation<A extends Flags = Flags> extends Caller {
+  args: Values<A>;
   /** Words that led here, the program's name first. */
   path: readonly string[];
   /** What follows `--`. */
   rest: readonly string[];
-  io: CliIo;
 }
 
 /** The streams of the process as a command may use them. */

@@ -1,7 +1,7 @@
 import { agentQuestion } from "../protocol/terminal.ts";
 import type { Answerer } from "../services/attention/answerer.ts";
 import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
-import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliIo, Invocation } from "./command.ts";
@@ -132,7 +132,7 @@ const questionPollIntervalMs = 1000;
  */
 export async function reportQuestions(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
   signal: AbortSignal,
   report: (text: string) => Promise<void>,
 ): Promise<void> {

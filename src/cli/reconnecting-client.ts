@@ -1,9 +1,10 @@
 import { gatewayEndpoints } from "../protocol/endpoints.ts";
 import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { sleep } from "../system/clock.ts";
+import { ServiceError } from "../system/errors.ts";
 import type { Invocation } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
-import { openLiveTarget, openRecordTarget, type Target } from "./target.ts";
+import { type AgentCaller, openLiveTarget, type Target } from "./target.ts";
 
 const retryIntervalMs = 200;
 
@@ -13,16 +14,16 @@ const retryIntervalMs = 200;
  * is no gateway at first; `call` throws it once the agent was stopped. `over`: nothing is repeated any more.
  */
 export async function openReconnecting(
-  invocation: Invocation,
+  caller: AgentCaller | Invocation,
   { outageMs, over }: { outageMs: number; over: AbortSignal },
 ): Promise<Target & { client: GatewayCalls }> {
-  const { link, ...target } = await openLiveTarget(invocation);
+  const { link, ...target } = await openLiveTarget(caller);
   const { clock } = target.context;
   let client: GatewayCalls | null = link.client;
 
   const callOnce: GatewayCalls["call"] = async (name, options) => {
     if (client === null) {
-      const opened = await reopen(invocation);
+      const opened = await reopen(caller, target);
       if ("detail" in opened) return { kind: "unreachable", sent: false, ...opened };
       client = opened.link.client;
     }
@@ -47,13 +48,19 @@ export async function openReconnecting(
   };
 }
 
-/** `detail`: why there is no gateway at this moment. Throws when none is to be expected. */
-async function reopen(invocation: Invocation) {
+/**
+ * `detail`: why there is no gateway at this moment. Throws when none is to be expected, also when another agent
+ * has the name now.
+ */
+async function reopen(caller: AgentCaller | Invocation, { context, agent: former }: Target) {
+  const { agent_id: id, agent_name: name } = former.manifest;
   try {
-    return await openLiveTarget(invocation);
+    const opened = await openLiveTarget(caller);
+    if (opened.agent.manifest.agent_id === id) return opened;
+    throw new ServiceError("not_found", `"${name}" is another agent now; that of id ${id} has ended`);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.exitCode !== exitCodes.unreachable) throw error;
-    const { state } = (await openRecordTarget(invocation)).record.lifecycle;
+    const state = context.registry.read(id)?.lifecycle.state;
     if (state !== "active" && state !== "relaunching") throw error;
     return { detail: error.message };
   }

@@ -13,7 +13,7 @@ import {
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../system/errors.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
-import { type Invocation, UsageError } from "./command.ts";
+import { type Caller, type CliIo, type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { requireAnswerer } from "./questions.ts";
 import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
@@ -30,16 +30,23 @@ interface RecordTarget extends Omit<Target, "agent"> {
   record: RegistryRecord;
 }
 
+/** Who calls an operation, and the agent that it is about: `self` is the one in whose session this runs. */
+export interface AgentCaller extends Caller {
+  whom: "self" | AgentSelector;
+}
+
+type CallOf = AgentCaller | Invocation<never> | Invocation;
+
 /** The agent that `agents single --agent-name|--agent-id` or `agents self` means. */
-export async function openTarget(invocation: Invocation<never> | Invocation): Promise<Target> {
-  const { inherited, path, io } = invocation;
-  const context = openCliContext(io, inherited);
-  if (path.includes("self")) {
+export async function openTarget(call: CallOf): Promise<Target> {
+  const { io, whom } = toCaller(call);
+  const context = openCliContext(io, call.inherited);
+  if (whom === "self") {
     const { files, registry, paneTmux: tmux, clock } = context;
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
     return { context, agent, commandPrefix: "svc-mgr agents self" };
   }
-  const { record, commandPrefix } = await findSelected(context, invocation);
+  const { record, commandPrefix } = await findSelected(context, io, whom);
   try {
     return { context, agent: openRecord(context.files, record), commandPrefix };
   } catch (error) {
@@ -50,14 +57,26 @@ export async function openTarget(invocation: Invocation<never> | Invocation): Pr
 }
 
 /** The same for what needs no manifest, such as ending an agent whose manifest is damaged. */
-export async function openRecordTarget(invocation: Invocation<never> | Invocation): Promise<RecordTarget> {
-  const context = openCliContext(invocation.io, invocation.inherited);
-  return { context, ...(await findSelected(context, invocation)) };
+export async function openRecordTarget(call: CallOf): Promise<RecordTarget> {
+  const context = openCliContext(call.io, call.inherited);
+  const { io, whom } = toCaller(call);
+  if (whom === "self") {
+    const { agent, commandPrefix } = await openTarget(call);
+    if (agent.record) return { context, record: agent.record, commandPrefix };
+    throw new ServiceError("not_found", `"${agent.manifest.agent_name}" has no record`);
+  }
+  return { context, ...(await findSelected(context, io, whom)) };
 }
 
-async function findSelected(context: CliContext, invocation: Invocation<never> | Invocation) {
-  const selector = readSelector(invocation);
-  const named = async ({ agentName }: { agentName: string }) => findNamed(context, invocation.io, agentName);
+/** The caller of a command of `agents`, by its flags and words. */
+export function toCaller(call: CallOf): AgentCaller {
+  if ("whom" in call) return call;
+  const { io, inherited, path } = call;
+  return { io, inherited, whom: path.includes("self") ? "self" : readSelector(call) };
+}
+
+async function findSelected(context: CliContext, io: CliIo, selector: AgentSelector) {
+  const named = async ({ agentName }: { agentName: string }) => findNamed(context, io, agentName);
   const record = "agentId" in selector ? findRecord(context, selector) : await named(selector);
   const { agent_name: name } = record;
   const which = "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${name}`;
@@ -79,10 +98,8 @@ export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
  * The agent together with its healthy gateway, whose refusals of requests say what can be done; without one
  * the command ends as unreachable and says what leads back to one.
  */
-export async function openLiveTarget(
-  invocation: Invocation<never> | Invocation,
-): Promise<Target & { link: LiveLink }> {
-  const { target, link, why } = await openMaybeLive(invocation);
+export async function openLiveTarget(call: CallOf): Promise<Target & { link: LiveLink }> {
+  const { target, link, why } = await openMaybeLive(call);
   if (link !== null) return { ...target, link };
   throw new CommandFailure(exitCodes.unreachable, why, { error: "unreachable", detail: why });
 }
@@ -92,9 +109,9 @@ export async function openLiveTarget(
  * to one.
  */
 export async function openMaybeLive(
-  invocation: Invocation<never> | Invocation,
+  call: CallOf,
 ): Promise<{ target: Target; link: LiveLink; why: null } | { target: Target; link: null; why: string }> {
-  const target = await openTarget(invocation);
+  const target = await openTarget(call);
   const { manifest, sessionRoot } = target.agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(target.context, { sessionRoot, attachIdentity });

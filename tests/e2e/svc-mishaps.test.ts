@@ -134,3 +134,21 @@ test("Ctrl-C while an answer is waited for says that the request goes on, and ho
   expect((await states()).map(({ state }) => state)).toEqual(["accepted", "completed"]);
   expect((await svc(fixture, "int", "worker")).exitCode).toBe(0);
 }, 120_000);
+
+test("a question outlives its gateway: the answer comes through the next one", async () => {
+  await using fixture = createCliFixture();
+  await svc(fixture, "new", "worker", "demo", "-w");
+  const state = async () =>
+    (await fixture.mgr("agents", "single", "--agent-name", "worker", "state", "--json")).json() as {
+      turn: { phase: string };
+      identity: { session_root: string };
+    };
+  const { identity } = await state();
+  const asked = svc(fixture, "ask", "worker", "go on\nSLOW 4000", "--json");
+  await until("its turn", async () => (await state()).turn.phase === "active");
+  await killGateway(fixture, identity.session_root);
+  expect((await svc(fixture, "fix", "worker")).exitCode).toBe(0);
+  const { exitCode, stderr, json } = await asked;
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(json()["answer"]).toContain("You said: go on");
+}, 120_000);

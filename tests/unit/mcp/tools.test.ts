@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { encode } from "gpt-tokenizer";
-import { hopsOf } from "../../../src/cli/commands/agent/work.ts";
 import { listTools } from "../../../src/cli/mcp/tools.ts";
+import { hopsOf } from "../../../src/cli/operations/prompt.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
 
 test("the list of tools costs a model at most 1,200 tokens, for at most eight tools", () => {

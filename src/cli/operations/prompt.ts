@@ -1,0 +1,223 @@
+import type { AgentSubmission } from "../../protocol/agents.ts";
+import {
+  type AcceptedRequest,
+  maxPromptHops,
+  type PromptPayload,
+  type RequestRecord,
+  type Submitter,
+} from "../../protocol/gateway.ts";
+import type { TranscriptTurn } from "../../protocol/transcript.ts";
+import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
+import { linkGateway } from "../../services/fleet/gateway-link.ts";
+import { trackedAgentId } from "../../services/fleet/projection.ts";
+import { findSelf } from "../../services/sessions/find.ts";
+import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { awaitBackground, ownTurnsAfter } from "../agent-background.ts";
+import { stateForPeople, waitForRequest } from "../agent-requests.ts";
+import { findAnswer } from "../agent-transcript.ts";
+import type { CliContext } from "../cli-context.ts";
+import type { CliIo } from "../command.ts";
+import { reportQuestions } from "../questions.ts";
+import { openReconnecting } from "../reconnecting-client.ts";
+import { type AgentCaller, acceptanceOf, openLiveTarget, type Target } from "../target.ts";
+import { type BadEnd, badEndOf, readLimit } from "../turn-end.ts";
+
+export interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
+  delivery?: PromptPayload["delivery"] | undefined;
+}
+
+/** A prompt that the gateway keeps. */
+export interface SubmittedPrompt {
+  accepted: AcceptedRequest;
+  submission: AgentSubmission;
+  /** How the agent is named on a command line. */
+  commandPrefix: string;
+}
+
+/** Queues a prompt for an agent. Throws what keeps it from being accepted. */
+export async function submitPrompt(caller: AgentCaller, input: PromptInput): Promise<SubmittedPrompt> {
+  const { link, ...target } = await openLiveTarget(caller);
+  return submitThrough(target, link.client, caller.io, input);
+}
+
+async function submitThrough(
+  { context, agent, commandPrefix }: Target,
+  client: GatewayCalls,
+  io: CliIo,
+  { prompt, delivery, execution }: PromptInput,
+): Promise<SubmittedPrompt> {
+  const submitter = await findSubmitter(context, io.env);
+  const response = await client.call("submitRequest", {
+    body: {
+      schema_version: 1,
+      kind: "submit_prompt",
+      payload: {
+        prompt,
+        ...(delivery === undefined ? {} : { delivery }),
+        ...(execution === undefined ? {} : { execution }),
+      },
+      ...(submitter === null ? {} : { submitted_by: submitter }),
+    },
+  });
+  const accepted = acceptanceOf(response, `${commandPrefix} requests list`);
+  const submission: AgentSubmission = {
+    success: true,
+    tracked_agent_id: trackedAgentId(agent.manifest),
+    request_id: accepted.request_id,
+    request_kind: accepted.request_kind,
+    disposition: "accepted",
+    detail: `accepted; ${accepted.queue_depth} in the queue`,
+  };
+  return { accepted, submission, commandPrefix };
+}
+
+export interface QuestionInput extends PromptInput {
+  timeoutSeconds: number;
+  /** Also waits for the work that the turn leaves running in the background. */
+  awaitsBackground: boolean;
+}
+
+/** How the turn of a prompt ended. `why`: without a turn, why nothing has its answer. */
+interface EndedTurn {
+  record: RequestRecord;
+  turn: TranscriptTurn | null;
+  why: string | null;
+  badEnd: BadEnd | null;
+}
+
+interface AskedAgent {
+  /** In quotation marks. */
+  name: string;
+  commandPrefix: string;
+}
+
+/** Hears what a person wants to know before the end. */
+export interface AskProgress {
+  question(agent: AskedAgent, text: string): Promise<void>;
+  turnEnded(agent: AskedAgent, end: EndedTurn): Promise<void>;
+  background(agent: AskedAgent, work: readonly string[], isAwaited: boolean): Promise<void>;
+}
+
+export type AskedTurn = { submission: AgentSubmission; commandPrefix: string } & (
+  | { outcome: "not_done"; record: RequestRecord }
+  /** The record of the tool has no end of the answer yet. */
+  | ({ outcome: "not_written" } & EndedTurn)
+  /** `ownTurns`: that the tool began by itself when the work ended; `background`: what still runs. */
+  | ({ outcome: "ended"; ownTurns: TranscriptTurn[]; background: string[] } & EndedTurn)
+);
+
+/** A gateway that restarts is waited for so long. */
+const outageMs = 30_000;
+/** After its reported end Claude Code 2.1.150 took more than 7 s to write 58 KB on a busy machine. */
+const maxWritingMs = 60_000;
+
+/**
+ * Queues a prompt and waits for the end of its own turn, also when the gateway restarts meanwhile. Throws what
+ * keeps the prompt from being accepted or followed: exit 1 when the time is over, 130 on an interrupt, which
+ * count from the acceptance.
+ */
+export async function askAgent(
+  caller: AgentCaller,
+  { timeoutSeconds, awaitsBackground, ...input }: QuestionInput,
+  progress: AskProgress,
+): Promise<AskedTurn> {
+  const over = new AbortController();
+  const { client, ...target } = await openReconnecting(caller, { outageMs, over: over.signal });
+  const { clock } = target.context;
+  const { accepted, submission, commandPrefix } = await submitThrough(target, client, caller.io, input);
+  // From now on Ctrl-C reports the progress.
+  const interrupted = caller.io.interrupted();
+  const end = () => over.abort();
+  interrupted.addEventListener("abort", end);
+  const timeoutMs = timeoutSeconds * 1000;
+  const startedMs = clock.monotonicMs();
+  const cancelDeadline = clock.after(timeoutMs, end);
+  const agent = { name: `"${target.agent.manifest.agent_name}"`, commandPrefix };
+  const reported = reportQuestions(clock, client, over.signal, (text) => progress.question(agent, text));
+  try {
+    const record = await waitForRequest(clock, client, accepted.request_id, {
+      until: "turn_ended",
+      timeoutSeconds,
+      interrupted,
+      howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
+    });
+    const asked = { submission: { ...submission, ...outcomeOf(record) }, commandPrefix, record };
+    if (!isDone(record)) return { ...asked, outcome: "not_done" };
+    // Of a turn that was interrupted some tools write no end.
+    const patience = stateForPeople(record) === "interrupted" ? {} : { maxWritingMs };
+    const limit = await readLimit(client);
+    const { turn, why } = await findAnswer(clock, client, record.request_id, patience);
+    const badEnd = badEndOf(record, turn, limit);
+    const ended = { ...asked, submission: withBadEnd(asked.submission, badEnd), turn, why, badEnd };
+    await progress.turnEnded(agent, ended);
+    if (turn?.status === "running") return { ...ended, outcome: "not_written" };
+    const waits = badEnd === null && awaitsBackground;
+    const byTool = turn?.source === "tool" ? turn : null;
+    const remainingMs = timeoutMs - (clock.monotonicMs() - startedMs);
+    const { remaining } = await awaitBackground(
+      { clock, client, turn: byTool, timeoutMs: waits ? remainingMs : 0, signal: interrupted },
+      (work) => progress.background(agent, work, waits),
+    );
+    const ownTurns = waits && byTool !== null ? await ownTurnsAfter(clock, client, byTool) : [];
+    return { ...ended, outcome: "ended", ownTurns, background: remaining };
+  } finally {
+    cancelDeadline();
+    interrupted.removeEventListener("abort", end);
+    over.abort();
+    await reported;
+  }
+}
+
+const withBadEnd = (submission: AgentSubmission, badEnd: BadEnd | null): AgentSubmission =>
+  badEnd === null ? submission : { ...submission, success: false, detail: badEnd.detail };
+
+function outcomeOf(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
+  const ended = record.evidence.find((one) => one.agent_ended === true);
+  return { success: isDone(record), detail: record.error_detail ?? ended?.proof ?? record.state };
+}
+
+/** Delivered, and the agent lived to the end of the turn. */
+function isDone(record: RequestRecord): boolean {
+  return record.state !== "failed" && !record.evidence.some((one) => one.agent_ended === true);
+}
+
+/** How far back the prompt is looked for that the agent works on. */
+const looked = 20;
+
+/**
+ * Which agent this process runs in, with the length of the chain that its prompts continue; null in nobody's
+ * session. Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
+ */
+async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
+  if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
+  const { files, registry, paneTmux: tmux, clock } = context;
+  const self = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);
+  if (self === null) return null;
+  const { manifest, sessionRoot } = self;
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(context, { sessionRoot, attachIdentity });
+  const response =
+    link.state === "healthy" ? await link.client.call("listRequests", { query: { limit: looked } }) : null;
+  const hops = (response?.kind === "ok" ? hopsOf(response.body.requests) : 0) + 1;
+  if (hops > maxPromptHops) {
+    throw new ServiceError(
+      "precondition_failed",
+      `not submitted: ${maxPromptHops} agents have handed this task on, one to the next, which looks like a loop. Finish it here, or ask a person`,
+    );
+  }
+  return { agent_id: manifest.agent_id, agent_name: manifest.agent_name, hops };
+}
+
+/**
+ * Hops of the prompt whose turn runs; 0 when a person gave it or none runs. `requests`: newest first. Pure.
+ */
+export function hopsOf(requests: readonly RequestRecord[]): number {
+  const working = requests.find(
+    ({ request_kind: kind, state, evidence }) =>
+      kind !== "interrupt" &&
+      (state === "running" || state === "completed") &&
+      !evidence.some(({ step }) => step === "turn_ended"),
+  );
+  return working?.submitted_by?.hops ?? 0;
+}

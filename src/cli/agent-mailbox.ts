@@ -44,7 +44,7 @@ export async function giveMailbox(
   }
 }
 
-type MailboxAtLaunch = { address: string; root: string; skillHint: string | null } | { error: string };
+export type MailboxAtLaunch = { address: string; root: string; skillHint: string | null } | { error: string };
 
 /** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
 export async function giveMailboxAtLaunch(

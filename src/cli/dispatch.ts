@@ -106,7 +106,8 @@ async function report(error: unknown, json: boolean, io: CliIo): Promise<number>
   return exitCode;
 }
 
-function describeFailure(error: unknown): { exitCode: number; document: unknown; text: string } {
+/** What a program exits with and prints for a refusal or a fault. Pure. */
+export function describeFailure(error: unknown): { exitCode: number; document: unknown; text: string } {
   if (error instanceof UsageError) {
     const help = error.path.length > 0 ? `\nSee: ${error.path.join(" ")} --help` : "";
     return {

@@ -103,9 +103,7 @@ const team = group({
   description: "the agents and people of a project, as its svc.yaml says",
   examples: ["svc-mgr team up", "svc-mgr team status"],
   subCommands: lazyLeaves(["up", "down", "status"], () =>
-    import("./commands/team.ts").then((module) =>
-      module.teamCommands({ program: "svc-mgr team", commands: async () => managerCommands }),
-    ),
+    import("./commands/team.ts").then((module) => module.teamCommands("svc-mgr team")),
   ),
 });
 

@@ -312,12 +312,7 @@ export const shortCommands = group({
       words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
     }),
     ...lazyLeaves(["up", "down", "status"], () =>
-      import("./commands/team.ts").then((module) =>
-        module.teamCommands({
-          program: "svc",
-          commands: () => import("./mgr.ts").then((mgr) => mgr.managerCommands),
-        }),
-      ),
+      import("./commands/team.ts").then((module) => module.teamCommands("svc")),
     ),
     watch: shorthand({
       name: "watch",

@@ -150,5 +150,5 @@ test("a question outlives its gateway: the answer comes through the next one", a
   expect((await svc(fixture, "fix", "worker")).exitCode).toBe(0);
   const { exitCode, stderr, json } = await asked;
   expect([exitCode, stderr]).toEqual([0, ""]);
-  expect(json()["answer"]).toContain("You said: go on");
+  expect(json()["answer"]).toEndWith("to be looked at");
 }, 120_000);

@@ -1,15 +1,13 @@
 import type { Advise } from "../../protocol/remedy.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
-import { findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
-import { createSessionsSeen } from "../../services/sessions/record.ts";
+import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import { type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
-import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
-import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
+import { listAgentNames, listAgents, listedStates } from "../operations/fleet.ts";
 import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
 
 /** The command `list` of the group or program that `commandPrefix` names. */
@@ -25,43 +23,18 @@ export const listCommand = (commandPrefix: string) =>
     args: {
       state: {
         type: "enum",
-        options: ["active", "stopped", "relaunching", "retired", "all"],
+        options: listedStates,
         description: "only agents whose record says so",
         default: "active",
       },
       names: { type: "boolean", description: "print only their names, a line for each, for scripts" },
     },
     async run({ args, inherited, io }) {
-      const context = openCliContext(io, inherited);
-      const { records, ignored } = context.registry.list();
-      const wanted = records.filter(
-        ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
-      );
       if (args.names) {
-        const names = [...new Set(wanted.map(({ agent_name: name }) => name))];
+        const names = listAgentNames({ io, inherited }, args.state);
         return { json: { agent_names: names }, text: names.join("\n") };
       }
-      const openers = mailboxOpeners(context, (what) => void warn(io, what));
-      // Asked while the agents are looked at.
-      const lost = findOrphans({ ...context, runtimeRoot: context.roots.runtimeRoot }, records).catch(
-        () => [],
-      );
-      let snapshots: AgentSnapshot[];
-      let mail: PersonMail[];
-      try {
-        const sessionAlive = createSessionsSeen(context.tmuxFor);
-        [snapshots, mail] = await Promise.all([
-          snapshotAgents({ ...context, openers, sessionAlive }, wanted),
-          openPeopleMail(
-            context,
-            (what) => void warn(io, what),
-            () => records,
-          ).unread(),
-        ]);
-      } finally {
-        for (const opener of Object.values(openers)) opener.close();
-      }
-      const orphans = await lost;
+      const { context, snapshots, mail, orphans, ignored } = await listAgents({ io, inherited }, args.state);
       for (const orphan of orphans) {
         await warn(io, `${orphan.tmuxSession} has no record: ${orphanRemedy(context.tmux, orphan)}`);
       }

@@ -1,6 +1,9 @@
 import { basename, dirname, join, resolve } from "node:path";
-import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
+import type { TeamAgent, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import type { CallRequest } from "../../services/fleet/gateway-client.ts";
 import { personRole } from "../../services/mail/address.ts";
+import { listAccounts } from "../../services/mail/filesystem/accounts.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
 import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
@@ -14,7 +17,7 @@ import {
   type TeamStep,
   unfinished,
 } from "../../services/team/plan.ts";
-import { launchWords, remindersOf } from "../../services/team/team-file.ts";
+import { remindersOf } from "../../services/team/team-file.ts";
 import { createTeamStore, prefixedName, teamFolder } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
 import { childPath } from "../../system/contained-path.ts";
@@ -22,17 +25,24 @@ import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { openCliContext } from "../cli-context.ts";
-import { type CliIo, type Command, command, type Invocation, UsageError } from "../command.ts";
+import { type Caller, command, type Invocation, UsageError } from "../command.ts";
 import { confirmed } from "../confirm.ts";
-import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
+import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { chooseRoot, withMailRoot } from "../mailbox-root.ts";
 import { narrate } from "../narrate.ts";
+import { listAgents } from "../operations/fleet.ts";
+import { type Launched, type LaunchInput, launchNamed } from "../operations/launch.ts";
+import { enableNotifier } from "../operations/notifier.ts";
+import { type Outcome, outcomeOf, withoutTerminal } from "../operations/outcome.ts";
+import { stopNamed } from "../operations/session.ts";
 import { rootFlags, teamFileFlag } from "../shared-flags.ts";
+import { toSnapshotJson } from "../snapshot-text.ts";
+import { type AgentCaller, bodyOf, openLiveTarget } from "../target.ts";
 import { findTeamFile, readEnvironment, readRole, readTeam } from "../team-files.ts";
 import { describeStep, type PlanContext, renderPlan } from "../team-plan-text.ts";
 import { interruptedSteps, performSteps, type TeamFailure } from "../team-steps.ts";
-import { programVersion } from "../version.ts";
 
-const up = ({ program, commands }: TeamProgram) =>
+const up = (program: string) =>
   command({
     name: "up",
     description: "make the agents and mailboxes be as svc.yaml says: shows a plan, changes only what differs",
@@ -57,7 +67,7 @@ const up = ({ program, commands }: TeamProgram) =>
     },
     async run(invocation) {
       const { args, io } = invocation;
-      const team = await openTeam(invocation, { file: args.file, prefix: args.prefix, program, commands });
+      const team = await openTeam(invocation, { file: args.file, prefix: args.prefix, program });
       const facts = await team.facts();
       if (args.prefix !== undefined) refuseOtherPrefix(facts, program);
       const steps = planTeam({ ...facts, restart: args.restart, prune: args.prune });
@@ -100,7 +110,7 @@ function refuseOtherPrefix(facts: Pick<TeamFacts, "file" | "running" | "prefix">
   );
 }
 
-const down = ({ program, commands }: TeamProgram) =>
+const down = (program: string) =>
   command({
     name: "down",
     description: "stop the agents that `up` launched from this file; mail, prompts and worktrees stay",
@@ -115,7 +125,7 @@ const down = ({ program, commands }: TeamProgram) =>
     },
     async run(invocation) {
       const { args, io } = invocation;
-      const team = await openTeam(invocation, { file: args.file, program, commands });
+      const team = await openTeam(invocation, { file: args.file, program });
       const facts = await team.facts();
       const steps = planDown(facts);
       if (steps.length > 0 && !args.yes) {
@@ -145,14 +155,14 @@ const down = ({ program, commands }: TeamProgram) =>
     },
   });
 
-const status = ({ program, commands }: TeamProgram) =>
+const status = (program: string) =>
   command({
     name: "status",
     description: "how the machine differs from svc.yaml; exits 1 when it does",
     examples: [`${program} status`, `${program} status --json`],
     args: teamFileFlag,
     async run(invocation) {
-      const team = await openTeam(invocation, { file: invocation.args.file, program, commands });
+      const team = await openTeam(invocation, { file: invocation.args.file, program });
       const steps = planTeam({ ...(await team.facts()), restart: false, prune: false });
       return {
         json: { file: team.path, prefix: team.shown.prefix, plan: steps },
@@ -162,31 +172,27 @@ const status = ({ program, commands }: TeamProgram) =>
     },
   });
 
-interface TeamProgram {
-  /** The words in front, for the examples. */
-  program: string;
-  /** All commands of `svc-mgr`, which make the changes. */
-  commands: () => Promise<Command>;
-}
+/** `program`: the words in front, for the examples. */
+export const teamCommands = (program: string) => ({
+  up: up(program),
+  down: down(program),
+  status: status(program),
+});
 
-export const teamCommands = (of: TeamProgram) => ({ up: up(of), down: down(of), status: status(of) });
-
-/** One team on this machine: its file, what `up` launched before, and the commands that change something. */
+/** One team on this machine: its file, what `up` launched before, and what changes something. */
 async function openTeam(
   invocation: Invocation<never> | Invocation,
   {
     file: given,
     prefix: wantedPrefix,
     program,
-    commands,
-  }: TeamProgram & { file?: string | undefined; prefix?: string | undefined },
+  }: { program: string; file?: string | undefined; prefix?: string | undefined },
 ) {
   const { io, inherited } = invocation;
   const context = openCliContext(io, inherited);
   const path = findTeamFile(context, io, given);
   const folder = dirname(path);
   const team = await readTeam(context, io, path);
-  const at: CliIo = { ...io, cwd: folder };
   const state = teamFolder(join(stateRootOf(io.env, io.home), "teams"), path);
   const store = createTeamStore(context.files, state, path);
   const prefix = wantedPrefix ?? store.prefix();
@@ -204,7 +210,7 @@ async function openTeam(
   const launches: Record<string, TeamLaunch> = {};
   const details: Record<string, LaunchDetails> = {};
   const variables: Record<string, Record<string, string>> = {};
-  const words: Record<string, string[]> = {};
+  const inputs: Record<string, LaunchInput> = {};
   for (const [name, agent] of Object.entries(team.agents)) {
     const env = await readEnvironment(context, folder, name, agent);
     const role = await readRole(context, folder, name, agent);
@@ -226,65 +232,41 @@ async function openTeam(
     details[name] = toLaunchDetails(agent, { variables: env, workdir, outside });
     variables[name] = env;
     const owner = { file: path, member: name };
-    words[name] = launchWords(nameOf(name), agent, { workdir, env, roleFile: role?.path ?? null, owner });
+    inputs[name] = toLaunchInput(nameOf(name), agent, { workdir, env, roleFile: role?.path, team: owner });
   }
 
   const reminders = Object.fromEntries(
     Object.entries(team.agents).map(([name, agent]) => [name, remindersOf(agent)]),
   );
-  const digestOf = (flags: readonly string[]) => sha256(JSON.stringify(flags));
+  const digestOf = (fingerprint: readonly string[]) => sha256(JSON.stringify(fingerprint));
 
+  // Paths of the file count from its folder, those of the command line from the caller's.
   const roots = Object.keys(rootFlags).flatMap((flag) =>
-    typeof inherited[flag] === "string" ? [`--${flag}=${resolve(io.cwd, inherited[flag])}`] : [],
+    typeof inherited[flag] === "string" ? [[flag, resolve(io.cwd, inherited[flag])] as const] : [],
   );
+  const caller: Caller = {
+    io: withoutTerminal(io, { cwd: folder }),
+    inherited: Object.fromEntries(roots),
+  };
+  const agentOf = (agentId: string): AgentCaller => ({ ...caller, whom: { agentId } });
 
   function workdirOf(agentId: string): string | null {
     const record = context.registry.read(agentId);
     return (record && openRecordOrNull(context.files, record)?.manifest.working_directory) ?? null;
   }
 
-  /** One command of `svc-mgr`, its document or why it failed. */
-  async function run(argv: readonly string[], rest: readonly string[] = []) {
-    let [out, err] = ["", ""];
-    const quiet: CliIo = {
-      ...at,
-      stdoutIsTty: false,
-      stderrIsTty: false,
-      async writeOut(text) {
-        out += String(text);
-      },
-      async writeError(text) {
-        err += text;
-      },
-      writeScreen: async () => {},
-    };
-    const all = [...roots, ...argv, "--json", ...(rest.length > 0 ? ["--", ...rest] : [])];
-    const exitCode = await runProgram(await commands(), programVersion, all, quiet);
-    const document = parseDocument(exitCode === exitCodes.done ? out : err || out);
-    return {
-      ok: exitCode === exitCodes.done,
-      unreachable: exitCode === exitCodes.unreachable,
-      document,
-      problem: String(document["detail"] ?? err),
-    };
-  }
-
   const facts = async (): Promise<Omit<TeamFacts, "restart" | "prune">> => {
-    const [listed, accounts] = [
-      await run(["agents", "list", "--state", "all"]),
-      team.people ? await run(["mailbox", "accounts", "list"]) : null,
-    ];
-    if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.problem);
+    const listed = await outcomeOf(() => listAgents(caller, "all"));
+    if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.detail);
+    const accounts = team.people
+      ? await outcomeOf(() => withMailRoot(chooseRoot(caller, { creates: false }), listAccounts))
+      : null;
     const state = store.read();
-    const running = (listed.document["agents"] as Omit<RunningAgent, "folder">[]).map((one) => ({
+    const running = listed.value.snapshots.map((one) => toSnapshotJson(one, io.advise)).map((one) => ({
       ...one,
       folder: workdirOf(one.agent_id),
     }));
-    const registered = (accounts?.document["accounts"] ?? []) as {
-      address: string;
-      status: string;
-      role: string | null;
-    }[];
+    const registered = accounts?.ok ? accounts.value : [];
     return {
       team,
       file: path,
@@ -294,7 +276,11 @@ async function openTeam(
       state,
       running,
       reminders: mapValues(reminders, (ofAgent) =>
-        mapValues(ofAgent, ({ prompt, when, flags }) => ({ prompt, when, sha256: digestOf(flags) })),
+        mapValues(ofAgent, ({ prompt, when, fingerprint }) => ({
+          prompt,
+          when,
+          sha256: digestOf(fingerprint),
+        })),
       ),
       liveReminders: await readReminders(state, running),
       liveNotifiers: await readNotifiers(running),
@@ -308,20 +294,21 @@ async function openTeam(
   };
 
   /** A gateway that has just started on a busy machine may take longer than a caller waits. */
-  async function runPatiently(words: readonly string[]) {
-    let made = await run(words);
-    for (let again = 0; made.unreachable && again < 3; again++) made = await run(words);
-    return made;
+  async function patiently<T>(operation: () => Promise<T>): Promise<Outcome<T>> {
+    let outcome = await outcomeOf(operation);
+    for (let again = 0; isUnreachable(outcome) && again < 3; again++) outcome = await outcomeOf(operation);
+    return outcome;
   }
 
-  const remindersCommand = (agentId: string, ...words: string[]) => [
-    "agents",
-    "single",
-    `--agent-id=${agentId}`,
-    "gateway",
-    "reminders",
-    ...words,
-  ];
+  /** One call to the gateway of an agent. Throws its refusal. */
+  async function callGateway<Name extends keyof GatewayEndpoints>(
+    agentId: string,
+    name: Name,
+    options: CallRequest<Name>,
+  ) {
+    const { link } = await openLiveTarget(agentOf(agentId));
+    return bodyOf<GatewayEndpoints[Name]>(await link.client.call(name, options));
+  }
 
   /** Of agents that have some by this file or had. */
   async function readReminders(state: TeamRecord["agents"], running: readonly RunningAgent[]) {
@@ -330,29 +317,19 @@ async function openTeam(
       const isRunning = running.some((one) => one.agent_id === agent_id && one.lifecycle_state === "active");
       const concerns = Object.keys({ ...made, ...reminders[name] }).length > 0;
       if (!isRunning || !concerns) continue;
-      const { ok, document } = await run(remindersCommand(agent_id, "list"));
-      const listed = document["reminders"] as { reminder_id: string }[];
-      live[name] = ok ? new Set(listed.map(({ reminder_id }) => reminder_id)) : null;
+      const listed = await outcomeOf(() => callGateway(agent_id, "listReminders", {}));
+      live[name] = listed.ok ? new Set(listed.value.reminders.map(({ reminder_id }) => reminder_id)) : null;
     }
     return live;
   }
-
-  const notifierCommand = (agentId: string, ...words: string[]) => [
-    "agents",
-    "single",
-    `--agent-id=${agentId}`,
-    "gateway",
-    "mail-notifier",
-    ...words,
-  ];
 
   /** Of agents that the file gives a notifier. */
   async function readNotifiers(running: readonly RunningAgent[]) {
     const live: TeamFacts["liveNotifiers"] = {};
     for (const { member, agentId } of ownAgents({ file: path, running })) {
       if (!team.agents[member]?.notifier) continue;
-      const { ok, document } = await run(notifierCommand(agentId, "status"));
-      live[member] = ok ? document : null;
+      const status = await outcomeOf(() => callGateway(agentId, "readNotifier", {}));
+      live[member] = status.ok ? status.value : null;
     }
     return live;
   }
@@ -362,16 +339,13 @@ async function openTeam(
     switch (step.step) {
       case "register": {
         await narrate(io, `registering ${step.address}`);
-        const principal = `SVC-${step.person}`;
-        await run(["mailbox", "init"]);
-        const made = await run([
-          "mailbox",
-          "register",
-          `--address=${step.address}`,
-          `--principal-id=${principal}`,
-          `--role=${personRole}`,
-        ]);
-        return made.ok ? null : made.problem;
+        const { person, address } = step;
+        const request = { address, principalId: `SVC-${person}`, mode: "safe", role: personRole } as const;
+        const root = () => chooseRoot(caller, { creates: true });
+        const made = await outcomeOf(() =>
+          withMailRoot(root(), ({ registrations }) => registrations.register(request), { init: true }),
+        );
+        return made.ok ? null : made.detail;
       }
       case "worktree":
         await narrate(io, `making the worktree of ${nameOf(step.agent)}`);
@@ -379,48 +353,59 @@ async function openTeam(
       case "launch":
       case "replace": {
         const { agent: name } = step;
-        const launch = launches[name];
-        if (!launch) return "it is not in the file";
+        const [launch, input] = [launches[name], inputs[name]];
+        if (!launch || !input) return "it is not in the file";
         if (launch.worktree && !worktrees.exists(nameOf(name))) return "its worktree is not there";
         await narrate(io, `launching ${nameOf(name)}`);
-        const force = step.step === "replace" ? ["--force=keep-stale"] : [];
-        const made = await run([...(words[name] ?? []), ...force], launch.args);
-        const agentId = made.document["agent_id"];
-        if (typeof agentId !== "string") return made.problem;
-        store.set(name, { agent_id: agentId, launch: made.ok ? launch : unfinished(launch), owned: true });
-        return made.ok ? null : made.problem;
+        const force = step.step === "replace" ? "keep-stale" : undefined;
+        const made = await outcomeOf(() => launchNamed(caller, { ...input, force }));
+        if (!made.ok) {
+          const { agent_id: id } = made.document as { agent_id?: unknown };
+          if (typeof id === "string") store.set(name, { agent_id: id, launch: unfinished(launch), owned: true });
+          return made.detail;
+        }
+        const problem = missingPart(made.value);
+        const { agent_id } = made.value.session.manifest;
+        store.set(name, { agent_id, launch: problem === null ? launch : unfinished(launch), owned: true });
+        return problem;
       }
       case "stop": {
         await narrate(io, `stopping ${nameOf(step.agent)}`);
-        const stopped = await run(["agents", "single", `--agent-id=${step.agentId}`, "stop"]);
-        return stopped.ok ? null : stopped.problem;
+        const stopped = await outcomeOf(() => stopNamed(agentOf(step.agentId)));
+        if (!stopped.ok) return stopped.detail;
+        return stopped.value.success ? null : stopped.value.detail;
       }
       case "remind": {
-        const flags = reminders[step.agent]?.[step.name]?.flags;
+        const wanted = reminders[step.agent]?.[step.name];
         const agentId = store.read()[step.agent]?.agent_id;
-        if (!flags || agentId === undefined) return "its agent was not launched";
-        const made = await runPatiently(remindersCommand(agentId, "create", ...flags));
-        const [created] = (made.document["reminders"] ?? []) as { reminder_id: string }[];
-        if (!made.ok || !created) return made.problem;
+        if (!wanted || agentId === undefined) return "its agent was not launched";
+        const body = { schema_version: 1 as const, reminders: [wanted.definition] };
+        const made = await patiently(() => callGateway(agentId, "createReminders", { body }));
+        if (!made.ok) return made.detail;
+        const [created] = made.value.reminders;
+        if (!created) return "the gateway named no reminder";
         const { reminder_id } = created;
-        store.setReminder(step.agent, step.name, { reminder_id, sha256: digestOf(flags) });
+        store.setReminder(step.agent, step.name, { reminder_id, sha256: digestOf(wanted.fingerprint) });
         return null;
       }
       case "notifier": {
         const agentId = store.read()[step.agent]?.agent_id;
         if (agentId === undefined) return "its agent was not launched";
-        const flags = step.changes.flatMap(({ setting, to }) =>
-          setting === "enabled" ? [] : [`--${setting.replaceAll("_", "-")}=${to}`],
+        const changed = step.changes.filter(({ setting }) => setting !== "enabled");
+        const settings = Object.fromEntries(changed.map(({ setting, to }) => [setting, to]));
+        const set = await patiently<unknown>(() =>
+          step.enabled
+            ? enableNotifier(agentOf(agentId), settings)
+            : callGateway(agentId, "disableNotifier", {}),
         );
-        const words = step.enabled ? ["enable", ...flags] : ["disable"];
-        const set = await runPatiently(notifierCommand(agentId, ...words));
-        return set.ok ? null : `mail-notifier: ${set.problem}`;
+        return set.ok ? null : `mail-notifier: ${set.detail}`;
       }
       case "forget": {
         const agentId = store.read()[step.agent]?.agent_id;
         if (agentId === undefined) return null;
-        const removed = await runPatiently(remindersCommand(agentId, "remove", step.reminderId));
-        if (!removed.ok) return removed.problem;
+        const params = { reminder_id: step.reminderId };
+        const removed = await patiently(() => callGateway(agentId, "deleteReminder", { params }));
+        if (!removed.ok) return removed.detail;
         store.setReminder(step.agent, step.name, null);
         return null;
       }
@@ -461,10 +446,29 @@ function mapValues<T, U>(of: Record<string, T>, change: (value: T) => U): Record
   return Object.fromEntries(Object.entries(of).map(([key, value]) => [key, change(value)]));
 }
 
-function parseDocument(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+const isUnreachable = (outcome: Outcome<unknown>) =>
+  !outcome.ok && outcome.exitCode === exitCodes.unreachable;
+
+/** What an agent that was launched lacks; null when it has all. Pure. */
+function missingPart({ gateway, mailbox }: Launched): string | null {
+  if (gateway.state === "failed") return `its gateway did not start: ${gateway.error}`;
+  return mailbox !== null && "error" in mailbox ? `it has no mailbox: ${mailbox.error}` : null;
+}
+
+/** How an agent of the file is launched under `agentName`. Pure. */
+function toLaunchInput(
+  agentName: string,
+  agent: TeamAgent,
+  place: Pick<LaunchInput, "workdir" | "env" | "roleFile" | "team">,
+): LaunchInput {
+  return {
+    ...place,
+    agentName,
+    tool: agent.tool,
+    args: agent.args ?? [],
+    unattended: agent.unattended,
+    turns: { headless: agent.headless === true, model: agent.model },
+    mailbox: agent.mailbox,
+    gateway: { isStarted: true },
+  };
 }

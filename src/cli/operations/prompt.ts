@@ -113,9 +113,8 @@ const outageMs = 30_000;
 const maxWritingMs = 60_000;
 
 /**
- * Queues a prompt and waits for the end of its own turn, also when the gateway restarts meanwhile. Throws what
- * keeps the prompt from being accepted or followed: exit 1 when the time is over, 130 on an interrupt, which
- * count from the acceptance.
+ * Queues a prompt and waits for the end of its turn, also when the gateway restarts meanwhile. Throws what keeps
+ * the prompt from being accepted or followed: exit 1 when the time is over, 130 on an interrupt.
  */
 export async function askAgent(
   caller: AgentCaller,

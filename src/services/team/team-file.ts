@@ -1,4 +1,4 @@
-import type { TeamOwner } from "../../protocol/files.ts";
+import type { ReminderDefinition } from "../../protocol/reminders.ts";
 import { type TeamAgent, TeamFile } from "../../protocol/team-file.ts";
 import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts";
 import { cronProblem } from "../../system/cron.ts";
@@ -102,33 +102,51 @@ export function memberNames({ groups = {}, people = {}, agents }: TeamFile): str
   return [groups, people, agents].flatMap(Object.keys);
 }
 
-/**
- * What an agent is to be reminded of, by a name that is unique in the agent. `when`: for people; `flags`: of
- * `reminders create`. Pure.
- */
-export function remindersOf({
-  reminders = {},
-  schedules = {},
-}: TeamAgent): Record<string, { prompt: string; when: string; flags: string[] }> {
-  const of = (name: string, prompt: string, when: string, times: readonly string[]) => {
-    const common = [`--title=${name}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes"];
-    return { prompt, when, flags: [...common, ...times] };
+/** What an agent is to be reminded of. */
+interface TeamReminder {
+  prompt: string;
+  /** For people. */
+  when: string;
+  definition: ReminderDefinition;
+  /** Records of earlier versions have its digest. */
+  fingerprint: string[];
+}
+
+/** The reminders of an agent, by a name that is unique in the agent. Pure. */
+export function remindersOf({ reminders = {}, schedules = {} }: TeamAgent): Record<string, TeamReminder> {
+  const of = (
+    title: string,
+    { prompt, when, times }: { prompt: string; when: string; times: Partial<ReminderDefinition> },
+  ): TeamReminder => {
+    const flags = Object.entries(times).map(([name, value]) => `--${name.replaceAll("_", "-")}=${value}`);
+    return {
+      prompt,
+      when,
+      definition: {
+        mode: "repeat",
+        title,
+        prompt,
+        ranking: 0,
+        paused: false,
+        durable: true,
+        independent: true,
+        ...times,
+      },
+      fingerprint: [`--title=${title}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes", ...flags],
+    };
   };
   return {
     ...Object.fromEntries(
-      Object.entries(reminders).map(([name, { prompt, every_seconds: seconds }]) => [
-        `reminder ${name}`,
-        of(name, prompt, `every ${seconds} s`, [
-          `--start-after-seconds=${seconds}`,
-          `--interval-seconds=${seconds}`,
-        ]),
-      ]),
+      Object.entries(reminders).map(([name, { prompt, every_seconds: seconds }]) => {
+        const times = { start_after_seconds: seconds, interval_seconds: seconds };
+        return [`reminder ${name}`, of(name, { prompt, when: `every ${seconds} s`, times })];
+      }),
     ),
     ...Object.fromEntries(
-      Object.entries(schedules).map(([name, { prompt, cron, time_zone = "UTC" }]) => [
-        `schedule ${name}`,
-        of(name, prompt, `${cron} (${time_zone})`, [`--cron=${cron}`, `--time-zone=${time_zone}`]),
-      ]),
+      Object.entries(schedules).map(([name, { prompt, cron, time_zone = "UTC" }]) => {
+        const times = { cron, time_zone };
+        return [`schedule ${name}`, of(name, { prompt, when: `${cron} (${time_zone})`, times })];
+      }),
     ),
   };
 }
@@ -160,40 +178,4 @@ export function readEnvFile(text: string): { env: Record<string, string> } | { b
     env[match[1] ?? ""] = (match[2] ?? "").replace(/^(["'])(.*)\1$/, "$2");
   }
   return { env };
-}
-
-/**
- * The command line of `svc-mgr` that launches an agent of the file under `name`, with the file as its owner.
- * Pure.
- */
-export function launchWords(
-  name: string,
-  agent: TeamAgent,
-  {
-    workdir,
-    env,
-    roleFile,
-    owner,
-  }: {
-    workdir: string;
-    env: Readonly<Record<string, string>>;
-    roleFile: string | null;
-    owner: TeamOwner;
-  },
-): string[] {
-  return [
-    "agents",
-    "launch",
-    `--agent-name=${name}`,
-    `--tool=${agent.tool}`,
-    `--workdir=${workdir}`,
-    `--team-file=${owner.file}`,
-    `--team-member=${owner.member}`,
-    ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
-    ...(roleFile === null ? [] : [`--role-file=${roleFile}`]),
-    ...(agent.headless ? ["--headless"] : []),
-    ...(agent.model === undefined ? [] : [`--model=${agent.model}`]),
-    ...(agent.unattended ? ["--unattended"] : []),
-    ...(agent.mailbox ? ["--mailbox"] : []),
-  ];
 }

@@ -1,12 +1,9 @@
 import { join } from "node:path";
-import type { RegistryRecord } from "../../../protocol/files.ts";
 import { type Attached, attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { forgetAgent, planForgetting } from "../../../services/fleet/forget-agent.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
-import { type AgentStop, stopAgent, stopDamaged } from "../../../services/fleet/stop-agent.ts";
 import { environmentWithout } from "../../../services/sessions/environment.ts";
-import { openRecord } from "../../../services/sessions/find.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { parseResume, type Resume } from "../../../services/sessions/tool-arguments.ts";
@@ -14,16 +11,14 @@ import { agentPane } from "../../../services/terminal/tmux-command.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { shellWord } from "../../../system/shell-word.ts";
-import { type CliContext, openCliContext, prepareSessionPlace } from "../../cli-context.ts";
+import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { type Answer, command, UsageError } from "../../command.ts";
 import { confirmed } from "../../confirm.ts";
-import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
 import { narrate, warn } from "../../narrate.ts";
+import { attachTerminal, stopNamed } from "../../operations/session.ts";
 import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
-import { openRecordTarget, openTarget, type Target } from "../../target.ts";
-import { socketOfPane } from "../../tmux-socket.ts";
+import { openRecordTarget, openTarget, type Target, toCaller } from "../../target.ts";
 
 const stop = command({
   name: "stop",
@@ -31,15 +26,8 @@ const stop = command({
     "end the gateway, the agent's processes and its tmux session; of a joined agent the session stays",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
-    const { context, record, commandPrefix } = await openRecordTarget(invocation);
-    const opened = tryToOpen(context, record);
-    const { agent } = opened;
-    const stop = agent ? await stopAgent(context, agent) : await stopDamaged(context, record);
-    const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
-    const unwritten = stop.unwritten.map((what) => `could not write ${what}`);
-    const detail = [describe(record.agent_name, stop), ...opened.notes(commandPrefix), ...unwritten].join(
-      "\n",
-    );
+    const { success, detail, ...stopped } = await stopNamed(toCaller(invocation));
+    const { agent, record, stop } = stopped;
     return {
       json: {
         success,
@@ -63,34 +51,7 @@ const attach = command({
   name: "attach",
   description: "show the agent's tmux session in this terminal until you leave it (Ctrl-b d)",
   examples: ["svc-mgr agents single --agent-name worker attach"],
-  async run(invocation) {
-    const { io } = invocation;
-    const { context, agent, commandPrefix } = await openTarget(invocation);
-    const session = agent.manifest.tmux_session_name;
-    const tmux = context.tmuxFor(agent.manifest.tmux.socket);
-    if (!(await tmux.hasSession(session))) {
-      throw new ServiceError(
-        "unavailable",
-        `its tmux session ${session} is gone. Start the agent again: ${commandPrefix} relaunch`,
-      );
-    }
-    const ownServer = socketOfPane(io.env);
-    const inside = ownServer !== undefined && ownServer === (await tmux.socketPath(session));
-    const client = inside ? await tmux.clientOf(io.env["TMUX_PANE"] ?? "") : null;
-    if (inside && client === null) {
-      const words = await tmux.attachCommand(session, null);
-      const detail = `no terminal shows this pane. In one, run: ${words.map(shellWord).join(" ")}`;
-      throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
-    }
-    const shown = await tmux.attachCommand(session, client);
-    if (!io.stdinIsTty || !io.stdoutIsTty) {
-      const detail = `this is no terminal. In one, run: ${shown.map(shellWord).join(" ")}`;
-      throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
-    }
-    // tmux refuses to show a session in a pane of another server.
-    const unset = inside ? [] : ["TMUX"];
-    return (await context.processes.foreground(shown, { unset })) ?? exitCodes.refused;
-  },
+  run: (invocation) => attachTerminal(toCaller(invocation)),
 });
 
 const cleanup = command({
@@ -192,31 +153,6 @@ const joinCommand = command({
 });
 
 export const lifecycleCommands = { attach, stop, cleanup, join: joinCommand };
-
-/** An agent with a damaged manifest can still be stopped and then removed. */
-function tryToOpen({ files }: CliContext, record: RegistryRecord) {
-  try {
-    return { agent: openRecord(files, record), notes: () => [] };
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    const notes = (commandPrefix: string) => [
-      `only its record was left to go by: ${error.message}`,
-      `Remove what it left with: ${commandPrefix} cleanup`,
-    ];
-    return { agent: null, notes };
-  }
-}
-
-function describe(name: string, stop: AgentStop): string {
-  const { gateway, survivingPids } = stop;
-  if (gateway.outcome === "unproven") {
-    return `stopped "${name}", but process ${gateway.pid} did not prove to be its gateway and was left alone: ${gateway.why}`;
-  }
-  if (survivingPids.length > 0)
-    return `stopped "${name}", but these processes live on: ${survivingPids.join(", ")}`;
-  const nothing = !stop.sessionEnded && !stop.recordStopped && gateway.outcome === "not_running";
-  return nothing ? `"${name}" was stopped already` : `stopped "${name}"`;
-}
 
 function toResume(id: string | undefined, headless: boolean): Resume | undefined {
   if (id === undefined) return undefined;

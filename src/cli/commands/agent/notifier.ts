@@ -1,5 +1,4 @@
 import { type NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
-import { firstNotifierSettings } from "../../../services/notifier/config.ts";
 import type { Files } from "../../../system/files.ts";
 import { openCliContext } from "../../cli-context.ts";
 import { command, type Flags, UsageError } from "../../command.ts";
@@ -7,7 +6,8 @@ import { endpointCommand } from "../../endpoint-command.ts";
 import { fieldFlags } from "../../field-flags.ts";
 import { givenFields, readFileFlag } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
-import { bodyOf, openLiveTarget } from "../../target.ts";
+import { enableNotifier } from "../../operations/notifier.ts";
+import { toCaller } from "../../target.ts";
 
 const settings = fieldFlags(NotifierUpdate, {
   enabled: null,
@@ -55,11 +55,7 @@ const enable = command({
       quiet_hours: quiet === undefined ? undefined : toQuietHours(quiet),
       notify_block_shared_tokens: await readTokens(args["notify-block-token-file"], files, io.cwd),
     });
-    const { link } = await openLiveTarget(invocation);
-    const before = bodyOf(await link.client.call("readNotifier", {}));
-    const first = before.interval_seconds === null ? firstNotifierSettings : {};
-    const body = { schema_version: 1 as const, enabled: true, ...first, ...fields, ...others };
-    const json = bodyOf(await link.client.call("updateNotifier", { body }));
+    const json = await enableNotifier(toCaller(invocation), { ...fields, ...others });
     return { json, text: renderNotifier(json) };
   },
 });

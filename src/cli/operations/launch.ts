@@ -1,0 +1,278 @@
+import { join, parse, resolve } from "node:path";
+import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
+import type { TeamOwner } from "../../protocol/files.ts";
+import { type Attached, attachGateway } from "../../services/fleet/attach-gateway.ts";
+import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
+import { parsePolicy } from "../../services/sessions/acp-tools.ts";
+import { saveWish } from "../../services/sessions/desired-config.ts";
+import {
+  checkLaunch,
+  type HeadlessWish,
+  type LaunchRequest,
+  launchAgent,
+  type NewSession,
+} from "../../services/sessions/launch.ts";
+import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
+import { stateRootOf } from "../../services/sessions/roots.ts";
+import type { Role } from "../../services/sessions/tool-arguments.ts";
+import { refuseExposed } from "../../services/sessions/trust.ts";
+import { allProfiles } from "../../services/terminal/profile.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../agent-mailbox.ts";
+import { installedVersion } from "../checks/check.ts";
+import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
+import { type Caller, type CliIo, UsageError } from "../command.ts";
+import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { readFileFlag } from "../flag-values.ts";
+import { toAttachmentRoots, warnOfTraces } from "../gateway-flags.ts";
+import { unlessInterrupted } from "../interruption.ts";
+import { type LaunchedVersion, launchWarnings, warnWithoutSignals } from "../launch-answer.ts";
+import { narrate, warn } from "../narrate.ts";
+
+/** How the turns of a headless agent are run; a terminal agent takes none of it. */
+interface TurnsInput {
+  headless: boolean;
+  model?: string | undefined;
+  reasoningLevel?: number | undefined;
+  displayStyle?: HeadlessWish["displayStyle"] | undefined;
+  displayDetail?: HeadlessWish["displayDetail"] | undefined;
+}
+
+interface GatewayInput {
+  /** Otherwise the rest is kept for the gateway that is attached later. */
+  isStarted: boolean;
+  /** 0 or absent: a free one. */
+  port?: number | undefined;
+  /** As a separate process, not in a window of the agent's session. */
+  background?: boolean | undefined;
+  allowOrigins?: readonly string[] | undefined;
+  attachmentRoots?: readonly string[] | undefined;
+  otlpEndpoint?: string | undefined;
+}
+
+/** Paths count from the caller's working directory. */
+export interface LaunchInput {
+  tool: string;
+  agentName: string;
+  agentId?: string | undefined;
+  workdir?: string | undefined;
+  /** Of the tool. */
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  home?: string | undefined;
+  sessionName?: string | undefined;
+  roleFile?: string | undefined;
+  /** Ends an agent of this name first, and keeps or removes what it left. */
+  force?: "keep-stale" | "clean" | undefined;
+  unattended?: boolean | undefined;
+  policyFile?: string | undefined;
+  noSignals?: boolean | undefined;
+  turns: TurnsInput;
+  team?: TeamOwner | undefined;
+  mailbox?: boolean | undefined;
+  mailboxRoot?: string | undefined;
+  gateway: GatewayInput;
+}
+
+/** An agent that runs; its gateway and its mailbox may be missing. */
+export interface Launched {
+  context: CliContext;
+  session: NewSession;
+  gateway: { state: "serves"; attached: Attached } | { state: "none" } | { state: "failed"; error: string };
+  version: LaunchedVersion;
+  /** Null where none was asked for. */
+  mailbox: MailboxAtLaunch | null;
+}
+
+/** Starts an agent in a new tmux session, with a gateway beside it. Throws where nothing was launched. */
+export async function launchNamed(caller: Caller, input: LaunchInput): Promise<Launched> {
+  const { io, inherited } = caller;
+  const { agentName, team, gateway } = input;
+  const { allowOrigins, otlpEndpoint, port } = gateway;
+  const context = openCliContext(io, inherited);
+  const attachmentRoots = toAttachmentRoots(gateway.attachmentRoots ?? [], {
+    cwd: io.cwd,
+    files: context.files,
+  });
+  const tool = chooseTool(context.tools, input.tool);
+  const { turns } = input;
+  const headless = toHeadlessWish({ ...turns, headless: turns.headless || tool.acp !== undefined });
+  if (tool.acp && (turns.model ?? turns.reasoningLevel) !== undefined) {
+    throw new UsageError(`${tool.tool} takes its model from its own configuration, not from a flag`);
+  }
+  const policy = await readPolicy(context, io, tool, input.policyFile);
+  const signal = io.interrupted();
+  await narrate(io, `launching ${agentName}`);
+  const role = await readRole(context, io, input.roleFile);
+  const request: LaunchRequest = {
+    tool,
+    agentName,
+    agentId: input.agentId,
+    workdir: resolve(io.cwd, input.workdir ?? "."),
+    args: [...input.args],
+    env: input.env,
+    home: input.home === undefined ? undefined : resolve(io.cwd, input.home),
+    unattended: input.unattended,
+    noSignals: input.noSignals,
+    headless: headless && { ...headless, policy },
+    role,
+    team,
+    agentOfEarlierUp: team ? await agentOfEarlierUp(context, io, team) : null,
+    tmuxSessionName: input.sessionName,
+    signal,
+  };
+  const interruption = (state: string) =>
+    new CommandFailure(exitCodes.interrupted, `interrupted; ${state}nothing was launched`);
+  let ended = "";
+  if (input.force !== undefined) {
+    // What cannot be launched must not cost anybody the agent that runs.
+    const checked = await checkLaunch(context, request);
+    const replacement = {
+      agentName: checked.agentName,
+      agentId: checked.agentId,
+      tmuxSessionName: request.tmuxSessionName ?? null,
+      team,
+    };
+    if (signal.aborted) throw interruption("");
+    const hasEnded = await evictExisting(context, replacement, { clean: input.force === "clean" });
+    if (hasEnded) ended = `"${checked.agentName}" was ended; `;
+  }
+  if (gateway.isStarted) await refuseTakenPort(context, port ?? 0);
+  await prepareSessionPlace(context, io);
+  await evictDead(context, agentName);
+  if (signal.aborted) throw interruption(ended);
+  const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
+
+  async function finish(session: NewSession): Promise<Launched> {
+    await warnWithoutSignals(io, session);
+    if (input.unattended) {
+      const flags = tool.acp
+        ? "every request that no rule denies is allowed"
+        : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
+      await warn(io, `unattended, ${flags}`);
+    }
+    const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);
+    const version: LaunchedVersion = {
+      tool,
+      version: await asked,
+      proved: profile?.proved_versions ?? [],
+      unattended: input.unattended === true,
+      headless: headless !== undefined,
+      args: input.args,
+    };
+    for (const line of launchWarnings(version)) await warn(io, line);
+    const mailbox = input.mailbox ? await giveMailboxAtLaunch(context, io, session, input.mailboxRoot) : null;
+    const launched = { context, session, version, mailbox };
+    if (!gateway.isStarted) {
+      // For the gateway that is attached later.
+      saveWish(context.files, session.sessionRoot, {
+        port,
+        attachmentRoots,
+        otlpEndpoint,
+        executionMode: gateway.background ? "detached_process" : undefined,
+      });
+      return { ...launched, gateway: { state: "none" } };
+    }
+    try {
+      await narrate(io, "starting its gateway");
+      const executionMode = gateway.background ? "detached_process" : "tmux_auxiliary_window";
+      const attached = await attachGateway(context, session, {
+        port,
+        executionMode,
+        allowOrigins,
+        attachmentRoots,
+        otlpEndpoint,
+      });
+      await warnOfTraces(io, context.files, session.sessionRoot);
+      return { ...launched, gateway: { state: "serves", attached } };
+    } catch (error) {
+      return { ...launched, gateway: { state: "failed", error: messageOf(error) } };
+    }
+  }
+
+  const session = await launchAgent(context, request).catch((error: unknown) => {
+    if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, `${ended}${messageOf(error)}`);
+    throw error;
+  });
+  const { agent_id } = session.manifest;
+  const single = `svc-mgr agents single --agent-name ${agentName}`;
+  const state = `"${agentName}" runs, and not all of its launch was done. Serve it with: ${single} gateway attach. End it with: ${single} stop`;
+  return unlessInterrupted(signal, state, () => finish(session), { agent_name: agentName, agent_id });
+}
+
+async function agentOfEarlierUp({ files }: CliContext, io: CliIo, team: TeamOwner): Promise<string | null> {
+  const { readAgentOfEarlierUp } = await import("../../services/team/team-store.ts");
+  return readAgentOfEarlierUp(files, join(stateRootOf(io.env, io.home), "teams"), team);
+}
+
+/** Before anything is launched: an agent whose gateway cannot start is only in the way. */
+async function refuseTakenPort(context: CliContext, port: number): Promise<void> {
+  if (port === 0) return;
+  try {
+    const probe = context.network.listen({
+      ...context,
+      host: "127.0.0.1",
+      port,
+      fetch: () => new Response(),
+    });
+    await probe.stop(0);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new ServiceError(
+      error.reason,
+      `${error.message}; nothing was launched. Take another --gateway-port, or leave it out for a free one`,
+      { cause: error },
+    );
+  }
+}
+
+async function readRole(context: CliContext, io: CliIo, path: string | undefined): Promise<Role | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readFileFlag("role-file", path, { files: context.files, cwd: io.cwd });
+  refuseExposed(context.files, resolve(io.cwd, path), "--role-file");
+  if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
+  return { name: parse(path).name, text: text.trim() };
+}
+
+async function readPolicy(
+  context: CliContext,
+  io: CliIo,
+  tool: LaunchTool,
+  path: string | undefined,
+): Promise<PermissionPolicy | undefined> {
+  if (path === undefined) return undefined;
+  if (!tool.acp) {
+    throw new UsageError(`--permission-policy is for agents that speak ACP; ${tool.tool} is none`);
+  }
+  const text = await readFileFlag("permission-policy", path, { files: context.files, cwd: io.cwd });
+  refuseExposed(context.files, resolve(io.cwd, path), "--permission-policy");
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    throw new UsageError(`--permission-policy: ${path}: ${messageOf(error)}`);
+  }
+}
+
+/** Undefined for a terminal agent, which takes none of the flags that say how turns are run. */
+function toHeadlessWish({
+  headless,
+  model,
+  reasoningLevel,
+  displayStyle,
+  displayDetail,
+}: TurnsInput): HeadlessWish | undefined {
+  if (headless) {
+    return {
+      displayStyle: displayStyle ?? "plain",
+      displayDetail: displayDetail ?? "concise",
+      model,
+      reasoningLevel,
+    };
+  }
+  if ([model, reasoningLevel, displayStyle, displayDetail].some((one) => one !== undefined)) {
+    throw new UsageError(
+      "--model, --reasoning-level and --headless-display-* need --headless; a terminal agent takes its tool's own flags after --",
+    );
+  }
+  return undefined;
+}

@@ -1,0 +1,43 @@
+import type { CliIo } from "../command.ts";
+import { describeFailure } from "../dispatch.ts";
+
+/** What an operation came to, for a caller that goes on after a refusal. */
+export type Outcome<T> = { ok: true; value: T } | Refusal;
+
+export interface Refusal {
+  ok: false;
+  /** Of the command that does the same. */
+  exitCode: number;
+  detail: string;
+  /** As `--json` has it. */
+  document: object;
+}
+
+/** Never rejects. */
+export async function outcomeOf<T>(operation: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await operation() };
+  } catch (error) {
+    const { exitCode, document, text } = describeFailure(error);
+    const { detail = text.replace(/^Error: /, "") } = document as { detail?: string };
+    return { ok: false, exitCode, detail, document: document as object };
+  }
+}
+
+/** The process without a terminal and without output: warnings and progress of an operation are dropped. */
+export function withoutTerminal(io: CliIo, changes: Partial<CliIo> = {}): CliIo {
+  return {
+    ...io,
+    columns: 80,
+    rows: 24,
+    stdoutIsTty: false,
+    stderrIsTty: false,
+    stdinIsTty: false,
+    writeOut: async () => {},
+    writeError: async () => {},
+    writeScreen: async () => {},
+    readInput: async () => ({ ok: true, text: "" }),
+    readLine: async () => null,
+    ...changes,
+  };
+}

@@ -233,7 +233,6 @@ export const areas: readonly Area[] = [
       "services/headless/",
       "protocol/turn",
       "cli/agent-turns",
-      "cli/captured-run",
       "cli/commands/turn-bridge",
       "cli/commands/run",
       "cli/commands/demo-agent-headless",

@@ -80,7 +80,7 @@ const mcp = group({
   description: "the MCP server by which agents reach each other without a shell",
   examples: ["svc-mgr mcp install --tool claude", "svc-mgr mcp serve"],
   subCommands: lazyLeaves(["serve", "install", "uninstall"], () =>
-    import("./commands/mcp.ts").then((module) => module.mcpCommands(async () => managerCommands)),
+    import("./commands/mcp.ts").then((module) => module.mcpCommands),
   ),
 });
 
@@ -138,8 +138,7 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     acp: () => import("./commands/acp.ts").then((module) => module.default),
-    agents: () =>
-      import("./commands/agents.ts").then((module) => module.agentsCommand(async () => managerCommands)),
+    agents: () => import("./commands/agents.ts").then((module) => module.agentsCommand),
     attention,
     backup,
     budget,

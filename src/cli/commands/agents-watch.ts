@@ -1,47 +1,45 @@
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
-import { runCaptured } from "../captured-run.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, type Command, command, type Invocation } from "../command.ts";
+import { type Caller, type CliIo, command } from "../command.ts";
 import { type CommandOutcome, runDashboard } from "../dashboard/run.ts";
+import type { DashboardAction } from "../dashboard/state.ts";
 import { createDashboardTerminal } from "../dashboard/terminal.ts";
 import { exitCodes } from "../dispatch.ts";
 import { followFleet } from "../follow-fleet.ts";
 import { openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
+import { answerQuestion } from "../operations/attention.ts";
+import { outcomeOf, withoutTerminal } from "../operations/outcome.ts";
+import { interruptTurn, submitPrompt } from "../operations/prompt.ts";
+import { attachTerminal, stopNamed } from "../operations/session.ts";
 import { renderSnapshotTable, toSnapshotJson } from "../snapshot-text.ts";
 
-/** `commands`: all of `svc-mgr`; the keys of the dashboard are command lines of it. */
-export const watchCommand = (commands: () => Promise<Command>) =>
-  command({
-    name: "watch",
-    description:
-      "watch all agents that run and work with them by keys (? lists them); off a terminal a JSON line for each change",
-    examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
-    async run(invocation) {
-      const { io, inherited } = invocation;
-      const context = openCliContext(io, inherited);
-      const stopped = io.unheard();
-      if (io.stdoutIsTty && inherited["json"] !== true) {
-        await watchByKeys(invocation as unknown as Invocation, { context, commands, stopped });
-      } else {
-        await printChanges(io, context, stopped);
-      }
-      return exitCodes.done;
-    },
-  });
+export default command({
+  name: "watch",
+  description:
+    "watch all agents that run and work with them by keys (? lists them); off a terminal a JSON line for each change",
+  examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
+  async run({ io, inherited }) {
+    const context = openCliContext(io, inherited);
+    const stopped = io.unheard();
+    if (io.stdoutIsTty && inherited["json"] !== true) {
+      await watchByKeys({ io, inherited }, context, stopped);
+    } else {
+      await printChanges(io, context, stopped);
+    }
+    return exitCodes.done;
+  },
+});
 
 async function watchByKeys(
-  invocation: Invocation,
-  {
-    context,
-    commands,
-    stopped,
-  }: { context: CliContext; commands: () => Promise<Command>; stopped: AbortSignal },
+  { io, inherited }: Caller,
+  context: CliContext,
+  stopped: AbortSignal,
 ): Promise<void> {
-  const { io } = invocation;
-  const run = async (words: readonly string[], atTerminal: boolean) =>
-    toOutcome(await runCaptured(invocation, await commands(), words, { interrupted: stopped, atTerminal }));
+  const signals = { interrupted: () => stopped, unheard: () => stopped };
+  const caller: Caller = { io: withoutTerminal(io, signals), inherited };
+  const atTerminal = withoutTerminal(io, { ...signals, stdoutIsTty: true, stdinIsTty: true });
   // Written to the terminal a warning would break the picture.
   let onWarning = (_text: string) => {};
   const people = openPeopleMail(context, (what) => onWarning(what));
@@ -61,8 +59,12 @@ async function watchByKeys(
         });
       },
       unreadMail: () => people.unread(),
-      run: (words) => run(words, false),
-      runAtTerminal: (words) => run(words, true),
+      run: (action) => reported(() => perform(caller, action)),
+      attach: (agentId) =>
+        reported(async () => {
+          const exitCode = await attachTerminal({ ...caller, io: atTerminal, whom: { agentId } });
+          return exitCode === exitCodes.done ? done("") : { failed: true, text: "the command failed" };
+        }),
     },
     stopped,
   );
@@ -71,13 +73,36 @@ async function watchByKeys(
   await io.writeOut(snapshots.length === 0 ? "no agents run\n" : `${table.join("\n")}\n`);
 }
 
-/** The first line that a command wrote, or its refusal. */
-function toOutcome({ exitCode, stdout, stderr }: Awaited<ReturnType<typeof runCaptured>>): CommandOutcome {
-  const failed = exitCode !== exitCodes.done;
-  const [line = ""] = stdout.trim().split("\n");
-  if (!failed) return { failed, text: line };
-  const refusal = stderr.trim().replace(/^Error: /m, "");
-  return { failed, text: refusal || line || "the command failed" };
+const done = (text: string): CommandOutcome => ({ failed: false, text });
+
+async function perform(caller: Caller, action: DashboardAction): Promise<CommandOutcome> {
+  switch (action.do) {
+    case "prompt": {
+      const { agentId, prompt } = action;
+      const { accepted } = await submitPrompt({ ...caller, whom: { agentId } }, { prompt });
+      return done(`accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)`);
+    }
+    case "interrupt": {
+      const { failed, detail } = await interruptTurn({ ...caller, whom: { agentId: action.agentId } });
+      return { failed, text: detail };
+    }
+    case "stop": {
+      const { success, detail } = await stopNamed({ ...caller, whom: { agentId: action.agentId } });
+      return { failed: !success, text: detail.split("\n")[0] ?? "" };
+    }
+    case "answer": {
+      const { id, answer, epoch } = action;
+      const given = { id, answer, ...(epoch === null ? {} : { epoch }) };
+      const { answer: chosen } = await answerQuestion(caller, given);
+      return done(`answered ${chosen.answer}. ${chosen.label}`);
+    }
+  }
+}
+
+/** A refusal as one sentence. */
+async function reported(operation: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
+  const outcome = await outcomeOf(operation);
+  return outcome.ok ? outcome.value : { failed: true, text: outcome.detail };
 }
 
 async function printChanges(io: CliIo, context: CliContext, stopped: AbortSignal): Promise<void> {

@@ -81,46 +81,44 @@ const ofOneAgent: Commands = {
 
 const targets: Flags = targetFlags;
 
-/** `commands`: all of `svc-mgr`, which the dashboard runs. */
-export const agentsCommand = (commands: () => Promise<Command>): Command =>
-  group({
-    name: "agents",
-    description: "launch, find and drive agents",
-    examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
-    subCommands: {
-      launch: () => import("./agents-launch.ts").then((module) => module.default),
-      list: list("svc-mgr agents"),
-      watch: () => import("./agents-watch.ts").then((module) => module.watchCommand(commands)),
-      single: async () =>
-        group({
-          name: "single",
-          description: "one agent, by name or id",
-          examples: ["svc-mgr agents single --agent-name worker state"],
-          args: targets,
-          subCommands: {
-            ...ofOneAgent,
-            // Not for `self`: an agent that stops its own session ends before it can update its record.
-            ...lazyLeaves(["attach", "stop", "cleanup"], lifecycle),
-          },
-        }),
-      self: async () =>
-        group({
-          name: "self",
-          description: "the agent in whose session this runs",
-          examples: ["svc-mgr agents self state"],
-          subCommands: {
-            ...ofOneAgent,
-            ...lazyLeaves(["identity"], work),
-            ...lazyLeaves(["join"], lifecycle),
-          },
-        }),
-      global: async () =>
-        group({
-          name: "global",
-          description: "all agents",
-          examples: ["svc-mgr agents global list"],
-          hidden: true,
-          subCommands: { list: list("svc-mgr agents global") },
-        }),
-    },
-  });
+export const agentsCommand: Command = group({
+  name: "agents",
+  description: "launch, find and drive agents",
+  examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
+  subCommands: {
+    launch: () => import("./agents-launch.ts").then((module) => module.default),
+    list: list("svc-mgr agents"),
+    watch: () => import("./agents-watch.ts").then((module) => module.default),
+    single: async () =>
+      group({
+        name: "single",
+        description: "one agent, by name or id",
+        examples: ["svc-mgr agents single --agent-name worker state"],
+        args: targets,
+        subCommands: {
+          ...ofOneAgent,
+          // Not for `self`: an agent that stops its own session ends before it can update its record.
+          ...lazyLeaves(["attach", "stop", "cleanup"], lifecycle),
+        },
+      }),
+    self: async () =>
+      group({
+        name: "self",
+        description: "the agent in whose session this runs",
+        examples: ["svc-mgr agents self state"],
+        subCommands: {
+          ...ofOneAgent,
+          ...lazyLeaves(["identity"], work),
+          ...lazyLeaves(["join"], lifecycle),
+        },
+      }),
+    global: async () =>
+      group({
+        name: "global",
+        description: "all agents",
+        examples: ["svc-mgr agents global list"],
+        hidden: true,
+        subCommands: { list: list("svc-mgr agents global") },
+      }),
+  },
+});

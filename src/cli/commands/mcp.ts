@@ -2,27 +2,22 @@ import { dirname, relative } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { openCliContext } from "../cli-context.ts";
-import { type Command, command, type Flags, type Invocation, UsageError } from "../command.ts";
+import { command, type Flags, type Invocation, UsageError } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
 import { configurationPath, type McpClient, mcpClients, withServer } from "../mcp/configuration.ts";
 import { selfCommand } from "../version.ts";
 
-const serveCommand = (commands: () => Promise<Command>) =>
-  command({
-    name: "serve",
-    description:
-      "serve MCP on standard input and output: an agent's own tools for the agents beside it, their answers and its mail",
-    examples: ["svc-mgr mcp serve"],
-    async run(invocation) {
-      const { serveMcp } = await import("../mcp/server.ts");
-      await serveMcp({
-        invocation: invocation as unknown as Invocation,
-        commands,
-        interrupted: invocation.io.interrupted(),
-      });
-      return exitCodes.done;
-    },
-  });
+const serve = command({
+  name: "serve",
+  description:
+    "serve MCP on standard input and output: an agent's own tools for the agents beside it, their answers and its mail",
+  examples: ["svc-mgr mcp serve"],
+  async run({ io, inherited }) {
+    const { serveMcp } = await import("../mcp/server.ts");
+    await serveMcp({ io, inherited });
+    return exitCodes.done;
+  },
+});
 
 const clientFlags = {
   tool: {
@@ -54,12 +49,7 @@ const uninstall = command({
   run: (invocation) => configure(invocation, null),
 });
 
-/** `commands`: all of `svc-mgr`, which the tools run command lines of. */
-export const mcpCommands = (commands: () => Promise<Command>) => ({
-  serve: serveCommand(commands),
-  install,
-  uninstall,
-});
+export const mcpCommands = { serve, install, uninstall };
 
 interface Configured {
   tool: McpClient;

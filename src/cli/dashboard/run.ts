@@ -5,7 +5,13 @@ import { assertNever, messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { awaitsSequence, emptyParser, flushInput, parseInput } from "../../system/terminal-input.ts";
 import { renderDashboard } from "./render.ts";
-import { type DashboardEffect, type DashboardEvent, initialState, reduce } from "./state.ts";
+import {
+  type DashboardAction,
+  type DashboardEffect,
+  type DashboardEvent,
+  initialState,
+  reduce,
+} from "./state.ts";
 import type { DashboardTerminal, TerminalEvents } from "./terminal.ts";
 
 /** What a command of the dashboard came to, as one sentence. */
@@ -27,10 +33,10 @@ export interface DashboardDeps {
     stopped: AbortSignal,
   ): Promise<void>;
   unreadMail(): Promise<readonly PersonMail[]>;
-  /** Runs a command line of `svc-mgr`. Never rejects. */
-  run(words: readonly string[]): Promise<CommandOutcome>;
-  /** The same for one that takes the terminal over until it ends. */
-  runAtTerminal(words: readonly string[]): Promise<CommandOutcome>;
+  /** Never rejects. */
+  run(action: DashboardAction): Promise<CommandOutcome>;
+  /** Shows the terminal of an agent in this one until the person leaves it. Never rejects. */
+  attach(agentId: string): Promise<CommandOutcome>;
 }
 
 /** Ages are drawn again. */
@@ -97,12 +103,12 @@ export async function runDashboard(
         terminal.invalidate();
         return;
       case "run": {
-        const { number, words } = effect;
-        void deps.run(words).then((outcome) => dispatch({ kind: "ended", number, ...outcome }));
+        const { number, action } = effect;
+        void deps.run(action).then((outcome) => dispatch({ kind: "ended", number, ...outcome }));
         return;
       }
       case "attach":
-        attaching = attach(effect.words);
+        attaching = attach(effect.agentId);
         attaching.catch(failed.reject);
         return;
       default:
@@ -110,10 +116,10 @@ export async function runDashboard(
     }
   }
 
-  async function attach(words: readonly string[]): Promise<void> {
+  async function attach(agentId: string): Promise<void> {
     attached = true;
     await terminal.close();
-    const outcome = await deps.runAtTerminal(words);
+    const outcome = await deps.attach(agentId);
     if (ended.aborted) return;
     // What was typed in part went on to the agent.
     parser = emptyParser;

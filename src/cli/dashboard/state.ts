@@ -71,10 +71,16 @@ export type DashboardEvent =
   | { kind: "ended"; number: number; failed: boolean; text: string }
   | { kind: "detached"; failed: boolean; text: string };
 
+/** What a key does with an agent. */
+export type DashboardAction =
+  | { do: "prompt"; agentId: string; prompt: string }
+  | { do: "interrupt" | "stop"; agentId: string }
+  | { do: "answer"; id: string; answer: string; epoch: number | null };
+
 export type DashboardEffect =
-  /** A command line of `svc-mgr`; its end comes back as `ended` with this number. */
-  | { kind: "run"; number: number; words: readonly string[] }
-  | { kind: "attach"; words: readonly string[] }
+  /** Its end comes back as `ended` with this number. */
+  | { kind: "run"; number: number; action: DashboardAction }
+  | { kind: "attach"; agentId: string }
   /** Draw the whole screen again: something else wrote to it. */
   | { kind: "repaint" }
   | { kind: "quit" };
@@ -330,7 +336,7 @@ function onCommand(state: DashboardState, key: string): Step {
   const agent = { id: row.id, name: row.name };
   switch (key) {
     case "Enter":
-      return { state, effects: [{ kind: "attach", words: [...wordsOf(agent), "attach"] }] };
+      return { state, effects: [{ kind: "attach", agentId: agent.id }] };
     case "p": {
       const draft = draftOf(state.unsent.get(row.id) ?? "");
       return stay({ ...state, mode: { kind: "prompt", agent, draft } });
@@ -338,7 +344,11 @@ function onCommand(state: DashboardState, key: string): Step {
     case "a":
       return stay(ask(state, row, agent));
     case "i":
-      return begin(state, { agent, what: `interrupting "${row.name}"` }, [...wordsOf(agent), "interrupt"]);
+      return begin(
+        state,
+        { agent, what: `interrupting "${row.name}"` },
+        { do: "interrupt", agentId: agent.id },
+      );
     case "s":
       return stay({ ...state, mode: { kind: "confirm_stop", agent } });
     default:
@@ -353,13 +363,11 @@ function move(state: DashboardState, by: number): DashboardState {
   return { ...state, selected: shown[next]?.id ?? null };
 }
 
-const wordsOf = ({ id }: AgentName) => ["agents", "single", `--agent-id=${id}`];
-
-function begin(state: DashboardState, command: Omit<Running, "number">, words: readonly string[]): Step {
+function begin(state: DashboardState, command: Omit<Running, "number">, action: DashboardAction): Step {
   const number = state.nextNumber;
   const running = [...state.running, { ...command, number }];
   const next = { ...state, mode: list, running, nextNumber: number + 1, notice: null };
-  return { state: next, effects: [{ kind: "run", number, words }] };
+  return { state: next, effects: [{ kind: "run", number, action }] };
 }
 
 function ask(state: DashboardState, row: AgentRow, agent: AgentName): DashboardState {
@@ -377,24 +385,26 @@ function submit(state: DashboardState, { agent, draft }: Mode & { kind: "prompt"
   if (prompt.trim() === "") return stay({ ...keepUnsent(state, agent.id, ""), mode: list });
   const sent = keepUnsent(state, agent.id, "");
   const what = `giving "${agent.name}" a prompt`;
-  return begin(sent, { agent, what, prompt }, [...wordsOf(agent), "prompt", `--prompt=${prompt}`]);
+  return begin(sent, { agent, what, prompt }, { do: "prompt", agentId: agent.id, prompt });
 }
 
 function answer(state: DashboardState, { agent, item }: Mode & { kind: "answer" }, character: string): Step {
   if (!item.answers.some((one) => one.answer === character)) return stay(state);
-  const words = [
-    "attention",
-    "answer",
-    item.id,
-    character,
-    ...(item.epoch === null ? [] : [`--epoch=${item.epoch}`]),
-  ];
-  return begin(state, { agent, what: `answering "${agent.name}"` }, words);
+  const { id, epoch } = item;
+  return begin(
+    state,
+    { agent, what: `answering "${agent.name}"` },
+    { do: "answer", id, answer: character, epoch },
+  );
 }
 
 function confirmStop(state: DashboardState, agent: AgentName, yes: boolean): Step {
   if (!yes) return stay({ ...state, mode: list, notice: { text: "nothing was stopped", failed: false } });
-  return begin(state, { agent, what: `stopping "${agent.name}"`, stops: true }, [...wordsOf(agent), "stop"]);
+  return begin(
+    state,
+    { agent, what: `stopping "${agent.name}"`, stops: true },
+    { do: "stop", agentId: agent.id },
+  );
 }
 
 /**

@@ -9,11 +9,11 @@ import {
   PingRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { createClock } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
-import { CommandFailure } from "../dispatch.ts";
+import type { Caller } from "../command.ts";
+import { describeFailure } from "../dispatch.ts";
+import { withoutTerminal } from "../operations/outcome.ts";
 import { createStdioMessages, type StdioMessage, type StdioMessages, stdioCodes } from "../stdio-messages.ts";
 import { programVersion } from "../version.ts";
-import type { ToolSession } from "./tools.ts";
 
 const instructions =
   "svc runs coding agents beside you. prompt_agent queues a task durably; wait and read_answer return its answer; mail reaches agents that are busy. Do not hand a task back to who gave it to you.";
@@ -23,15 +23,13 @@ const instructions =
  * process has no state: the agents' gateways store what a tool accepted. Throws when the client reads
  * nothing.
  */
-export async function serveMcp({
-  interrupted,
-  ...session
-}: Omit<ToolSession, "cancelled"> & { interrupted: AbortSignal }): Promise<void> {
+export async function serveMcp({ io, inherited }: Caller): Promise<void> {
+  const interrupted = io.interrupted();
   const { version } = await programVersion();
   const messages = createStdioMessages({
     clock: createClock(),
     input: Bun.stdin.stream(),
-    write: (text) => session.invocation.io.writeOut(text),
+    write: (text) => io.writeOut(text),
     nullId: false,
   });
   const server = new Server({ name: "svc", version }, { capabilities: { tools: {} }, instructions });
@@ -41,9 +39,10 @@ export async function serveMcp({
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, requestId }) => {
     const cancelled = AbortSignal.any([signal, interrupted, messages.inputEnded]);
     try {
-      return contentOf(
-        await (await tools()).runTool(params.name, params.arguments ?? {}, { ...session, cancelled }),
-      );
+      const { runTool } = await tools();
+      const silent = withoutTerminal(io, { interrupted: () => cancelled, unheard: () => cancelled });
+      const session = { io: silent, inherited, cancelled };
+      return contentOf(await runTool(params.name, params.arguments ?? {}, session));
     } catch (error) {
       return { ...contentOf(documentOf(error)), isError: true };
     } finally {
@@ -117,9 +116,8 @@ const contentOf = (document: object) => ({
 });
 
 function documentOf(error: unknown): object {
-  if (error instanceof CommandFailure) {
-    return typeof error.json === "object" && error.json !== null ? error.json : { detail: error.message };
-  }
-  if (error instanceof ServiceError) return { error: error.reason, detail: error.message };
-  return { error: "internal", detail: "the tool failed" };
+  const { document } = describeFailure(error);
+  const isFault = (document as { error?: unknown } | null)?.error === "internal";
+  if (isFault) return { error: "internal", detail: "the tool failed" };
+  return typeof document === "object" && document !== null ? document : { detail: String(document) };
 }

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { AgentState } from "../../protocol/agents.ts";
-import { AttentionAnswerRequest, type AttentionItem, type AttentionList } from "../../protocol/attention.ts";
+import { AttentionAnswerRequest, type AttentionItem } from "../../protocol/attention.ts";
 import { Delivery, PromptPayload, type RequestRecord } from "../../protocol/gateway.ts";
 import {
   MailListRequest,
@@ -12,26 +12,28 @@ import {
 } from "../../protocol/mail.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { NonBlank, Strict, visiblePattern } from "../../protocol/wire.ts";
+import { observeAgent } from "../../services/fleet/agent-reader.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
-import { refuseOtherRoot } from "../agent-mailbox.ts";
+import { performMail, performOrAsk } from "../agent-mail.ts";
+import { mailOf, refuseOtherRoot } from "../agent-mailbox.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
 import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
-import { runCaptured } from "../captured-run.ts";
 import { openCliContext } from "../cli-context.ts";
-import type { Command, Invocation } from "../command.ts";
+import type { Caller } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { answerQuestion, attentionFilter, listAttention } from "../operations/attention.ts";
+import { listAgents } from "../operations/fleet.ts";
+import { submitPrompt } from "../operations/prompt.ts";
 import { requireAnswerer } from "../questions.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
+import { toSnapshotJson } from "../snapshot-text.ts";
 import { bodyOf, openLiveTarget, openTarget } from "../target.ts";
 import { findNamed } from "../team-scope.ts";
 import { badEndOf, readLimit } from "../turn-end.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
-export interface ToolSession {
-  invocation: Invocation;
-  /** All commands of `svc-mgr`. */
-  commands: () => Promise<Command>;
+export interface ToolSession extends Caller {
   /** Aborts when the client cancels the call or goes away. */
   cancelled: AbortSignal;
 }
@@ -67,16 +69,17 @@ const mcpTools = {
     "List the agents here: what each is and does, and its mail address's unread count.",
     Strict({}),
     async (_args, session) => {
-      const { agents } = (await runCommand(session, ["agents", "list"])) as { agents: ListedAgent[] };
-      return { agents: agents.map(shortAgent) };
+      const { snapshots } = await listAgents(session, "active");
+      return { agents: snapshots.map((one) => shortAgent(toSnapshotJson(one, session.io.advise))) };
     },
   ),
   status: tool(
     "Show what an agent does now, and what it asks a person. Without a name: you.",
     Strict({ agent: Type.Optional(agent) }),
     async (args, session) => {
-      const who = args.agent === undefined ? ["self"] : ["single", `--agent-name=${args.agent}`];
-      const state = (await runCommand(session, ["agents", ...who, "state"])) as AgentState;
+      const whom = args.agent === undefined ? "self" : { agentName: args.agent };
+      const target = await openTarget({ ...session, whom });
+      const { state } = await observeAgent(target.context, target.agent);
       return { ...shortState(state), asks: await openQuestions(session, state.identity.agent_name ?? "") };
     },
   ),
@@ -84,9 +87,8 @@ const mcpTools = {
     "Give an agent a task; it is queued and kept. Then call wait.",
     Strict({ agent, prompt: PromptPayload.properties.prompt, delivery: Type.Optional(Delivery) }),
     async ({ agent: name, prompt, delivery }, session) => {
-      const flags = [`--prompt=${prompt}`, ...(delivery === undefined ? [] : [`--delivery=${delivery}`])];
-      const line = ["agents", "single", `--agent-name=${name}`, "prompt", ...flags];
-      const accepted = (await runCommand(session, line)) as { request_id: string };
+      const whom = { agentName: name };
+      const { accepted } = await submitPrompt({ ...session, whom }, { prompt, delivery });
       return { request_id: accepted.request_id, next: `wait with agent ${name} and this request_id` };
     },
   ),
@@ -109,7 +111,7 @@ const mcpTools = {
       offset: Type.Optional(Type.Integer({ minimum: 0, description: "next_offset of the part before" })),
     }),
     async (args, session) => {
-      const { client } = (await openLiveTarget(invocationOf(session, args.agent))).link;
+      const { client } = (await openLiveTarget({ ...session, whom: { agentName: args.agent } })).link;
       const asked = args.request_id === undefined ? { limit: 20 } : { limit: 1, request_id: args.request_id };
       const { turns } = await readTranscript(client, asked);
       const found = args.request_id === undefined ? turns.find(({ answer }) => answer !== null) : turns[0];
@@ -124,17 +126,9 @@ const mcpTools = {
       answer: AttentionAnswerRequest.properties.answer,
     }),
     async ({ id, answer }, session) => {
-      // Both are words of a command line.
-      if (id.startsWith("-") || answer.startsWith("-"))
-        throw refusal("invalid_request", "neither id nor answer begins with a dash");
-      // The command knows whose question it is.
-      const { io, inherited } = session.invocation;
-      await requireAnswerer(
-        { io, inherited },
-        { agentId: null, isPermission: () => false },
-        { asTool: true },
-      );
-      return runCommand(session, ["attention", "answer", id, answer]);
+      // The operation knows whose question it is.
+      await requireAnswerer(session, { agentId: null, isPermission: () => false }, { asTool: true });
+      return answerQuestion(session, { id, answer });
     },
   ),
   send_mail: tool(
@@ -153,16 +147,21 @@ const mcpTools = {
     async ({ to = [], subject, body, message_ref: ref }, session) => {
       if (ref === undefined && to.length === 0)
         throw refusal("invalid_request", "to: name who gets it, or message_ref for a reply");
-      const content = [`--body-content=${body}`];
-      const addresses = await Promise.all(to.map((one) => addressOf(session, one)));
-      const line =
+      const target = await ownMail(session);
+      const content = { schema_version: 1 as const, body_content: body, attachments: [] };
+      const outcome =
         ref === undefined
-          ? ["send", ...addresses.map((one) => `--to=${one}`), `--subject=${subject ?? ""}`, ...content]
-          : ["reply", `--message-ref=${ref}`, ...content];
-      const { message } = (await runCommand(session, ["agents", "self", "mail", ...line])) as {
-        message: MailMessage;
-      };
-      return { sent: shortMessage(message) };
+          ? await performOrAsk(
+              target,
+              "send",
+              { ...content, to: await addressesOf(session, to), cc: [], subject: subject ?? "" },
+              session.io,
+            )
+          : await performOrAsk(target, "reply", { ...content, message_ref: ref }, session.io);
+      if ("done" in outcome) return { sent: shortMessage(outcome.done.message) };
+      const { asked } = outcome;
+      if (asked.status === "submitted") return { sent: null, ...asked };
+      throw new CommandFailure(exitCodes.refused, asked.detail, asked);
     },
   ),
   read_mail: tool(
@@ -172,17 +171,19 @@ const mcpTools = {
       query: Type.Optional(MailListRequest.properties.query),
     }),
     async ({ message_ref: ref, query }, session) => {
-      const mail = (...words: string[]) => runCommand(session, ["agents", "self", "mail", ...words]);
+      const target = await ownMail(session);
       if (ref !== undefined) {
-        const { message } = (await mail("read", `--message-ref=${ref}`)) as { message: MailMessage };
-        return { ...shortMessage(message), body: message.body_text };
+        const { done } = await performMail(target, "read", { schema_version: 1, message_ref: ref });
+        return { ...shortMessage(done.message), body: done.message.body_text };
       }
-      const which = typeof query === "string" ? [`--query=${query}`] : ["--read-state=unread"];
-      const list = (await mail("list", "--limit=20", ...which)) as {
-        messages: MailMessage[];
-        unread_count: number;
-      };
-      return { unread: list.unread_count, messages: list.messages.map(shortMessage) };
+      const { done } = await performMail(target, "list", {
+        schema_version: 1,
+        box: "inbox",
+        answered_state: "any",
+        limit: 20,
+        ...(typeof query === "string" ? { read_state: "any", query } : { read_state: "unread" }),
+      });
+      return { unread: done.unread_count, messages: done.messages.map(shortMessage) };
     },
   ),
 } satisfies Record<string, Tool>;
@@ -230,10 +231,13 @@ interface WaitedTask {
 /** Returns within a moment of the deadline, whatever the gateway does, and goes on when it restarts. */
 async function waitForEnd(args: WaitedTask, session: ToolSession): Promise<object> {
   const over = new AbortController();
-  const opened = await openReconnecting(invocationOf(session, args.agent), {
-    outageMs: maxWaitSeconds * 1000,
-    over: AbortSignal.any([over.signal, session.cancelled]),
-  });
+  const opened = await openReconnecting(
+    { ...session, whom: { agentName: args.agent } },
+    {
+      outageMs: maxWaitSeconds * 1000,
+      over: AbortSignal.any([over.signal, session.cancelled]),
+    },
+  );
   const { clock } = opened.context;
   const deadlineMs = clock.monotonicMs() + (args.seconds ?? 45) * 1000;
   try {
@@ -272,12 +276,8 @@ async function lookAtTask(
     const end = badEnd === null ? {} : { state: badEnd.result, error: badEnd.detail };
     return { isOver: true, result: { ...done, ...answer, ...end } };
   }
-  const { invocation } = session;
-  const { agent_id: id } = await findNamed(
-    openCliContext(invocation.io, invocation.inherited),
-    invocation.io,
-    name,
-  );
+  const { io, inherited } = session;
+  const { agent_id: id } = await findNamed(openCliContext(io, inherited), io, name);
   const asks = await openQuestions(session, id);
   const result = { done: false, state, detail: stillWaitsFor(record) };
   const next = "answer the question if it is yours to answer";
@@ -294,25 +294,26 @@ function toAnswerPart(turn: TranscriptTurn, offset: number): object {
 
 /** The open questions of an agent with the answers that they allow. `who`: name or id. */
 async function openQuestions(session: ToolSession, who: string): Promise<object[]> {
-  const { items } = (await runCommand(session, ["attention", "list", `--agent=${who}`])) as AttentionList;
+  const items = await listAttention(session, await attentionFilter(session, who));
   return items
     .filter(({ kind }) => kind === "question" || kind === "permission")
     .map(({ id, question, subject, answers }: AttentionItem) => ({ id, question, subject, answers }));
 }
 
-const invocationOf = ({ invocation }: ToolSession, name: string): Invocation => ({
-  ...invocation,
-  path: ["svc-mgr", "agents", "single"],
-  inherited: { ...invocation.inherited, "agent-name": name },
-});
+async function ownMail(session: ToolSession): Promise<ReturnType<typeof mailOf>> {
+  return mailOf(await openTarget({ ...session, whom: "self" }), session.io);
+}
 
-async function addressOf({ invocation }: ToolSession, who: string): Promise<string> {
+async function addressesOf(session: ToolSession, names: readonly string[]): Promise<string[]> {
+  return Promise.all(names.map((name) => addressOf(session, name)));
+}
+
+async function addressOf({ io, inherited }: ToolSession, who: string): Promise<string> {
   if (who.includes("@")) return who;
-  const { io, inherited } = invocation;
   const context = openCliContext(io, inherited);
   const binding = (await findNamed(context, io, who)).mailbox;
   if (!binding) throw refusal("precondition_failed", `"${who}" has no mailbox`);
-  const { agent } = await openTarget({ ...invocation, path: ["svc-mgr", "agents", "self"] });
+  const { agent } = await openTarget({ io, inherited, whom: "self" });
   const own = agent.manifest.launch_plan.mailbox;
   refuseOtherRoot(
     context,
@@ -322,42 +323,7 @@ async function addressOf({ invocation }: ToolSession, who: string): Promise<stri
   return binding.address;
 }
 
-/** Runs a command line of `svc-mgr` and returns its JSON document. Throws its refusal. */
-async function runCommand(
-  { invocation, commands, cancelled }: ToolSession,
-  words: readonly string[],
-): Promise<object> {
-  const { exitCode, stdout, stderr } = await runCaptured(invocation, await commands(), ["--json", ...words], {
-    interrupted: cancelled,
-  });
-  if (exitCode === exitCodes.done) return JSON.parse(stdout) as object;
-  const document = documentIn(stderr) ?? documentIn(stdout) ?? { error: "internal" };
-  const { detail } = document as { detail?: unknown };
-  throw new CommandFailure(exitCode, typeof detail === "string" ? detail : "the command failed", document);
-}
-
-/** The document of a refusal, after the warnings that were printed before it. */
-function documentIn(text: string): object | null {
-  const start = text.search(/^\{/m);
-  if (start < 0) return null;
-  try {
-    return JSON.parse(text.slice(start)) as object;
-  } catch {
-    return null;
-  }
-}
-
-interface ListedAgent {
-  agent_name: string;
-  tool: string;
-  turn_phase: string | null;
-  lifecycle_state: string;
-  problem: string | null;
-  queue_depth: number | null;
-  unread_mail: number | null;
-}
-
-function shortAgent(one: ListedAgent): object {
+function shortAgent(one: ReturnType<typeof toSnapshotJson>): object {
   const { agent_name: name, tool: program, turn_phase: turn, lifecycle_state: lifecycle } = one;
   const { problem, queue_depth: queue, unread_mail } = one;
   return {

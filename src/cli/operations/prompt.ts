@@ -7,14 +7,14 @@ import {
   type Submitter,
 } from "../../protocol/gateway.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
-import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
+import { type GatewayCalls, isOpen } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { trackedAgentId } from "../../services/fleet/projection.ts";
 import { findSelf } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { awaitBackground, ownTurnsAfter } from "../agent-background.ts";
-import { stateForPeople, waitForRequest } from "../agent-requests.ts";
+import { interruptThrough, stateForPeople, waitForRequest } from "../agent-requests.ts";
 import { findAnswer } from "../agent-transcript.ts";
 import type { CliContext } from "../cli-context.ts";
 import type { CliIo } from "../command.ts";
@@ -166,6 +166,41 @@ export async function askAgent(
     over.abort();
     await reported;
   }
+}
+
+export interface Interruption {
+  submission: AgentSubmission;
+  record: RequestRecord;
+  failed: boolean;
+  /** For people. */
+  detail: string;
+}
+
+/** Stops the agent's turn; on an idle agent nothing is typed. */
+export async function interruptTurn(caller: AgentCaller): Promise<Interruption> {
+  const { context, agent, link } = await openLiveTarget(caller);
+  const { record, outcome } = await interruptThrough(context.clock, link.client);
+  const noOp = outcome.result_json?.["outcome"] === "no_op";
+  const failed = outcome.state === "failed";
+  const detail = outcome.error_detail ?? (noOp ? await describeIdle(link.client) : "interrupted");
+  const submission: AgentSubmission = {
+    success: !failed,
+    tracked_agent_id: trackedAgentId(agent.manifest),
+    request_id: record.request_id,
+    request_kind: "interrupt",
+    disposition: noOp ? "no_op" : "accepted",
+    detail,
+  };
+  return { submission, record, failed, detail };
+}
+
+/** An interrupt overtakes prompts that were accepted before it; they still run. */
+async function describeIdle(client: GatewayCalls): Promise<string> {
+  const list = await client.call("listRequests", { query: { limit: 1000 } });
+  const requests = list.kind === "ok" ? list.body.requests : [];
+  const count = requests.filter((one) => isOpen(one) && one.request_kind !== "interrupt").length;
+  const waiting = count === 1 ? "1 prompt waits in the queue" : `${count} prompts wait in the queue`;
+  return count === 0 ? "nothing was running" : `nothing was running; ${waiting}`;
 }
 
 const withBadEnd = (submission: AgentSubmission, badEnd: BadEnd | null): AgentSubmission =>

@@ -1,17 +1,16 @@
-import type { AgentIdentity, AgentState, AgentSubmission } from "../../../protocol/agents.ts";
+import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
-import { type GatewayClient, isOpen } from "../../../services/fleet/gateway-client.ts";
-import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
-import { interruptThrough, renderRequest } from "../../agent-requests.ts";
+import { toIdentity } from "../../../services/fleet/projection.ts";
+import { renderRequest } from "../../agent-requests.ts";
 import { renderAnswer, sourceNote } from "../../agent-transcript.ts";
 import { command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { narrate, warn } from "../../narrate.ts";
-import { askAgent, submitPrompt } from "../../operations/prompt.ts";
+import { askAgent, interruptTurn, submitPrompt } from "../../operations/prompt.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
-import { openLiveTarget, openTarget, toCaller } from "../../target.ts";
+import { openTarget, toCaller } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
 
 const state = command({
@@ -146,19 +145,7 @@ const interrupt = command({
   description: "stop the agent's turn; on an idle agent nothing is typed",
   examples: ["svc-mgr agents single --agent-name worker interrupt"],
   async run(invocation) {
-    const { context, agent, link } = await openLiveTarget(invocation);
-    const { record, outcome } = await interruptThrough(context.clock, link.client);
-    const noOp = outcome.result_json?.["outcome"] === "no_op";
-    const failed = outcome.state === "failed";
-    const detail = outcome.error_detail ?? (noOp ? await describeIdle(link.client) : "interrupted");
-    const submission: AgentSubmission = {
-      success: !failed,
-      tracked_agent_id: trackedAgentId(agent.manifest),
-      request_id: record.request_id,
-      request_kind: "interrupt",
-      disposition: noOp ? "no_op" : "accepted",
-      detail,
-    };
+    const { submission, record, detail, failed } = await interruptTurn(toCaller(invocation));
     return { json: { ...submission, request: record }, text: detail, exitCode: failed ? 1 : 0 };
   },
 });
@@ -193,13 +180,4 @@ function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, commandPrefix
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {
   return decision ? renderDecision(decision) : null;
-}
-
-/** An interrupt overtakes prompts that were accepted before it; they still run. */
-async function describeIdle(client: GatewayClient): Promise<string> {
-  const list = await client.call("listRequests", { query: { limit: 1000 } });
-  const requests = list.kind === "ok" ? list.body.requests : [];
-  const count = requests.filter((one) => isOpen(one) && one.request_kind !== "interrupt").length;
-  const waiting = count === 1 ? "1 prompt waits in the queue" : `${count} prompts wait in the queue`;
-  return count === 0 ? "nothing was running" : `nothing was running; ${waiting}`;
 }

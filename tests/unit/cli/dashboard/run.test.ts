@@ -13,7 +13,7 @@ const asking = agentSnapshot("ann", { attention: { decision: question("Go on?") 
 function start(change: Partial<DashboardDeps> = {}) {
   const clock = createFakeClock();
   const history: string[] = [];
-  const commands: { words: readonly string[]; end: (outcome: CommandOutcome) => void }[] = [];
+  const commands: { asked: unknown; end: (outcome: CommandOutcome) => void }[] = [];
   const stop = new AbortController();
   let frame: Frame = { rows: [], cursor: null };
   let events: TerminalEvents | null = null;
@@ -33,15 +33,15 @@ function start(change: Partial<DashboardDeps> = {}) {
       events = null;
     },
   };
-  const run = (words: readonly string[]) =>
-    new Promise<CommandOutcome>((resolve) => commands.push({ words, end: resolve }));
+  const run = (asked: unknown) =>
+    new Promise<CommandOutcome>((resolve) => commands.push({ asked, end: resolve }));
   let report: (snapshots: readonly AgentSnapshot[]) => void = () => {};
   const ended = runDashboard(
     {
       clock,
       terminal,
       run,
-      runAtTerminal: run,
+      attach: run,
       unreadMail: async () => [],
       async follow(on, stopped) {
         report = on.change;
@@ -78,7 +78,7 @@ describe("the dashboard", () => {
     await clock.advance(0);
     await type("pgo");
     await type(" on\r");
-    expect(commands[0]?.words).toEqual(["agents", "single", "--agent-id=id-ann", "prompt", "--prompt=go on"]);
+    expect(commands[0]?.asked).toEqual({ do: "prompt", agentId: "id-ann", prompt: "go on" });
     expect((await lines())[0]).toBe('1 agent, 1 waits for you, giving "ann" a prompt …');
     commands[0]?.end({ failed: false, text: "accepted" });
     expect((await lines()).at(-2)).toBe("ann: accepted");
@@ -105,7 +105,7 @@ describe("the dashboard", () => {
     await clock.advance(0);
     await type("\r");
     expect(history).toEqual(["open", "close"]);
-    expect(commands[0]?.words).toEqual(["agents", "single", "--agent-id=id-ann", "attach"]);
+    expect(commands[0]?.asked).toBe("id-ann");
     see(asking, agentSnapshot("bob"));
     commands[0]?.end({ failed: true, text: "its session is gone" });
     expect((await lines()).at(-2)).toBe("its session is gone");
@@ -176,7 +176,7 @@ describe("the terminal is given back", () => {
     { id: "agents cannot be followed", change: { follow: () => Promise.reject(new Error("broken")) } },
     {
       id: "attaching throws",
-      change: { runAtTerminal: () => Promise.reject(new Error("broken")) },
+      change: { attach: () => Promise.reject(new Error("broken")) },
       typed: "\r",
     },
     {

@@ -109,17 +109,11 @@ describe("the list", () => {
 });
 
 describe("a prompt", () => {
-  const words = (prompt: string, id = "id-ann") => [
-    "agents",
-    "single",
-    `--agent-id=${id}`,
-    "prompt",
-    `--prompt=${prompt}`,
-  ];
+  const prompting = (prompt: string, agentId = "id-ann") => ({ do: "prompt" as const, agentId, prompt });
 
   test("goes to the agent that was selected when it was begun", () => {
     const { effects, state } = drive(three, text("jpsay s and q"), fleet(asking("ann")), key("Enter"));
-    expect(effects).toEqual([{ kind: "run", number: 1, words: words("say s and q", "id-bob") }]);
+    expect(effects).toEqual([{ kind: "run", number: 1, action: prompting("say s and q", "id-bob") }]);
     expect(state.running).toMatchObject([{ number: 1, what: 'giving "bob" a prompt' }]);
   });
 
@@ -140,12 +134,12 @@ describe("a prompt", () => {
       text("é"),
       key("Enter"),
     );
-    expect(effects).toEqual([{ kind: "run", number: 1, words: words("> one three\npasted\nlinée") }]);
+    expect(effects).toEqual([{ kind: "run", number: 1, action: prompting("> one three\npasted\nlinée") }]);
   });
 
   test("drops control characters of a paste", () => {
     const { effects } = drive(three, text("p"), paste("a\x1b[31mb\x07"), key("Enter"));
-    expect(effects).toEqual([{ kind: "run", number: 1, words: words("a[31mb") }]);
+    expect(effects).toEqual([{ kind: "run", number: 1, action: prompting("a[31mb") }]);
   });
 
   test("of nothing but blanks is none", () => {
@@ -155,7 +149,7 @@ describe("a prompt", () => {
 
   test("comes back for editing when it was left or refused, and not when it was accepted", () => {
     const again = [text("p"), key("Enter")];
-    const run = (number: number) => ({ kind: "run" as const, number, words: words("do it") });
+    const run = (number: number) => ({ kind: "run" as const, number, action: prompting("do it") });
     const left = drive(three, text("pdo it"), key("Escape"), ...again);
     expect(left.effects).toEqual([run(1)]);
     const refused = drive(
@@ -183,7 +177,7 @@ describe("an answer", () => {
     const item = state.rows[0]?.items[0];
     expect(item?.id).toStartWith("question-");
     expect(effects).toEqual([
-      { kind: "run", number: 1, words: ["attention", "answer", item?.id ?? "", "2", "--epoch=3"] },
+      { kind: "run", number: 1, action: { do: "answer", id: item?.id ?? "", answer: "2", epoch: 3 } },
     ]);
     expect(state.mode.kind).toBe("list");
   });
@@ -225,7 +219,7 @@ describe("an answer", () => {
       text("1"),
     );
     expect(effects).toMatchObject([
-      { kind: "run", words: ["attention", "answer", expect.any(String), "1", "--epoch=3"] },
+      { kind: "run", action: { do: "answer", id: expect.any(String), answer: "1", epoch: 3 } },
     ]);
   });
 
@@ -243,8 +237,8 @@ describe("other commands", () => {
   test("Enter attaches, i interrupts", () => {
     const { effects } = drive(three, key("Enter"), text("ji"));
     expect(effects).toEqual([
-      { kind: "attach", words: ["agents", "single", "--agent-id=id-ann", "attach"] },
-      { kind: "run", number: 1, words: ["agents", "single", "--agent-id=id-bob", "interrupt"] },
+      { kind: "attach", agentId: "id-ann" },
+      { kind: "run", number: 1, action: { do: "interrupt", agentId: "id-bob" } },
     ]);
   });
 
@@ -255,7 +249,7 @@ describe("other commands", () => {
   });
 
   test("s stops only after y", () => {
-    const stop = { kind: "run", number: 1, words: ["agents", "single", "--agent-id=id-ann", "stop"] };
+    const stop = { kind: "run", number: 1, action: { do: "stop", agentId: "id-ann" } };
     expect(drive(three, text("sy")).effects).toEqual([stop as DashboardEffect]);
     for (const no of [text("n"), text("s"), key("Enter"), key("Escape")]) {
       expect(drive(three, text("s"), no)).toMatchObject({ effects: [], state: { mode: { kind: "list" } } });

@@ -26,8 +26,13 @@ export async function outcomeOf<T>(operation: () => Promise<T>): Promise<Outcome
 
 /** The process without a terminal and without output: warnings and progress of an operation are dropped. */
 export function withoutTerminal(io: CliIo, changes: Partial<CliIo> = {}): CliIo {
+  // Field by field: the fields of a wrapped process are its prototype's.
   return {
-    ...io,
+    env: io.env,
+    cwd: io.cwd,
+    home: io.home,
+    interrupted: () => io.interrupted(),
+    unheard: () => io.unheard(),
     columns: 80,
     rows: 24,
     stdoutIsTty: false,

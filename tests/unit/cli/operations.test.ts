@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import type { CliIo } from "../../../src/cli/command.ts";
+import { CommandFailure, exitCodes } from "../../../src/cli/dispatch.ts";
+import { outcomeOf, withoutTerminal } from "../../../src/cli/operations/outcome.ts";
+import { withShortHints } from "../../../src/cli/short-hints.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+
+test.each<{ id: string; operation: () => Promise<unknown>; want: object }>([
+  { id: "a value", operation: async () => 7, want: { ok: true, value: 7 } },
+  {
+    id: "a refusal of the command line, with its document",
+    operation: () =>
+      Promise.reject(new CommandFailure(exitCodes.unreachable, "gone", { error: "unreachable" })),
+    want: { ok: false, exitCode: 3, detail: "gone", document: { error: "unreachable" } },
+  },
+  {
+    id: "a refusal of a service, with its data",
+    operation: () => Promise.reject(new ServiceError("conflict", "taken", { data: { agent_id: "a" } })),
+    want: { ok: false, exitCode: 1, detail: "taken", document: { error: "conflict", agent_id: "a" } },
+  },
+  {
+    id: "a fault",
+    operation: () => Promise.reject(new Error("broken")),
+    want: { ok: false, exitCode: 1, detail: "broken", document: { error: "internal" } },
+  },
+])("an operation's outcome: $id", async ({ operation, want }) => {
+  expect(await outcomeOf(operation)).toMatchObject(want);
+});
+
+test("the silent process of an operation keeps the environment of a process that svc wraps", async () => {
+  const written: string[] = [];
+  const stopped = new AbortController();
+  const io = {
+    env: { HOME: "/home/user" },
+    cwd: "/project",
+    home: "/home/user",
+    interrupted: () => stopped.signal,
+    writeError: async (text: string) => void written.push(text),
+  } as unknown as CliIo;
+  const silent = withoutTerminal(withShortHints(io, { stdout: true }));
+  await silent.writeError("a warning");
+  expect(silent).toMatchObject({ env: io.env, cwd: "/project", home: "/home/user", stdinIsTty: false });
+  expect([silent.interrupted(), written]).toEqual([stopped.signal, []]);
+});

@@ -107,11 +107,12 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
   );
   expect(await refused("prompt_agent", { agent: "worker", prompt: " \n" })).toBe("prompt: it shows nothing");
   expect(await refused("send_mail", { subject: "x", body: "y" })).toContain("to: name who gets it");
+  // Data, not words of a command line.
   for (const words of [
     { id: "--help", answer: "1" },
     { id: "question-1", answer: "--json" },
   ])
-    expect(await refused("answer", words)).toContain("dash");
+    expect(await refused("answer", words)).toContain("only the session of an agent that svc runs can answer");
   expect(await refused("answer", { id: "question-1", answer: "1" })).toContain(
     "only the session of an agent",
   );

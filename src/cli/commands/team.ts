@@ -262,10 +262,12 @@ async function openTeam(
       ? await outcomeOf(() => withMailRoot(chooseRoot(caller, { creates: false }), listAccounts))
       : null;
     const state = store.read();
-    const running = listed.value.snapshots.map((one) => toSnapshotJson(one, io.advise)).map((one) => ({
-      ...one,
-      folder: workdirOf(one.agent_id),
-    }));
+    const running = listed.value.snapshots
+      .map((one) => toSnapshotJson(one, io.advise))
+      .map((one) => ({
+        ...one,
+        folder: workdirOf(one.agent_id),
+      }));
     const registered = accounts?.ok ? accounts.value : [];
     return {
       team,

@@ -59,7 +59,8 @@ export async function answerQuestion(
     if (item) chooseAnswer(item, { answer: given.answer });
   }
   for (const { record, attention: facts } of await lookAtRunning({ io, inherited }, context)) {
-    const item = facts && decideAttention(io.advise, [facts], context.clock.nowMs()).find((one) => one.id === id);
+    const item =
+      facts && decideAttention(io.advise, [facts], context.clock.nowMs()).find((one) => one.id === id);
     if (!item) continue;
     const isPermission = () => item.kind === "permission";
     await requireAnswerer({ io, inherited }, { agentId: item.agent_id, isPermission });

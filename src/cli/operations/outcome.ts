@@ -33,6 +33,7 @@ export function withoutTerminal(io: CliIo, changes: Partial<CliIo> = {}): CliIo 
     home: io.home,
     interrupted: () => io.interrupted(),
     unheard: () => io.unheard(),
+    advise: io.advise,
     columns: 80,
     rows: 24,
     stdoutIsTty: false,

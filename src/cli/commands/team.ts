@@ -363,7 +363,8 @@ async function openTeam(
         const made = await outcomeOf(() => launchNamed(caller, { ...input, force }));
         if (!made.ok) {
           const { agent_id: id } = made.document as { agent_id?: unknown };
-          if (typeof id === "string") store.set(name, { agent_id: id, launch: unfinished(launch), owned: true });
+          if (typeof id === "string")
+            store.set(name, { agent_id: id, launch: unfinished(launch), owned: true });
           return made.detail;
         }
         const problem = missingPart(made.value);

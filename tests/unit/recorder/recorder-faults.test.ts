@@ -10,6 +10,7 @@ import {
   truncateSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { BackgroundAppender } from "../../../src/system/own-file.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { castOf, createRecorderFixture, terminal } from "../../support/recorder-fixture.ts";
 import { until } from "../../support/until.ts";
@@ -111,9 +112,11 @@ describe("a disk that refuses", () => {
   test("that hangs costs bounded memory, and does not keep the recorder from ending", async () => {
     let hang = false;
     const never = new Promise<never>(() => {});
+    const appenders: BackgroundAppender[] = [];
     const fixture = createRecorderFixture({}, (files) => ({
       async createInBackground(label, path) {
         const appender = await files.createInBackground(label, path);
+        appenders.push(appender);
         return { ...appender, write: (bytes) => (hang ? never : appender.write(bytes)) };
       },
     }));
@@ -134,6 +137,8 @@ describe("a disk that refuses", () => {
     const stopped = recorder.stop();
     await fixture.clock.advance(2_000);
     await stopped;
+    // A handle that is collected open is an error of the test that runs then.
+    for (const appender of appenders) await appender.close();
   });
 
   test("that is nearly full is left to others", async () => {

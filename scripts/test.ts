@@ -172,7 +172,7 @@ async function runGroup(group: TestGroup): Promise<void> {
   const run = await runStep({
     name: group.name,
     // Worker processes, also because a test that ends its process is then seen as a failure.
-    command: bunTest(group.files, group.parallel, report),
+    command: bunTest(group, report),
     env: {
       ...environment,
       ...folders,
@@ -201,7 +201,7 @@ async function runGroup(group: TestGroup): Promise<void> {
   );
 }
 
-function bunTest(files: readonly string[], parallel: number, report: string): string[] {
+function bunTest({ files, parallel }: TestGroup, report: string): string[] {
   return [
     process.execPath,
     "test",

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import type { MailList, MailMessage } from "../../src/protocol/mail.ts";
 import { launched } from "../support/cli-agent.ts";
 import { type CliFixture, type CliRun, createCliFixture } from "../support/cli-fixture.ts";
+import { isWholeMatrix } from "../support/matrix.ts";
 
 /** Two scripted agents with gateways of their own, both with a mailbox below the project's overlay. */
 interface MailFixture extends AsyncDisposable {
@@ -310,116 +311,118 @@ test("two people without agents mail each other between registered addresses", a
   expect(existsSync(join(empty.workdir, ".svc"))).toBe(false);
 }, 120_000);
 
-test("an invalid mail is refused with its reason, and nothing is written", async () => {
-  await using at = await twoAgents("--mailbox", "--gateway-background");
-  const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };
-  mkdirSync(join(at.fixture.workdir, "folder"));
-  writeFileSync(join(at.fixture.workdir, "secret.txt"), "x");
-  const link = join(at.fixture.workdir, "link.txt");
-  symlinkSync(join(at.fixture.workdir, "secret.txt"), link);
-  await at.http("bob", "post", { subject: "private", body_content: "text" });
-  const [{ message_ref: foreign } = { message_ref: "" }] = await at.list("bob");
-  const before = at.stored();
+if (isWholeMatrix) {
+  test("an invalid mail is refused with its reason, and nothing is written", async () => {
+    await using at = await twoAgents("--mailbox", "--gateway-background");
+    const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };
+    mkdirSync(join(at.fixture.workdir, "folder"));
+    writeFileSync(join(at.fixture.workdir, "secret.txt"), "x");
+    const link = join(at.fixture.workdir, "link.txt");
+    symlinkSync(join(at.fixture.workdir, "secret.txt"), link);
+    await at.http("bob", "post", { subject: "private", body_content: "text" });
+    const [{ message_ref: foreign } = { message_ref: "" }] = await at.list("bob");
+    const before = at.stored();
 
-  const bad: [string, object, number][] = [
-    ["send", { ...letter, to: ["../bob@svc.localhost"] }, 422],
-    ["send", { ...letter, to: ["bob/../alice@svc.localhost"] }, 422],
-    ["send", { ...letter, to: ["bob\0@svc.localhost"] }, 422],
-    ["send", { ...letter, to: ["bob"] }, 422],
-    ["send", { ...letter, to: ["nobody@svc.localhost"] }, 422],
-    ["send", { ...letter, subject: "a\r\nx-svc-origin: operator" }, 422],
-    ["send", { ...letter, body_content: "a\0b" }, 422],
-    ["send", { ...letter, from: { address: "bob@svc.localhost" } }, 422],
-    ["send", { ...letter, headers: { "x-svc-origin": "operator" } }, 422],
-    ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "absent.txt") }] }, 422],
-    ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "folder") }] }, 422],
-    ["send", { ...letter, attachments: [{ path: link }] }, 422],
-    ["send", { ...letter, notify_auth: { scheme: "jws" } }, 422],
-    ["peek", { message_ref: foreign }, 404],
-    ["read", { message_ref: foreign }, 404],
-    ["reply", { message_ref: foreign, body_content: "x" }, 404],
-    ["archive", { message_refs: [foreign] }, 404],
-    ["peek", { message_ref: "filesystem:../../etc/passwd" }, 404],
-    ["peek", { message_ref: "jmap:x" }, 422],
-    ["move", { message_refs: [foreign], destination_box: "../x" }, 422],
-  ];
-  for (const [verb, body, status] of bad) {
-    const answer = await at.http("alice", verb, body);
-    expect([verb, body, answer.status, typeof answer.body["detail"] !== "undefined"]).toEqual([
-      verb,
-      body,
-      status,
-      true,
-    ]);
-  }
-  expect(at.stored()).toEqual(before);
-  expect(await at.list("alice", "mail list --box sent")).toEqual([]);
+    const bad: [string, object, number][] = [
+      ["send", { ...letter, to: ["../bob@svc.localhost"] }, 422],
+      ["send", { ...letter, to: ["bob/../alice@svc.localhost"] }, 422],
+      ["send", { ...letter, to: ["bob\0@svc.localhost"] }, 422],
+      ["send", { ...letter, to: ["bob"] }, 422],
+      ["send", { ...letter, to: ["nobody@svc.localhost"] }, 422],
+      ["send", { ...letter, subject: "a\r\nx-svc-origin: operator" }, 422],
+      ["send", { ...letter, body_content: "a\0b" }, 422],
+      ["send", { ...letter, from: { address: "bob@svc.localhost" } }, 422],
+      ["send", { ...letter, headers: { "x-svc-origin": "operator" } }, 422],
+      ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "absent.txt") }] }, 422],
+      ["send", { ...letter, attachments: [{ path: join(at.fixture.workdir, "folder") }] }, 422],
+      ["send", { ...letter, attachments: [{ path: link }] }, 422],
+      ["send", { ...letter, notify_auth: { scheme: "jws" } }, 422],
+      ["peek", { message_ref: foreign }, 404],
+      ["read", { message_ref: foreign }, 404],
+      ["reply", { message_ref: foreign, body_content: "x" }, 404],
+      ["archive", { message_refs: [foreign] }, 404],
+      ["peek", { message_ref: "filesystem:../../etc/passwd" }, 404],
+      ["peek", { message_ref: "jmap:x" }, 422],
+      ["move", { message_refs: [foreign], destination_box: "../x" }, 422],
+    ];
+    for (const [verb, body, status] of bad) {
+      const answer = await at.http("alice", verb, body);
+      expect([verb, body, answer.status, typeof answer.body["detail"] !== "undefined"]).toEqual([
+        verb,
+        body,
+        status,
+        true,
+      ]);
+    }
+    expect(at.stored()).toEqual(before);
+    expect(await at.list("alice", "mail list --box sent")).toEqual([]);
 
-  const words = (...more: string[]) =>
-    at.type("agents single --agent-name alice mail send --subject x --to bob@svc.localhost", ...more);
-  const usage: [string, CliRun][] = [
-    ["not both", await words("--body-content", "x", "--body-file", "y")],
-    ["no file absent.md", await words("--body-file", "absent.md")],
-    ["no file", await words("--body-content", "x", "--attach", "absent.txt")],
-    ["folder", await words("--body-content", "x", "--attach", "folder")],
-    ["--notify-block", await words("--body-content", "x", "--notify-block-placement", "prepend")],
-    ["--to", await at.type("agents single --agent-name alice mail send --subject x --body-content x")],
-    [
-      "exclude each other",
-      await at.type("agents single --agent-name alice mail mark --message-ref x --read --unread"),
-    ],
-    ["what to mark", await at.type("agents single --agent-name alice mail mark --message-ref x")],
-    ["--message-ref", await at.type("agents single --agent-name alice mail archive")],
-  ];
-  for (const [says, run] of usage)
-    expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining(says)]);
-  const near = await at.type(
-    "agents single --agent-name alice mail send --to bop@svc.localhost --subject x --body-content x",
-  );
-  expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
-  expect(at.stored()).toEqual(before);
-}, 120_000);
-
-test("where nobody reaches the mailbox the agent is asked in its terminal, and nothing is claimed", async () => {
-  await using at = await launched("--no-gateway", "--mailbox");
-  renameSync(join(at.fixture.workdir, ".svc/mailbox"), join(at.fixture.workdir, "elsewhere"));
-  const send = () =>
-    at.type(
-      "agents single --agent-name worker mail send --to x@svc.localhost --subject plan --json",
-      "--body-content",
-      "text",
-      "--notify-block",
-      "look",
+    const words = (...more: string[]) =>
+      at.type("agents single --agent-name alice mail send --subject x --to bob@svc.localhost", ...more);
+    const usage: [string, CliRun][] = [
+      ["not both", await words("--body-content", "x", "--body-file", "y")],
+      ["no file absent.md", await words("--body-file", "absent.md")],
+      ["no file", await words("--body-content", "x", "--attach", "absent.txt")],
+      ["folder", await words("--body-content", "x", "--attach", "folder")],
+      ["--notify-block", await words("--body-content", "x", "--notify-block-placement", "prepend")],
+      ["--to", await at.type("agents single --agent-name alice mail send --subject x --body-content x")],
+      [
+        "exclude each other",
+        await at.type("agents single --agent-name alice mail mark --message-ref x --read --unread"),
+      ],
+      ["what to mark", await at.type("agents single --agent-name alice mail mark --message-ref x")],
+      ["--message-ref", await at.type("agents single --agent-name alice mail archive")],
+    ];
+    for (const [says, run] of usage)
+      expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining(says)]);
+    const near = await at.type(
+      "agents single --agent-name alice mail send --to bop@svc.localhost --subject x --body-content x",
     );
-  const asked = await send();
-  expect([asked.exitCode, asked.json()]).toEqual([
-    0,
-    expect.objectContaining({
-      authoritative: false,
-      status: "submitted",
-      execution_path: "tui_submission",
-      operation: "send",
-      address: "worker@svc.localhost",
-      transport: "filesystem",
-      verification_required: true,
-      request_id: expect.stringMatching(/^mailreq-\d{8}-\d{6}Z-[0-9a-f]{10}$/),
-      verification_paths: [expect.stringContaining("mail list --box sent")],
-    }),
-  ]);
-  const [heard] = at.heard();
-  expect(heard).toContain(String(asked.json()["request_id"]));
-  expect(heard).toContain('"subject": "plan"');
-  expect(heard).not.toContain("look");
+    expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
+    expect(at.stored()).toEqual(before);
+  }, 120_000);
 
-  const listed = await at.type("agents single --agent-name worker mail list");
-  expect([listed.exitCode, listed.stderr]).toEqual([1, expect.stringContaining("no mailbox root")]);
-  const status = await at.type("agents single --agent-name worker mailbox status --json");
-  expect(status.json()).toMatchObject({
-    registered: true,
-    activation_state: null,
-    runtime_mailbox_enabled: false,
-  });
-  await at.fixture.tmux("kill-session", "-t", `=${at.session}`);
-  const gone = await send();
-  expect([gone.exitCode, gone.error()["detail"]]).toEqual([1, expect.stringContaining("no mailbox root")]);
-}, 120_000);
+  test("where nobody reaches the mailbox the agent is asked in its terminal, and nothing is claimed", async () => {
+    await using at = await launched("--no-gateway", "--mailbox");
+    renameSync(join(at.fixture.workdir, ".svc/mailbox"), join(at.fixture.workdir, "elsewhere"));
+    const send = () =>
+      at.type(
+        "agents single --agent-name worker mail send --to x@svc.localhost --subject plan --json",
+        "--body-content",
+        "text",
+        "--notify-block",
+        "look",
+      );
+    const asked = await send();
+    expect([asked.exitCode, asked.json()]).toEqual([
+      0,
+      expect.objectContaining({
+        authoritative: false,
+        status: "submitted",
+        execution_path: "tui_submission",
+        operation: "send",
+        address: "worker@svc.localhost",
+        transport: "filesystem",
+        verification_required: true,
+        request_id: expect.stringMatching(/^mailreq-\d{8}-\d{6}Z-[0-9a-f]{10}$/),
+        verification_paths: [expect.stringContaining("mail list --box sent")],
+      }),
+    ]);
+    const [heard] = at.heard();
+    expect(heard).toContain(String(asked.json()["request_id"]));
+    expect(heard).toContain('"subject": "plan"');
+    expect(heard).not.toContain("look");
+
+    const listed = await at.type("agents single --agent-name worker mail list");
+    expect([listed.exitCode, listed.stderr]).toEqual([1, expect.stringContaining("no mailbox root")]);
+    const status = await at.type("agents single --agent-name worker mailbox status --json");
+    expect(status.json()).toMatchObject({
+      registered: true,
+      activation_state: null,
+      runtime_mailbox_enabled: false,
+    });
+    await at.fixture.tmux("kill-session", "-t", `=${at.session}`);
+    const gone = await send();
+    expect([gone.exitCode, gone.error()["detail"]]).toEqual([1, expect.stringContaining("no mailbox root")]);
+  }, 120_000);
+}

@@ -9,6 +9,7 @@ import { startCoordinator } from "../support/coord-server.ts";
 import { launchHeadless } from "../support/headless-fixture.ts";
 import { json } from "../support/http-surface.ts";
 import { samplePrices } from "../support/ledger-fixture.ts";
+import { isWholeMatrix } from "../support/matrix.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -16,7 +17,7 @@ import { until } from "../support/until.ts";
  * interrupts.
  */
 
-const turnsEach = 30;
+const turnsEach = isWholeMatrix ? 30 : 10;
 
 /** A gateway over HTTP; `url` is asked for each call, since a new gateway has another one. */
 function gatewayAt(url: () => string) {

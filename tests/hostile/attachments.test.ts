@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import { basename, join } from "node:path";
 import { isBelow, openToRead } from "../../src/system/regular-files.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { isWholeMatrix } from "../support/matrix.ts";
 import { createScratch } from "../support/scratch.ts";
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
@@ -112,7 +113,7 @@ describe("a folder that the user named is kept", () => {
     { id: "for a gateway that launch starts", more: [] },
     { id: "for one that is attached later", more: ["--no-gateway"] },
   ];
-  test.each(flags)(
+  test.each(isWholeMatrix ? flags : flags.slice(0, 1))(
     "$id, by attach and by relaunch",
     async ({ more }) => {
       await using at = await agentWithMail((outside) => ["--attachment-root", outside, ...more]);

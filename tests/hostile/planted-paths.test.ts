@@ -21,6 +21,7 @@ import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
 import { initMailRoot, type MailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { createMailRootFixture } from "../support/mail-root.ts";
 import { draft, everything } from "../support/mail-story.ts";
+import { chooseCases, matrixChoice } from "../support/matrix.ts";
 
 /** All that lies below a folder: paths with what each holds. */
 function contentOf(folder: string): Record<string, string> {
@@ -287,7 +288,7 @@ async function useAll(at: Planted): Promise<void> {
 }
 
 describe("what is planted in a mailbox root never reaches beyond it", () => {
-  test.each(plants)("$id", async ({ plant }) => {
+  test.each(chooseCases(plants, ({ id }) => id, matrixChoice))("$id", async ({ plant }) => {
     using at = await planted();
     symlinkSync(at.precious, join(at.fixture.path, "away"));
     plant(at);
@@ -320,22 +321,25 @@ describe("what is refused says so, and the rest of the root goes on", () => {
   });
 
   const rows = plants.filter(({ id }) => /mailbox path|entry path|both paths|nobody registered/.test(id));
-  test.each(rows)("$id stops its own mailbox only, and a repair takes it away", async ({ plant }) => {
-    using at = await planted();
-    const { fixture, ann, bob, cleo } = at;
-    symlinkSync(at.precious, join(fixture.path, "away"));
-    plant(at);
-    await expect(bob.list(everything)).rejects.toThrow('the registration of "bob@svc.localhost" names a');
-    await ann.send(draft("cleo", "goes on"));
-    expect((await cleo.list(everything)).messages).toHaveLength(2);
-    const repaired = await repairMailRoot(fixture.deps, fixture.path, {
-      cleanupStaging: true,
-      quarantineStaging: true,
-    });
-    expect(repaired.findings.map((one) => one.problem).join("\n")).toMatch(/not its own|did not register/);
-    if (fixture.root.registrations.active(bob.address) === null) fixture.mailbox("bob");
-    at.untouched();
-  });
+  test.each(chooseCases(rows, ({ id }) => id, matrixChoice))(
+    "$id stops its own mailbox only, and a repair takes it away",
+    async ({ plant }) => {
+      using at = await planted();
+      const { fixture, ann, bob, cleo } = at;
+      symlinkSync(at.precious, join(fixture.path, "away"));
+      plant(at);
+      await expect(bob.list(everything)).rejects.toThrow('the registration of "bob@svc.localhost" names a');
+      await ann.send(draft("cleo", "goes on"));
+      expect((await cleo.list(everything)).messages).toHaveLength(2);
+      const repaired = await repairMailRoot(fixture.deps, fixture.path, {
+        cleanupStaging: true,
+        quarantineStaging: true,
+      });
+      expect(repaired.findings.map((one) => one.problem).join("\n")).toMatch(/not its own|did not register/);
+      if (fixture.root.registrations.active(bob.address) === null) fixture.mailbox("bob");
+      at.untouched();
+    },
+  );
 
   test("a linked mailbox that its user registered is used, also after the index was lost", async () => {
     using at = await planted();

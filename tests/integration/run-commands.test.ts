@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { repositoryRoot } from "../../scripts/bootstrap.ts";
+import { chooseCases, matrixChoice } from "../support/matrix.ts";
 
 /** The commands of package.json that are scripts of the project, with their files. */
 const commands = Object.entries(manifest.scripts).flatMap(([name, line]) => {
@@ -29,18 +30,24 @@ test("every script of package.json is among them", () => {
   );
 });
 
-test.each(commands)("$name shows its usage and does nothing else", async ({ name, file }) => {
-  const { out, err, code } = await run(file, "--help");
-  expect({ err, code }).toEqual({ err: "", code: 0 });
-  expect(out).toStartWith(`Usage: bun run ${name}`);
-});
+test.each(chooseCases(commands, ({ name }) => name, matrixChoice))(
+  "$name shows its usage and does nothing else",
+  async ({ name, file }) => {
+    const { out, err, code } = await run(file, "--help");
+    expect({ err, code }).toEqual({ err: "", code: 0 });
+    expect(out).toStartWith(`Usage: bun run ${name}`);
+  },
+);
 
-test.each(commands)("$name refuses a flag that it does not know", async ({ name, file }) => {
-  const { out, err, code } = await run(file, "--secnods", "3");
-  expect({ out, code }).toEqual({ out: "", code: 2 });
-  expect(err).toContain("--secnods");
-  expect(err).toContain(`Usage: bun run ${name}`);
-});
+test.each(chooseCases(commands, ({ name }) => name, matrixChoice))(
+  "$name refuses a flag that it does not know",
+  async ({ name, file }) => {
+    const { out, err, code } = await run(file, "--secnods", "3");
+    expect({ out, code }).toEqual({ out: "", code: 2 });
+    expect(err).toContain("--secnods");
+    expect(err).toContain(`Usage: bun run ${name}`);
+  },
+);
 
 test.each([
   {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ReportShape } from "../support/hostile-reporter.ts";
+import { chooseOne } from "../support/matrix.ts";
 import { runHostileReports } from "./hostile-reports.ts";
 
 const shapes: { id: string; seed: number; shape: ReportShape }[] = [
@@ -20,7 +21,7 @@ const shapes: { id: string; seed: number; shape: ReportShape }[] = [
   },
 ];
 
-test.each(shapes)(
+test.each(chooseOne(shapes, ({ id }) => id))(
   "340 turns with hostile reports of $id: nothing lost, doubled or ended early",
   ({ seed, shape }) => {
     const { violations, otherwise, ...result } = runHostileReports({ seed, turns: 340, shape });

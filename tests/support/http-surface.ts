@@ -1,7 +1,6 @@
-import { relative } from "node:path";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
-import { chooseCases, matrixChoice } from "./matrix.ts";
+import { chooseOne } from "./matrix.ts";
 
 /** One way to reach an app; the contract holds on each. */
 export interface HttpSurface extends AsyncDisposable {
@@ -41,14 +40,7 @@ const all = [
   { surface: "over a listener", open: overListener },
 ] as const;
 
-const file = relative(`${import.meta.dir}/../..`, Bun.main);
-const { sample } = matrixChoice;
-
-/** A sample asks each file over one of them. */
-export const surfaces = chooseCases(all, ({ surface }) => `${file} ${surface}`, {
-  sample: sample === null ? null : { ...sample, count: 1 },
-  case: null,
-});
+export const surfaces = chooseOne(all, ({ surface }) => surface);
 
 /** A JSON request with the method POST unless told otherwise. */
 export function json(body: unknown, method = "POST"): RequestInit {

@@ -48,6 +48,12 @@ export function chooseCases<Case>(
 /** What the environment of this run chose. */
 export const matrixChoice: MatrixChoice = readMatrixChoice(process.env);
 
+/** All; of a sample one of them, for cases with each of which a whole file runs. */
+export function chooseOne<Case>(cases: readonly Case[], toId: (one: Case) => string): Case[] {
+  const { sample } = matrixChoice;
+  return chooseCases(cases, toId, { sample: sample === null ? null : { ...sample, count: 1 }, case: null });
+}
+
 /** Whether this run looks at every case: what only holds for all of them together is expected then alone. */
 export const isWholeMatrix = matrixChoice.case === null && matrixChoice.sample === null;
 

@@ -36,8 +36,10 @@ describe("a pattern of a profile file", () => {
     for (const source of patterns) {
       const native = new RegExp(source, "u");
       const own = compiled(source);
-      for (const row of rows)
-        expect([source, row, plain(own.exec(row))]).toEqual([source, row, plain(native.exec(row))]);
+      for (const row of rows) {
+        const [mine, theirs] = [plain(own.exec(row)), plain(native.exec(row))];
+        if (!Bun.deepEquals(mine, theirs)) expect([source, row, mine]).toEqual([source, row, theirs]);
+      }
     }
   }, 60_000);
 
@@ -113,12 +115,18 @@ describe("a pattern of a profile file", () => {
     { source: "(?=(?:a+)+b)", row: "a".repeat(500) },
     { source: "(?:\\p{L}|\\w)*[^a]é", row: "a".repeat(500) },
   ];
-  test.each(catastrophes)("$source is refused, or ends on a screen of 500 x 500", ({ source, row }) => {
-    const result = compilePattern(source);
-    if ("problem" in result) return expect(result.problem).not.toBe("");
-    // With backtracking it would not end.
-    for (let nth = 0; nth < 500; nth++) expect(result.pattern.test(row)).toBe(false);
-  });
+  test.each(catastrophes)(
+    "$source is refused, or ends on a screen of 500 x 500",
+    ({ source, row }) => {
+      const result = compilePattern(source);
+      if ("problem" in result) return expect(result.problem).not.toBe("");
+      // With backtracking it would not end.
+      let matches = 0;
+      for (let nth = 0; nth < 500; nth++) if (result.pattern.test(row)) matches += 1;
+      expect(matches).toBe(0);
+    },
+    60_000,
+  );
 
   test("most of them are not refused", () => {
     const taken = catastrophes.filter(({ source }) => "pattern" in compilePattern(source));

@@ -88,7 +88,7 @@ async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
     const { agent_id: id, agent_name: name } = manifest;
     // Who owns it says the registry: the manifest may lie in a folder that the agent writes.
     const record = registry.list().records.find((one) => one.agent_id === id);
-    return { is: "agent", id, name, team: record?.team ?? null };
+    return { is: "agent", id, name, team: record && (record.team ?? null) };
   } catch {
     return io.env["SVC_MANIFEST_PATH"] || io.env["SVC_AGENT_ID"] ? { is: "unknown" } : { is: "person" };
   }

@@ -24,7 +24,7 @@ export const stdioLimits = {
   lastAnswersMs: 5000,
 };
 
-export const stdioCodes = { parse: -32700, invalid: -32600, params: -32602, busy: -32000 };
+export const stdioCodes = { parse: -32700, invalid: -32600, params: -32602, internal: -32603, busy: -32000 };
 
 /**
  * Reads and writes JSON-RPC messages with bounded memory. A line that is no message is answered with an error

@@ -38,9 +38,18 @@ interface Editor extends AsyncDisposable {
 }
 
 /** The official client library beside a server of its own, as an editor starts one. */
-async function edit(name: string, option: string | null = "Allow"): Promise<Editor> {
+async function edit(
+  name: string,
+  option: string | null = "Allow",
+  env: Record<string, string> = {},
+): Promise<Editor> {
   const command = [...fixture.command("svc"), "acp", "--agent", name];
-  const child = Bun.spawn(command, { env: fixture.env, cwd: fixture.folder, stdin: "pipe", stdout: "pipe" });
+  const child = Bun.spawn(command, {
+    env: { ...fixture.env, ...env },
+    cwd: fixture.folder,
+    stdin: "pipe",
+    stdout: "pipe",
+  });
   const updates: SessionUpdate[] = [];
   const asked: RequestPermissionRequest[] = [];
   const input = new WritableStream<Uint8Array>({
@@ -137,6 +146,28 @@ describe("svc acp, to the official client library", () => {
     expect(await editor.prompt("choose\nMENU Delete it all?")).toMatchObject({ stopReason: "end_turn" });
     expect(editor.asked).toMatchObject([{ toolCall: { title: "Delete it all?" } }]);
     expect(editor.said()).not.toBe("");
+  });
+
+  test.each([
+    { agent: "worker", text: "work\nASK rm everything", asks: "(the agent asks: " },
+    { agent: "screen", text: "choose\nMENU Delete it all?", asks: "(the agent asks: Delete it all?: " },
+  ])("a client that may not answer gets the reason: $agent", async ({ agent, text, asks }) => {
+    // As started by a tool of an agent that svc does not know.
+    const stranger = { SVC_AGENT_ID: "nobody" };
+    const why = "only the session of an agent that svc runs can answer";
+    await using editor = await edit(agent, "first", stranger);
+    const answer = editor.prompt(text);
+    await until("the note", () => editor.said().includes(why));
+    expect([editor.asked, editor.said()]).toEqual([[], expect.stringContaining(asks)]);
+    if (agent === "screen") {
+      // Its Enter would answer.
+      const always = ["--admission-policy", "always", "--prompt", "x"];
+      const words = ["agents", "single", "--agent-name", agent, "gateway", "prompt", ...always];
+      const typed = await fixture.run("svc-mgr", words, { env: { ...fixture.env, ...stranger } });
+      expect([typed.exitCode, typed.stderr]).toEqual([1, expect.stringContaining(why)]);
+    }
+    expect((await fixture.run("svc", ["ok", agent, "2"])).exitCode).toBe(0);
+    expect(await answer).toMatchObject({ stopReason: "end_turn" });
   });
 
   test("a session is listed and loaded: its history is replayed, in order", async () => {

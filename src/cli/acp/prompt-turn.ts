@@ -13,6 +13,8 @@ import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { interruptThrough, isFarEnough } from "../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../agent-transcript.ts";
 import { acceptanceOf, bodyOf } from "../target.ts";
@@ -53,7 +55,7 @@ export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
   );
   const params = { request_id: accepted.request_id };
   const progress = createProgress(run);
-  const questions = createQuestions(run);
+  const questions = createQuestions(run, progress.sendNote);
   let interrupted = false;
   try {
     for (;;) {
@@ -161,6 +163,9 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
 
   return {
     sendText,
+    /** Text beside the answer of the agent. */
+    sendNote: (text: string): Promise<void> =>
+      update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: `${text}\n` } }),
     /** Sends the events of a headless turn that were not sent yet. */
     async followEvents(turnId: string): Promise<void> {
       for (;;) {
@@ -195,7 +200,10 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
 }
 
 /** Forwards each question of the agent to the client once, and the client's answer to the agent. */
-function createQuestions({ client, sessionId, gateway, requireMayAnswer, cancelled }: PromptRun) {
+function createQuestions(
+  { client, sessionId, gateway, requireMayAnswer, cancelled }: PromptRun,
+  sendNote: (text: string) => Promise<void>,
+) {
   let open: { id: string; withdraw: AbortController } | null = null;
 
   function withdraw(): void {
@@ -211,7 +219,12 @@ function createQuestions({ client, sessionId, gateway, requireMayAnswer, cancell
   }
 
   async function ask(decision: AwaitingDecision, id: string, signal: AbortSignal): Promise<void> {
-    await requireMayAnswer(decision);
+    try {
+      await requireMayAnswer(decision);
+    } catch (error) {
+      // The turn waits for an answer that this client is not asked for.
+      return sendNote(`(the agent asks: ${visibleLine(decision.question)}: ${messageOf(error)})`);
+    }
     const answer = await client.request(
       methods.client.session.requestPermission,
       {

@@ -59,21 +59,31 @@ export async function serveMcp({ io, inherited }: Caller): Promise<void> {
   if (fault) throw fault;
 }
 
-function transportOf(messages: StdioMessages): Transport {
-  async function receive(): Promise<void> {
-    for (let message = await messages.next(); message !== null; message = await messages.next()) {
-      const { id, method } = message;
-      const wrong = method === undefined || id === undefined ? null : findWrongParameter(message);
+/** A message that cannot be handled ends no loop: it is answered, where it is a request. */
+export function transportOf(messages: Pick<StdioMessages, "next" | "send" | "close">): Transport {
+  function handle(message: StdioMessage): void {
+    const { id, method } = message;
+    const isRequest = method !== undefined && id !== undefined;
+    const refuse = (code: number, why: string) =>
+      void messages.send({ jsonrpc: "2.0", id, error: { code, message: why } });
+    try {
+      const wrong = isRequest ? findWrongParameter(message) : null;
       if (wrong === null) transport.onmessage?.(withoutTask(message) as JSONRPCMessage);
-      else {
-        const error = { code: stdioCodes.params, message: `${wrong} is not as MCP describes it` };
-        void messages.send({ jsonrpc: "2.0", id, error });
-      }
+      else refuse(stdioCodes.params, `${wrong} is not as MCP describes it`);
+    } catch {
+      if (isRequest) refuse(stdioCodes.internal, "the message could not be handled");
     }
-    transport.onclose?.();
+  }
+  async function receive(): Promise<void> {
+    try {
+      for (let message = await messages.next(); message !== null; message = await messages.next())
+        handle(message);
+    } finally {
+      transport.onclose?.();
+    }
   }
   const transport: Transport = {
-    start: async () => void receive(),
+    start: async () => void receive().catch(messages.close),
     send: (message) => messages.send(message),
     close: async () => messages.close(),
   };

@@ -4,11 +4,14 @@ import { parseJson } from "../../protocol/json.ts";
 import { maxListed, NonBlank, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import type { Files } from "../../system/files.ts";
 
-/** Where an answer comes from: `unknown` is a tool of an agent whose session is not known. */
+/**
+ * Where an answer comes from: `unknown` is a tool of an agent whose session is not known. `team`: null for an
+ * agent that was launched by hand, undefined for one without a record: no entry means it.
+ */
 export type Answerer =
   | { is: "person" }
   | { is: "unknown" }
-  | { is: "agent"; id: string; name: string; team: TeamOwner | null };
+  | { is: "agent"; id: string; name: string; team: TeamOwner | null | undefined };
 
 /** An agent that was launched by hand, by its name, or an agent of a team, by its name in this file. */
 export type Granter = string | { name: string; team_file: string };
@@ -28,12 +31,21 @@ const AnswersFile = Strict({
   ),
 });
 
+/** Who may grant permissions. `fault`: why the file counts for nothing, as a sentence. */
+export interface Granters {
+  entries: readonly Granter[];
+  fault: string | null;
+}
+
 /**
  * The agents that the operator lets grant permissions. A file that another user can change, or that is
  * damaged, lets none.
  */
-export function readGranters(files: Pick<Files, "readOwn">, path: string): readonly Granter[] {
-  return parseJson(AnswersFile, files.readOwn(path))?.permissions_by ?? [];
+export function readGranters(files: Pick<Files, "exists" | "readOwn">, path: string): Granters {
+  if (!files.exists(path)) return { entries: [], fault: null };
+  const file = parseJson(AnswersFile, files.readOwn(path));
+  if (file) return { entries: file.permissions_by, fault: null };
+  return { entries: [], fault: `${path} lets no agent do so: it is damaged, or not this user's alone` };
 }
 
 /**
@@ -43,17 +55,18 @@ export function readGranters(files: Pick<Files, "readOwn">, path: string): reado
 export function refuseAnswerer(
   by: Answerer,
   asked: { agentId: string | null; isPermission: boolean },
-  granters: readonly Granter[],
+  granters: Granters,
 ): string | null {
   if (by.is === "person") return null;
   if (by.is === "unknown") return "only the session of an agent that svc runs can answer, and this is none";
   if (by.id === asked.agentId) return `"${by.name}" cannot answer its own question: a person answers it`;
-  if (!asked.isPermission || granters.some((one) => means(one, by))) return null;
-  return `"${by.name}" may not grant permissions: a person answers, or the operator lists it under permissions_by in answers.json of svc's configuration folder`;
+  if (!asked.isPermission || granters.entries.some((one) => means(one, by))) return null;
+  const fault = granters.fault === null ? "" : `. ${granters.fault}`;
+  return `"${by.name}" may not grant permissions: a person answers, or the operator lists it under permissions_by in answers.json of svc's configuration folder${fault}`;
 }
 
 /** A name alone means no agent of a team: the author of a svc.yaml chooses the names in it. */
-function means(granter: Granter, by: { name: string; team: TeamOwner | null }): boolean {
+function means(granter: Granter, by: { name: string; team: TeamOwner | null | undefined }): boolean {
   if (typeof granter === "string") return by.team === null && granter === by.name;
-  return granter.name === by.team?.member && granter.team_file === by.team.file;
+  return by.team?.member === granter.name && by.team.file === granter.team_file;
 }

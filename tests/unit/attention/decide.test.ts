@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
 import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
@@ -495,6 +495,14 @@ describe("an agent that answers", () => {
       want: "may not grant",
     },
     {
+      id: "one that the operator allows to an agent of this name, without a record",
+      by: { ...lead, team: undefined },
+      agentId: "id-worker",
+      isPermission: true,
+      granters: ["lead"],
+      want: "may not grant",
+    },
+    {
       id: "from nowhere",
       by: { is: "unknown" } as const,
       agentId: "id-worker",
@@ -511,7 +519,7 @@ describe("an agent that answers", () => {
       want: null,
     },
   ])("$id: $want", ({ by, want, agentId, isPermission, granters }) => {
-    const why = refuseAnswerer(by, { agentId, isPermission }, granters);
+    const why = refuseAnswerer(by, { agentId, isPermission }, { entries: granters, fault: null });
     if (want === null) expect(why).toBeNull();
     else expect(why).toContain(want);
   });
@@ -530,10 +538,19 @@ describe("an agent that answers", () => {
   test("the operator's file counts only where no other user can change it", () => {
     using scratch = createScratch();
     const path = scratch.path("answers.json");
-    expect(readGranters(scratch.files, path)).toEqual([]);
-    writeFileSync(path, JSON.stringify({ schema_version: 1, permissions_by: ["lead"] }), { mode: 0o600 });
-    expect(readGranters(scratch.files, path)).toEqual(["lead"]);
+    const none = { entries: [], fault: null };
+    expect(readGranters(scratch.files, path)).toEqual(none);
+    const text = JSON.stringify({ schema_version: 1, permissions_by: ["lead"] });
+    writeFileSync(path, text, { mode: 0o600 });
+    expect(readGranters(scratch.files, path)).toEqual({ ...none, entries: ["lead"] });
+    chmodSync(path, 0o622);
+    const damaged = { entries: [], fault: expect.stringContaining(`${path} lets no agent do so`) };
+    expect(readGranters(scratch.files, path)).toEqual(damaged);
+    chmodSync(path, 0o600);
     writeFileSync(path, "{");
-    expect(readGranters(scratch.files, path)).toEqual([]);
+    const granters = readGranters(scratch.files, path);
+    expect(granters).toEqual(damaged);
+    const why = refuseAnswerer(lead, { agentId: "id-worker", isPermission: true }, granters);
+    expect(why).toContain(path);
   });
 });

@@ -81,17 +81,14 @@ async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
   const { openCliContext } = await import("./cli-context.ts");
   const { findSelf, isBesideAgent } = await import("../services/sessions/find.ts");
   const { files, registry, paneTmux: tmux, clock, processes, tools } = openCliContext(io, inherited);
+  const { toAnswerer } = await import("../services/attention/answerer.ts");
   const { env } = io;
-  try {
-    const { manifest } = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() });
-    if (await isBesideAgent({ tmux, processes, tools, env }, manifest)) return { is: "person" };
-    const { agent_id: id, agent_name: name } = manifest;
-    // Who owns it says the registry: the manifest may lie in a folder that the agent writes.
-    const record = registry.list().records.find((one) => one.agent_id === id);
-    return { is: "agent", id, name, team: record && (record.team ?? null) };
-  } catch {
-    return io.env["SVC_MANIFEST_PATH"] || io.env["SVC_AGENT_ID"] ? { is: "unknown" } : { is: "person" };
-  }
+  const self = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);
+  if (self === null)
+    return env["SVC_MANIFEST_PATH"] || env["SVC_AGENT_ID"] ? { is: "unknown" } : { is: "person" };
+  // Where tmux cannot be asked, it is not known to be a person.
+  const isBeside = await isBesideAgent({ tmux, processes, tools, env }, self.manifest).catch(() => false);
+  return isBeside ? { is: "person" } : toAnswerer(self, registry.list().records);
 }
 
 interface Caller {

@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import type { TeamOwner } from "../../protocol/files.ts";
+import type { RegistryRecord, TeamOwner } from "../../protocol/files.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { maxListed, NonBlank, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import type { Files } from "../../system/files.ts";
+import type { FoundAgent } from "../sessions/find.ts";
 
 /**
  * Where an answer comes from: `unknown` is a tool of an agent whose session is not known. `team`: null for an
@@ -12,6 +13,19 @@ export type Answerer =
   | { is: "person" }
   | { is: "unknown" }
   | { is: "agent"; id: string; name: string; team: TeamOwner | null | undefined };
+
+/**
+ * The agent that a session is of. Its record says who it is: the manifest may lie in a folder that the agent
+ * writes. Pure.
+ */
+export function toAnswerer(
+  { manifest, manifestPath }: Pick<FoundAgent, "manifest" | "manifestPath">,
+  records: readonly RegistryRecord[],
+): Answerer {
+  const record = records.find(({ runtime }) => runtime.manifest_path === manifestPath);
+  const { agent_id: id, agent_name: name } = record ?? manifest;
+  return { is: "agent", id, name, team: record && (record.team ?? null) };
+}
 
 /** An agent that was launched by hand, by its name, or an agent of a team, by its name in this file. */
 export type Granter = string | { name: string; team_file: string };

@@ -3,8 +3,9 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
 import { adviseInManager } from "../../../src/cli/remedies.ts";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
+import type { Manifest, RegistryRecord } from "../../../src/protocol/files.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";
-import { readGranters, refuseAnswerer } from "../../../src/services/attention/answerer.ts";
+import { readGranters, refuseAnswerer, toAnswerer } from "../../../src/services/attention/answerer.ts";
 import { decideAttention, isPermission } from "../../../src/services/attention/decide.ts";
 import type { PersonMail } from "../../../src/services/attention/people-mail.ts";
 import type { AttentionFacts, FailedRequest } from "../../../src/services/fleet/attention-facts.ts";
@@ -522,6 +523,20 @@ describe("an agent that answers", () => {
     const why = refuseAnswerer(by, { agentId, isPermission }, { entries: granters, fault: null });
     if (want === null) expect(why).toBeNull();
     else expect(why).toContain(want);
+  });
+
+  test("an agent is who its record says, whatever it writes into its manifest", () => {
+    const path = "/src/project/.svc/runtime/worker/manifest.json";
+    const manifest = { agent_id: "id-lead", agent_name: "lead" } as Manifest;
+    const own = { agent_id: "id-worker", agent_name: "worker", runtime: { manifest_path: path } };
+    const team = { file: "/src/project/svc.yaml", member: "worker" };
+    const other = { agent_id: "id-lead", agent_name: "lead", runtime: { manifest_path: "/elsewhere" } };
+    const of = (...records: object[]) =>
+      toAnswerer({ manifest, manifestPath: path }, records as RegistryRecord[]);
+    const worker = { is: "agent", id: "id-worker", name: "worker" } as const;
+    expect(of(other, own)).toEqual({ ...worker, team: null });
+    expect(of(other, { ...own, team })).toEqual({ ...worker, team });
+    expect(of(other)).toEqual({ is: "agent", id: "id-lead", name: "lead", team: undefined });
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { profileFor } from "../../../src/services/terminal/profile.ts";
@@ -6,10 +7,41 @@ import type { ControlConnection } from "../../../src/services/terminal/tmux-cont
 import { createLauncher } from "../../../src/services/terminal/tmux-launch.ts";
 import { createTracker, type Tracker } from "../../../src/services/terminal/tracker.ts";
 import type { Clock } from "../../../src/system/clock.ts";
-import { fakeTuiCommand, openFakeTui } from "../../support/fake-tui.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+
+/** A process of the demo tool that draws nothing by itself: tests write its screen through its terminal. */
+const fakeTuiCommand = ["sh", "-c", "stty raw -echo; while :; do sleep 1000; done", "sh", "demo-agent"];
+
+interface FakeTui {
+  /** Replaces the whole screen and the title; 36 rows, cursor in the composer. */
+  draw(frame: { title?: string; lines?: readonly string[]; draft?: string }): void;
+  /** Writes as the program would. */
+  write(text: string): void;
+}
+
+/** The program in `paneId`, which must have been started with `fakeTuiCommand`. */
+async function openFakeTui(t: TmuxFixture, paneId: string): Promise<FakeTui> {
+  const pid = Number(await t.run("display-message", "-p", "-t", paneId, "#{pane_pid}"));
+  await until("the program runs", async () =>
+    (await t.processes.tree(pid)).some(({ command }) => command === "sleep"),
+  );
+  const tty = openSync(await t.run("display-message", "-p", "-t", paneId, "#{pane_tty}"), "w");
+  const write = (text: string) => {
+    writeSync(tty, text);
+  };
+  return {
+    write,
+    draw({ title = "demo: ready", lines = [], draft = "" }) {
+      const rule = "─".repeat(120);
+      const rows = ["svc demo agent v1", ...lines];
+      const above = rows.map((row) => `${row}\r\n`).join("");
+      const composer = `${rule}\r\n▶ ${draft}\x1b7\r\n${rule}\x1b8`;
+      write(`\x1b[2J\x1b[H\x1b]2;${title}\x07${above}${composer}`);
+    },
+  };
+}
 
 const SESSION = "SVC-worker-1";
 

@@ -2,7 +2,7 @@
  * What a test needs beyond Bun and tmux, known by the support that it imports. `bun run test` leaves such
  * tests to `bun run test --all`, which installs or makes what they need.
  */
-export const needs = {
+const needs = {
   "a browser": ["tests/support/chromium.ts", "tests/browser/support/"],
   "a mail server": ["tests/support/cyrus/"],
   "a NATS server": ["tests/support/bus.ts", "tests/support/host-fleet.ts"],

@@ -29,7 +29,7 @@ export interface StepAccount {
 }
 
 /** How one screen differs from that of the same state in the last proved version. */
-export interface ScreenChange {
+interface ScreenChange {
   state: string;
   /** The recording it was compared with, as TOOL/VERSION/STATE; null when there is none. */
   before: string | null;

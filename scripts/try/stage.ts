@@ -15,7 +15,7 @@ export interface Stage {
   strike(): Promise<string[]>;
 }
 
-export interface Reply {
+interface Reply {
   code: number;
   // biome-ignore lint/suspicious/noExplicitAny: answers of many commands, each asserted where it is used.
   out: any;

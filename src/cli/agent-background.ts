@@ -9,7 +9,7 @@ const backgroundPollMs = 1000;
 const restMs = 2000;
 
 /** How the work that an agent left running beside a turn came to its end. */
-export interface BackgroundEnd {
+interface BackgroundEnd {
   hadWork: boolean;
   /** What still runs when nobody waits any longer; empty when all has ended. */
   remaining: string[];

@@ -8,7 +8,7 @@ const partBytes = 4 * 1024 * 1024;
 const pageBytes = 65_536;
 const callTimeoutMs = 30_000;
 
-export interface TranscriptAsked {
+interface TranscriptAsked {
   limit: number;
   before?: string;
   request_id?: string;

@@ -52,7 +52,7 @@ export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, Syste
 }
 
 /** The part that a gateway needs too: paths and the registry of agents. */
-export type BaseContext = Pick<
+type BaseContext = Pick<
   CliContext,
   "system" | "roots" | "overlays" | "overlay" | "tmuxFor" | "sessionAlive" | "registry" | keyof System
 >;

@@ -23,7 +23,7 @@ import { openTrustedRoot, registeredMailboxes, usedMailboxRoots } from "./mailbo
 const heartbeatMs = 1000;
 
 /** Hosts that are reached with ssh; none when `targets` is empty. */
-export type SshWish = Omit<SshAccess, "controlFolder"> & { targets: readonly SshTarget[] };
+type SshWish = Omit<SshAccess, "controlFolder"> & { targets: readonly SshTarget[] };
 
 /** The operator's part of a coordination server: what its composition needs of other hosts. */
 export async function openOperator(deps: {
@@ -69,7 +69,7 @@ function withOwnName(own: Directory, localHost: string): Directory {
   };
 }
 
-export interface Join {
+interface Join {
   start(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -50,7 +50,7 @@ import { createGatewayAgent } from "./gateway-agent.ts";
 import { openPeopleMail } from "./mailbox-openers.ts";
 import { adviseInManager } from "./remedies.ts";
 
-export interface CoordinatorOptions {
+interface CoordinatorOptions {
   context: CliContext;
   io: Pick<CliIo, "env" | "cwd" | "home">;
   host: string;

@@ -47,7 +47,7 @@ import { mailboxOpeners } from "./mailbox-openers.ts";
 import { adviseInManager } from "./remedies.ts";
 
 /** What a gateway has when it begins to answer. */
-export interface GatewayCore {
+interface GatewayCore {
   system: System;
   sessionRoot: string;
   manifest: Manifest;

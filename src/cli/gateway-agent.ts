@@ -39,7 +39,7 @@ import { messageOf, ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 
-export interface GatewayAgentOptions {
+interface GatewayAgentOptions {
   system: System;
   manifest: Manifest;
   sessionRoot: string;

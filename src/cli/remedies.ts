@@ -5,7 +5,7 @@ import { shellWord } from "../system/shell-word.ts";
  * The remedies in the terms of `svc-mgr`: the one place where their commands are worded. `agent`: the command
  * line up to the agent.
  */
-export const managerRemedies: {
+const managerRemedies: {
   [Code in RemedyCode]: (remedy: RemedyOf<Code>, agent: string) => Advice;
 } = {
   relaunch_agent: (_, agent) => ({ step: "Start it again", command: `${agent} relaunch` }),

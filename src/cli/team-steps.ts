@@ -7,7 +7,7 @@ export interface TeamFailure {
 }
 
 /** How far the steps of a plan got. `left`: not begun, because the command was interrupted. */
-export interface PerformedSteps {
+interface PerformedSteps {
   done: TeamStep[];
   failures: TeamFailure[];
   left: TeamStep[];

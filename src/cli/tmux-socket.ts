@@ -21,7 +21,7 @@ export function socketOfPane(env: CliIo["env"]): string | undefined {
   return env["TMUX"]?.split(",")[0] || undefined;
 }
 
-export interface TmuxServer {
+interface TmuxServer {
   tmux: Tmux;
   mutex: TmuxMutex;
   /** Why the socket may not be used, or null; for control clients, which do not go through `tmux`. */

@@ -7,7 +7,7 @@ import { atGateway } from "./surface.ts";
 /** The one way in which the console calls the server: the routes of the command line, from the same table. */
 
 type Endpoints = typeof allCoordinatorEndpoints;
-export type Operation = keyof Endpoints;
+type Operation = keyof Endpoints;
 
 export type Refusal = {
   ok: false;
@@ -17,7 +17,7 @@ export type Refusal = {
 };
 export type Answer<T> = { ok: true; value: T } | Refusal;
 
-export interface Call<Id extends Operation> {
+interface Call<Id extends Operation> {
   /** Values of the `:name` parts of the path. */
   params?: Record<string, string>;
   query?: Record<string, string | number>;

@@ -3,9 +3,6 @@ import { clockTime } from "./browser.ts";
 import { brief } from "./state/format.ts";
 import type { Series } from "./state/history.ts";
 
-/** The chart of the timeline. Loaded when a reader opens it. */
-export type Chart = ReturnType<typeof openChart>;
-
 const heightPx = 150;
 
 export function openChart(box: HTMLElement, onMoment: (atMs: number) => void) {

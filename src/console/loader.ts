@@ -4,7 +4,7 @@ import { after } from "./browser.ts";
  * Loads things by id, a few requests at a time, each thing at most once in `gapMs`: a burst of events about
  * one agent is one request, and so is one about many where a request takes many ids.
  */
-export interface Loader {
+interface Loader {
   want(...ids: readonly string[]): void;
   clear(): void;
 }

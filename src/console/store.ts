@@ -33,7 +33,7 @@ export const now = signal(nowMs());
 /** Grows with each event of an agent: what shows the agent loads again. */
 export const revisions = signal<ReadonlyMap<string, number>>(new Map());
 
-export type Connection = { kind: StreamState | "signed_out"; sinceMs: number };
+type Connection = { kind: StreamState | "signed_out"; sinceMs: number };
 export const connection = signal<Connection>({ kind: "connecting", sinceMs: nowMs() });
 /** Whether this browser signed in by a link, and can sign out. */
 export const hasSignedIn = signal(false);

@@ -38,7 +38,7 @@ export function replaceRoute(next: Route): void {
 // ---- Colours
 // -----------------------------------------------------------------------------------------------------
 
-export type Theme = "system" | "light" | "dark";
+type Theme = "system" | "light" | "dark";
 const themes: readonly Theme[] = ["system", "light", "dark"];
 
 export const theme = signal<Theme>(themes.find((one) => one === recall("theme")) ?? "system");
@@ -83,7 +83,7 @@ export interface Action {
   run: () => Promise<Outcome>;
 }
 
-export type Dialog =
+type Dialog =
   | { action: Action; stage: "asking" | "running" }
   | { action: Action; stage: "over"; outcome: Outcome };
 

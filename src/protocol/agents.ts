@@ -134,7 +134,7 @@ export const AgentGateway = Strict(
 export type AgentGateway = Static<typeof AgentGateway>;
 
 /** The redacted mailbox of an agent. */
-export const AgentMailbox = Strict(
+const AgentMailbox = Strict(
   {
     transport: Type.String({ description: "what keeps the mail: filesystem or jmap" }),
     principal_id: Nullable(PrincipalId),

@@ -86,7 +86,7 @@ export const ScreenRun = Strict(
 );
 export type ScreenRun = Static<typeof ScreenRun>;
 
-export const ScreenRow = Strict(
+const ScreenRow = Strict(
   {
     row: Type.Integer({ minimum: 0, description: "from the top, 0 first" }),
     runs: Type.Array(ScreenRun, {
@@ -96,8 +96,6 @@ export const ScreenRow = Strict(
   },
   { description: "one row of a screen" },
 );
-export type ScreenRow = Static<typeof ScreenRow>;
-
 /** What changed on the screen of one agent. Rows that are not named are as before. */
 export const ScreenUpdate = Strict(
   {
@@ -197,7 +195,7 @@ export const LeaseState = Strict(
 export type LeaseState = Static<typeof LeaseState>;
 
 /** Characters of one piece of typing. */
-export const maxTyped = 16_384;
+const maxTyped = 16_384;
 
 export const TypeRequest = Strict(
   {

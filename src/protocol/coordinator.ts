@@ -46,7 +46,7 @@ export const AgentListQuery = Strict({
 
 const optionalVersion = Type.Optional(SchemaVersion1);
 
-export const AgentPromptRequest = Strict(
+const AgentPromptRequest = Strict(
   {
     schema_version: optionalVersion,
     request_kind: Type.Literal("submit_prompt"),
@@ -55,7 +55,7 @@ export const AgentPromptRequest = Strict(
   },
   { description: "submit a prompt" },
 );
-export const AgentInterruptRequest = Strict(
+const AgentInterruptRequest = Strict(
   {
     schema_version: optionalVersion,
     request_kind: Type.Literal("interrupt"),

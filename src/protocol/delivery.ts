@@ -17,7 +17,7 @@ import {
 /** Deliveries of what waits for a person to the outside (additional; ruling 17). */
 
 /** What an item carries beyond agent, reason and question. */
-export const includable = ["options", "command", "evidence"] as const;
+const includable = ["options", "command", "evidence"] as const;
 
 const seconds = (maximum: number, description: string) => Type.Integer({ minimum: 1, maximum, description });
 const timeLimit = Type.Optional(seconds(120, "time limit of one attempt; default: 10"));
@@ -151,12 +151,10 @@ export interface DeliveryBody {
 }
 
 export const deliveryStates = ["pending", "delivered", "given_up", "withdrawn"] as const;
-export const DeliveryState = StringEnum(deliveryStates, {
+const DeliveryState = StringEnum(deliveryStates, {
   description:
     "given_up: attempts failed for 24 h; withdrawn: all of its items ended before it was delivered, or its rule is gone",
 });
-export type DeliveryState = Static<typeof DeliveryState>;
-
 export const Delivery = Strict(
   {
     sequence: Type.Integer({ minimum: 1, description: "position in the list" }),

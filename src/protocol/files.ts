@@ -23,7 +23,7 @@ export const CurrentInstance = Strict({
 });
 export type CurrentInstance = Static<typeof CurrentInstance>;
 
-export const DiagnosticLogging = Strict({
+const DiagnosticLogging = Strict({
   enabled: Type.Optional(Type.Boolean()),
   max_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 30 })),
   backup_count: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
@@ -143,7 +143,7 @@ export const MailboxBinding = Type.Object(
 );
 export type MailboxBinding = Static<typeof MailboxBinding>;
 
-export const LaunchPlan = Type.Object(
+const LaunchPlan = Type.Object(
   {
     backend: Type.String(),
     tool: Type.String(),

@@ -191,7 +191,7 @@ export const healthBody = (): Static<typeof HealthBody> => ({
   status: "ok",
 });
 
-export const ReasoningPreset = Strict(
+const ReasoningPreset = Strict(
   {
     level: Type.Integer({
       description:
@@ -201,7 +201,7 @@ export const ReasoningPreset = Strict(
   },
   { description: "how much the model reasons" },
 );
-export const ModelSelection = Strict(
+const ModelSelection = Strict(
   {
     name: Type.Optional(NonBlank("model name")),
     reasoning: Type.Optional(
@@ -291,7 +291,7 @@ export const Submitter = Strict(
 );
 export type Submitter = Static<typeof Submitter>;
 
-export const SubmitPromptRequest = Strict(
+const SubmitPromptRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     kind: Type.Literal("submit_prompt"),
@@ -300,7 +300,7 @@ export const SubmitPromptRequest = Strict(
   },
   { description: "queue a prompt" },
 );
-export const InterruptRequest = Strict(
+const InterruptRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     kind: Type.Literal("interrupt"),

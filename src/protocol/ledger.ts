@@ -25,12 +25,10 @@ export const WakeReason = StringEnum(wakeReasons, {
 export type WakeReason = Static<typeof WakeReason>;
 
 export const ledgerSources = ["tool", "screen", "headless", "acp"] as const;
-export const LedgerSource = StringEnum(ledgerSources, {
+const LedgerSource = StringEnum(ledgerSources, {
   description:
     "tool: its own record of the conversation; screen: the terminal alone, which counts nothing; headless: its stream; acp: what the agent reported",
 });
-export type LedgerSource = Static<typeof LedgerSource>;
-
 export const LedgerEntry = Strict(
   {
     seq: Type.Integer({ minimum: 1, description: "the order in which turns were counted first" }),

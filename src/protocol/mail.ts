@@ -39,7 +39,7 @@ export const MailParticipant = Strict(
 );
 export type MailParticipant = Static<typeof MailParticipant>;
 
-export const MailAttachment = Strict(
+const MailAttachment = Strict(
   {
     attachment_id: Type.String({ description: "id of the attachment in its message" }),
     kind: StringEnum(["path_ref", "managed_copy", "transport_owned"], {
@@ -54,8 +54,6 @@ export const MailAttachment = Strict(
   },
   { description: "one file of a message" },
 );
-export type MailAttachment = Static<typeof MailAttachment>;
-
 export const NotifyBlock = Strict(
   {
     text: Type.String({ description: `rendered into the wake-up prompt, cut at ${noticeMaxChars}` }),

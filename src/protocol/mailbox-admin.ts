@@ -34,9 +34,7 @@ export const MailboxStatusAnswer = Answer({
 });
 export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
 
-export const RegistrationMode = StringEnum(["safe", "force", "stash"]);
-export type RegistrationMode = Static<typeof RegistrationMode>;
-
+const RegistrationMode = StringEnum(["safe", "force", "stash"]);
 export const MailboxRegisterAnswer = Answer({
   ok: Type.Literal(true),
   mode: RegistrationMode,
@@ -51,9 +49,7 @@ export const MailboxRegisterAnswer = Answer({
 });
 export type MailboxRegisterAnswer = Static<typeof MailboxRegisterAnswer>;
 
-export const DeregistrationMode = StringEnum(["deactivate", "purge"]);
-export type DeregistrationMode = Static<typeof DeregistrationMode>;
-
+const DeregistrationMode = StringEnum(["deactivate", "purge"]);
 export const MailboxUnregisterAnswer = Answer({
   ok: Type.Literal(true),
   mode: DeregistrationMode,
@@ -128,14 +124,12 @@ export const MailboxVerifyAnswer = Answer({
 export type MailboxVerifyAnswer = Static<typeof MailboxVerifyAnswer>;
 
 /** A key with which a mailbox signs what it sends. */
-export const MailboxKey = Strict({
+const MailboxKey = Strict({
   address: Type.String(),
   public_key: Type.String({ description: "Ed25519, 32 bytes as base64url" }),
   registration_id: Nullable(Type.String({ description: "null for a mailbox of another host" })),
   seen_at_utc: Timestamp,
 });
-export type MailboxKey = Static<typeof MailboxKey>;
-
 export const MailboxKeysListAnswer = Answer({ keys: Type.Array(MailboxKey) });
 export type MailboxKeysListAnswer = Static<typeof MailboxKeysListAnswer>;
 

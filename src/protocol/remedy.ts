@@ -6,7 +6,7 @@ import { type Static, Type } from "@sinclair/typebox";
  */
 
 /** By its name, or by its id where the name may be another agent's. */
-export type AgentRef = { agent_name: string } | { agent_id: string };
+type AgentRef = { agent_name: string } | { agent_id: string };
 
 interface RemedyParameters {
   relaunch_agent: AgentRef;

@@ -159,7 +159,7 @@ export const ReminderDefinition = Strict(definition, {
 });
 export type ReminderDefinition = Static<typeof ReminderDefinition>;
 
-export const ReminderCreateRequest = Strict(
+const ReminderCreateRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     reminders: Type.Array(ReminderDefinition, {
@@ -171,7 +171,7 @@ export const ReminderCreateRequest = Strict(
   { description: "reminders to create" },
 );
 
-export const ReminderUpdateRequest = Strict(
+const ReminderUpdateRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     ...definition,

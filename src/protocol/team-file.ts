@@ -89,7 +89,7 @@ export const TeamAgent = Strict({
 });
 export type TeamAgent = Static<typeof TeamAgent>;
 
-export const TeamPerson = Strict({
+const TeamPerson = Strict({
   address: Type.Optional(
     Type.String({ pattern: patterns.address, maxLength: 200, description: "default: NAME@svc.localhost" }),
   ),

@@ -13,9 +13,7 @@ import { describe, maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, T
 
 /** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
 
-export const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
-export type Tri = Static<typeof Tri>;
-
+const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
 export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"], {
   description: "whether the terminal could be looked at and read",
 });
@@ -102,10 +100,10 @@ export const ProbeSnapshot = Strict(
 );
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
-export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
+const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
   description: "what the parser takes the tool to be doing",
 });
-export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
+const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
   description: "how the tool takes input",
 });
 
@@ -180,7 +178,7 @@ export const LastTurn = Strict(
 );
 export type LastTurn = Static<typeof LastTurn>;
 
-export const ChatContext = StringEnum(["current", "degraded", "unknown"], {
+const ChatContext = StringEnum(["current", "degraded", "unknown"], {
   description:
     "whether the conversation still has its whole context; degraded: the tool showed that some was lost",
 });
@@ -235,7 +233,7 @@ export const SecondWitness = Strict(
 );
 export type SecondWitness = Static<typeof SecondWitness>;
 
-export const DecisionOption = Strict(
+const DecisionOption = Strict(
   {
     index: Type.Integer({ description: "from 1, as shown" }),
     text: Type.String({ description: "the text as shown" }),

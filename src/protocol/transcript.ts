@@ -28,7 +28,7 @@ export const TranscriptStatus = StringEnum(["running", "completed", "failed", "i
 export type TranscriptStatus = Static<typeof TranscriptStatus>;
 
 /** Tool calls that a turn shows at most. */
-export const maxTurnToolCalls = 200;
+const maxTurnToolCalls = 200;
 
 export const TranscriptToolCall = Strict(
   {
@@ -100,7 +100,7 @@ export const TranscriptTurn = Strict(
 export type TranscriptTurn = Static<typeof TranscriptTurn>;
 
 /** Turns on one page at most. */
-export const maxTranscriptPage = 100;
+const maxTranscriptPage = 100;
 
 export const TranscriptPage = Strict(
   {

@@ -63,7 +63,7 @@ export const TurnStatusRecord = Strict(
 export type TurnStatusRecord = Static<typeof TurnStatusRecord>;
 
 /** Answer of `GET /v1/turns`. */
-export const TurnList = Strict(
+const TurnList = Strict(
   {
     schema_version: SchemaVersion1,
     turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
@@ -72,7 +72,7 @@ export const TurnList = Strict(
 );
 
 /** What a canonical event reports beyond its message. */
-export const TurnEventPayload = Strict(
+const TurnEventPayload = Strict(
   {
     provider: Type.String({ description: "the tool that wrote it" }),
     session_id: Nullable(
@@ -86,7 +86,7 @@ export const TurnEventPayload = Strict(
   },
   { description: "what a record holds beyond its message" },
 );
-export type TurnEventPayload = Static<typeof TurnEventPayload>;
+type TurnEventPayload = Static<typeof TurnEventPayload>;
 
 /** Far above what a turn writes: an answer without a page is the whole turn (ruling 37). */
 const maxTurnEvents = 10_000_000;
@@ -177,15 +177,13 @@ export const HeadlessState = Strict(
 export type HeadlessState = Static<typeof HeadlessState>;
 
 /** Body of `POST /v1/control/headless/next-prompt-session`. */
-export const NextPromptSession = Strict(
+const NextPromptSession = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     mode: Type.Literal("new"),
   },
   { description: "the next direct prompt begins a new conversation" },
 );
-export type NextPromptSession = Static<typeof NextPromptSession>;
-
 /** The same event as the routes show it. */
 export function toTurnEvent(event: CanonicalEvent): TurnEvent {
   const { kind, message, turn_index, timestamp_utc } = event;

@@ -16,7 +16,7 @@ import {
  */
 export type Caller = "own" | "root" | "other" | "remote" | "unsupported";
 
-export type CallerLookup = (peer: { address: string; port: number } | null) => Caller;
+type CallerLookup = (peer: { address: string; port: number } | null) => Caller;
 
 /** Then all are forgotten and looked up again. */
 const maxRemembered = 4096;

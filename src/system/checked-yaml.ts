@@ -9,7 +9,7 @@ export interface YamlFinding {
   message: string;
 }
 
-export type CheckedYaml<T> =
+type CheckedYaml<T> =
   | { ok: true; value: T; lineOf: (path: readonly string[]) => number }
   | { ok: false; findings: YamlFinding[] };
 

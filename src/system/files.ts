@@ -161,7 +161,7 @@ export interface Files {
   locate(root: string, names: string | readonly string[], expected?: ExpectedKind): Located;
 }
 
-export interface FileFacts {
+interface FileFacts {
   size: number;
   modifiedMs: number;
   directory: boolean;

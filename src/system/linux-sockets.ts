@@ -11,7 +11,7 @@ export interface SocketAddress {
 }
 
 /** `inode` is 0 for a socket that no process holds any more; its `uid` says nothing then. */
-export interface SocketFacts {
+interface SocketFacts {
   uid: number;
   inode: number;
 }

@@ -14,7 +14,7 @@ export interface Network {
 }
 
 /** `unsupported`: this operating system does not say. */
-export type ListenerOwner = "own" | "other" | "none" | "unsupported";
+type ListenerOwner = "own" | "other" | "none" | "unsupported";
 
 /** Whether only this machine answers at a host of a URL or of a listener: 127/8, `localhost`, `::1`. Pure. */
 export function isLoopbackHost(host: string): boolean {

@@ -13,7 +13,7 @@ export interface Exposure {
   command: string[] | null;
 }
 
-export interface OwnershipFacts {
+interface OwnershipFacts {
   uid: number;
   /** The user's home folder; folders above it are not judged for what lies below it. */
   home: string;

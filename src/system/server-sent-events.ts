@@ -1,5 +1,5 @@
 /** One event of an event stream. `name` is `message` where the stream gives none. */
-export interface ServerSentEvent {
+interface ServerSentEvent {
   name: string;
   data: string;
 }

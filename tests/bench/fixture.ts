@@ -46,7 +46,7 @@ export interface BenchFixture extends AsyncDisposable {
   startCoord(words: readonly string[]): Promise<CoordProcess>;
 }
 
-export interface CoordProcess extends AsyncDisposable {
+interface CoordProcess extends AsyncDisposable {
   pid: number;
   /** What it said once it was ready. */
   ready: Record<string, string>;

@@ -4,7 +4,7 @@ import { lineAt } from "./source-text.ts";
 import { readTree, repositoryRoot, type SourceFile, type Violation } from "./tree.ts";
 
 /** A word or phrase that texts do not use, and the reason. House style, sections 5 and 7. */
-export interface BannedWord {
+interface BannedWord {
   name: string;
   pattern: RegExp;
   why: string;

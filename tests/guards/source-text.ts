@@ -1,7 +1,7 @@
 /**
  * A string literal of a source file; template literals are given piece by piece, without their `${}` parts.
  */
-export interface Literal {
+interface Literal {
   text: string;
   /** Offset of the first character after the opening quote. */
   start: number;

@@ -13,7 +13,7 @@ import {
   wildText,
 } from "./schema-values.ts";
 
-export interface Parameter {
+interface Parameter {
   name: string;
   in: string;
   required?: boolean;

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 
-export interface Poll {
+interface Poll {
   auditId: number;
   /** When it was written down. */
   atMs: number;

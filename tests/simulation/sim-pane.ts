@@ -17,7 +17,7 @@ import type { SimClock } from "./sim-clock.ts";
 export const paneSize = { cols: 120, rows: 36 };
 
 /** What stands in a pane, as who looks at it can see. */
-export interface Surface {
+interface Surface {
   /** `shell`: the agent has ended. `foreign`: a program that is none of ours. */
   program: "agent" | "shell" | "foreign";
   busy: boolean;

@@ -50,7 +50,7 @@ export interface SimWorld {
 }
 
 /** What may be wrong with the machine at this moment. */
-export interface Weather {
+interface Weather {
   crashes: boolean;
   diskFull: boolean;
   slowDisk: boolean;

@@ -6,7 +6,7 @@ import type { AguiEvent } from "../../src/protocol/agui.ts";
 export type WireEvent = { type: string } & Record<string, unknown>;
 
 /** What a stock client made of one stream. */
-export interface StockRun {
+interface StockRun {
   /** As the client's own pipeline let them through. */
   events: WireEvent[];
   messages: { id: string; role: string; content?: unknown }[];

@@ -43,7 +43,7 @@ export type FullDiskWrite =
   /** The lock of an empty file: nothing is written. */
   | "lock";
 
-export interface Place {
+interface Place {
   agent: SickAgent;
   agentId: string;
   mailRoot: string;
@@ -421,7 +421,7 @@ export const turnRows: TurnRow[] = [
 ];
 
 /** One file of a coordination server that was started with a token. */
-export interface CoordinatorRow {
+interface CoordinatorRow {
   file: string;
   full: FullDiskWrite;
   /** What `doctor` says while it serves: `ok` where nothing is given, and `damaged` of a folder. */

@@ -29,7 +29,7 @@ export interface FaultAgent extends LaunchedSession {
   serve(options?: ServeOptions): Promise<GatewayProcess>;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   /** Dies there. */
   kill?: Moment;
   /** Dies so many milliseconds after its process was started. */

@@ -3,7 +3,7 @@ import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 
 /** Where a fault is injected: a section of `docs/faults.md` each (scripts/fault-table.ts). */
-export type FaultArea = "processes" | "terminal" | "machine" | "files" | "mail" | "callers" | "simulation";
+type FaultArea = "processes" | "terminal" | "machine" | "files" | "mail" | "callers" | "simulation";
 
 /** One line of `docs/faults.md`, in the words of a user; no newline and no `|`. */
 export interface FaultRow {

@@ -1,5 +1,5 @@
 /** One event of a gateway as `GET /v1/events` streams it; other fields are the event's own. */
-export type StreamedEvent = Record<string, unknown> & { kind: string };
+type StreamedEvent = Record<string, unknown> & { kind: string };
 
 /** A gateway's events from the moment of the call on. */
 export interface GatewayEvents extends AsyncDisposable {

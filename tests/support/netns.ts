@@ -24,7 +24,7 @@ export interface NetworkHost {
   relay(socket: string, port: number): Promise<void>;
 }
 
-export interface Impairment {
+interface Impairment {
   lossPercent: number;
   /** Of what leaves it; the rest waits, so that everything is late. */
   kbitPerSecond: number;

@@ -2,7 +2,7 @@ import { createJmapClient, type JmapClient } from "../../src/services/mail/jmap/
 import { createClock } from "../../src/system/clock.ts";
 import { boxes, session } from "../unit/mail/jmap/recorded.ts";
 
-export type MethodAnswer = Record<string, unknown> | { error: Record<string, unknown> };
+type MethodAnswer = Record<string, unknown> | { error: Record<string, unknown> };
 
 /** A JMAP server that answers as a test says: what no real one can be made to do. */
 export interface ScriptedJmap extends AsyncDisposable {

@@ -15,7 +15,7 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { builtPrograms, type Program } from "./cli-fixture.ts";
 
 /** A process of the second user that runs until it is stopped. */
-export interface SecondUserProcess {
+interface SecondUserProcess {
   pid: number;
   /** The next line of its standard output. Rejects when there is none before its end. */
   line(): Promise<string>;

@@ -8,7 +8,7 @@ import { type CliFixture, type CliRun, createCliFixture } from "./cli-fixture.ts
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 
-export interface Answer {
+interface Answer {
   status: number;
   body: Record<string, unknown>;
 }

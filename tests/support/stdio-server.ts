@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CliFixture } from "./cli-fixture.ts";
 import { until } from "./until.ts";
 
-export interface Received {
+interface Received {
   id?: string | number | null;
   result?: Record<string, unknown>;
   error?: { code: number; message: string };

@@ -19,7 +19,7 @@ import { interruptThrough, isFarEnough } from "../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../agent-transcript.ts";
 import { acceptanceOf, bodyOf } from "../target.ts";
 
-export interface PromptRun {
+interface PromptRun {
   client: AgentContext;
   sessionId: string;
   clock: Clock;

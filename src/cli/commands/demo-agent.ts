@@ -60,7 +60,7 @@ ASK [what] (with --acp), STDERR [text], ECHO, USAGE <in> <out>, ERROR [text], EX
 const goneMs = 1000;
 
 /** What the file of `--script` says; tests add an interference. */
-export type ScriptReader = (
+type ScriptReader = (
   text: string,
 ) => { script: DemoScript; interference?: Interference } | { errors: string[] };
 

@@ -11,7 +11,7 @@ import { type Draft, draftOf, edit, insert, textOf } from "./draft.ts";
  *
  *     list --p--> prompt    list --a--> answer    list --s--> confirm_stop    list --/--> filter    list --?--> help
  */
-export type Mode =
+type Mode =
   | { kind: "list" }
   | { kind: "prompt"; agent: AgentName; draft: Draft }
   /** Of this very question: another one by then closes the dialog. */
@@ -20,7 +20,7 @@ export type Mode =
   | { kind: "filter"; draft: Draft }
   | { kind: "help" };
 
-export interface AgentName {
+interface AgentName {
   id: string;
   name: string;
 }
@@ -85,7 +85,7 @@ export type DashboardEffect =
   | { kind: "repaint" }
   | { kind: "quit" };
 
-export interface Step {
+interface Step {
   state: DashboardState;
   effects: readonly DashboardEffect[];
 }

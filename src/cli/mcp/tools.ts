@@ -39,7 +39,7 @@ export interface ToolSession extends Caller {
 }
 
 /** A tool of the server. Its arguments are fields of the protocol, its result is always an object. */
-export interface Tool {
+interface Tool {
   description: string;
   input: TObject;
   run(args: never, session: ToolSession): Promise<object>;

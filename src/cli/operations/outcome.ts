@@ -4,7 +4,7 @@ import { describeFailure } from "../dispatch.ts";
 /** What an operation came to, for a caller that goes on after a refusal. */
 export type Outcome<T> = { ok: true; value: T } | Refusal;
 
-export interface Refusal {
+interface Refusal {
   ok: false;
   /** Of the command that does the same. */
   exitCode: number;

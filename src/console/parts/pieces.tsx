@@ -84,7 +84,7 @@ export function Failure({ detail, retry }: { detail: string; retry?: () => void 
 /** As `ref` of a field that a button opens: `autofocus` counts only while a page loads. */
 export const focusWhenShown = (field: HTMLElement | null): void => field?.focus();
 
-export interface Loaded<T> {
+interface Loaded<T> {
   value: T | null;
   failure: string | null;
   reload: () => void;

@@ -19,7 +19,7 @@ export const addEvents = (history: readonly PastEvent[], events: readonly PastEv
   [...history, ...events].sort((a, b) => a.atMs - b.atMs || a.key - b.key).slice(-maxPastEvents);
 
 /** One event as the timeline shows it. */
-export interface Moment {
+interface Moment {
   text: string;
   /** Every fact that changed, for those who want them. */
   detail: string;
@@ -118,7 +118,7 @@ const usageInWords = (event: FleetEvent): string =>
   `${numberIn(event, "input_tokens")} tokens read, ${numberIn(event, "output_tokens")} written`;
 
 /** Tokens at the moments at which they were counted. */
-export interface Spent {
+interface Spent {
   atMs: number;
   tokens: number;
 }

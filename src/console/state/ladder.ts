@@ -15,7 +15,7 @@ const names: Record<Evidence["step"], string> = {
   settled: "settled",
 };
 
-export interface Rung {
+interface Rung {
   name: string;
   /** `next` is the one that the request waits for now. */
   status: "done" | "next" | "open" | "failed" | "passed";

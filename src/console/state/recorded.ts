@@ -8,7 +8,7 @@ import { factsInWords, wordsOfFact } from "./readiness.ts";
 /** Recordings of an agent's terminal and what was known then. Pure. */
 
 /** One asciicast v2 file, as far as it is needed here. */
-export interface CastStart {
+interface CastStart {
   width: number;
   height: number;
   /** What the terminal was sent until the first moment of the cast. */

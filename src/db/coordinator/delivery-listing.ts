@@ -13,7 +13,7 @@ export type DeliveryFile = Store;
 export const unknownEpoch = -1;
 
 /** Deliveries of one rule that fail for long. */
-export interface DeliveryTrouble {
+interface DeliveryTrouble {
   rule: string;
   pending: number;
   givenUp: number;

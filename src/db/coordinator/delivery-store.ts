@@ -76,12 +76,12 @@ export interface DeliveryStore extends DeliveryListing {
   close(): void;
 }
 
-export interface ItemOfRule {
+interface ItemOfRule {
   rule: string;
   itemId: string;
 }
 
-export type Settled =
+type Settled =
   | { state: "pending"; dueMs: number; error: string }
   | { state: "given_up"; atMs: number; error: string }
   | { state: "withdrawn"; atMs: number; error: string | null }

@@ -35,7 +35,7 @@ const StoredReminder = Type.Object({
 export type StoredReminder = Static<typeof StoredReminder>;
 
 /** What the former process left. */
-export interface LeftReminders {
+interface LeftReminders {
   kept: StoredReminder[];
   /** `lostAtUtc`: when a clean stop reported them; null after a crash. */
   lost: LostReminder[];

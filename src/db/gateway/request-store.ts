@@ -152,7 +152,7 @@ export type RecoveredRequest = Pick<
 };
 
 /** With a key: the one request that was accepted with it; the others are not read. */
-export interface ListOptions {
+interface ListOptions {
   limit: number;
   state?: RequestState;
   beforeSeq?: number;

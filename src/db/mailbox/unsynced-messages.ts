@@ -19,8 +19,6 @@ export interface UnsyncedMessage {
  * What a catalog keeps of messages until their files are on disk. Each method reads or changes the present
  * file.
  */
-export type UnsyncedMessages = ReturnType<typeof openUnsyncedMessages>;
-
 export function openUnsyncedMessages(catalog: Pick<Catalog, "store">) {
   const db = () => catalog.store.db;
   // A number that was settled is given again: the id belongs to it.

@@ -10,7 +10,7 @@ export interface OpencodeRow {
 }
 
 /** A prompt of a conversation, newest last. `part`: the text of its first part, as JSON text. */
-export type OpencodePrompt = Pick<OpencodeRow, "messageId" | "createdMs" | "part">;
+type OpencodePrompt = Pick<OpencodeRow, "messageId" | "createdMs" | "part">;
 
 /** The store of the tool, which is not ours: it is opened read-only, once for each read. */
 export interface OpencodeStore {

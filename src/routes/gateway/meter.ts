@@ -9,7 +9,7 @@ import { pathOf, type Route, routesAt } from "../http/route.ts";
 /**
  * Counts from the first scrape on, which also loads what counts: a gateway that nobody scrapes pays nothing.
  */
-export interface Meter {
+interface Meter {
   streamed(event: GatewayEvent): void;
   /** The app's handler, counted. */
   around(app: { fetch: Fetch; routes: readonly Route[] }): Fetch;

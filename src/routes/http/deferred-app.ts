@@ -2,7 +2,7 @@ import { createGate, type GateOptions } from "./gate.ts";
 import type { Fetch } from "./observe.ts";
 import { pathOf } from "./route.ts";
 
-export interface DeferredApp {
+interface DeferredApp {
   fetch: Fetch;
   /** Resolves when the app serves; rejects when it cannot be had. */
   complete(): Promise<void>;

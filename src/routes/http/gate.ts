@@ -59,7 +59,7 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
 }
 
 /** Why a request goes no further, and the status of the answer that says so. */
-export interface GateRefusal {
+interface GateRefusal {
   status: number;
   detail: string;
 }

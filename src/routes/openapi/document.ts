@@ -18,7 +18,7 @@ import * as wireSchemas from "../../protocol/wire.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */
-export interface ApiDeclaration {
+interface ApiDeclaration {
   title: string;
   description: string;
   version: string;

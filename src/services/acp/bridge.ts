@@ -17,8 +17,6 @@ export interface AcpBridgeDeps extends Omit<RunTurnDeps, "session"> {
   version: string;
 }
 
-export type AcpBridge = ReturnType<typeof createAcpBridge>;
-
 /** Some file systems lose notices of changes; a turn waits at most this long to be found. */
 const pollIntervalMs = 1000;
 /** How long a previous bridge of the session may take to end. */

@@ -18,7 +18,7 @@ import { createOpenToolCalls, type OpenToolCalls } from "../headless/tool-calls.
 /** An agent process and the ACP connection to it. */
 export type AcpConnection = ReturnType<typeof openConnection>;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   command: readonly string[];
   env: Record<string, string>;
   cwd: string;

@@ -9,7 +9,7 @@ import { textsOfCall } from "../headless/tool-calls.ts";
  * A permission request with the facts that the agent reported of its call before: a person or a policy
  * decides by it.
  */
-export interface AskedCall {
+interface AskedCall {
   kind: string;
   /** Empty where the agent gave none but the id of the call. */
   title: string;

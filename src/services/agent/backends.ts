@@ -1,5 +1,5 @@
 /** What a gateway can do for the agents of one kind of session backend. */
-export interface BackendFacts {
+interface BackendFacts {
   /** Null when this gateway serves the backend, else why it does not, as a clause for people. */
   refusal: string | null;
   /** Direct prompts reach it (contract 4.2 rule 9). */

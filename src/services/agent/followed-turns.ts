@@ -12,9 +12,6 @@ import type { TerminalView } from "./terminal-view.ts";
 
 type OnEvidence = Submission["onEvidence"];
 
-/** The turns of submitted prompts, followed to their end. */
-export type FollowedTurns = ReturnType<typeof createFollowedTurns>;
-
 interface Followed {
   watch: TurnWatch;
   /** Null once the prompt was seen to be taken, or given up. */
@@ -129,13 +126,13 @@ export function stampedBy(
 }
 
 /** How far one submitted prompt has come, judged by the states that followed it. */
-export interface TurnWatch {
+interface TurnWatch {
   /** A turn was seen to run since the prompt was submitted. */
   started: boolean;
   ended: boolean;
 }
 
-export interface TurnNews {
+interface TurnNews {
   watch: TurnWatch;
   evidence: Omit<Evidence, "at_utc">[];
 }
@@ -173,7 +170,7 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
 }
 
 /** A prompt whose Enter brought up a question instead of a turn. */
-export interface Asked {
+interface Asked {
   /** As it was typed. */
   text: string;
   /** How many times more it may be submitted after a question. */

@@ -5,8 +5,6 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import type { Chosen } from "./decision.ts";
 import type { TerminalView } from "./terminal-view.ts";
 
-export type StartupAnswers = ReturnType<typeof createStartupAnswers>;
-
 /**
  * Answers the questions with which the program of an unattended agent starts, as far as its profile has an
  * `unattended_answer` to them. Each rule once for each instance, and none any more once the instance was

@@ -70,7 +70,7 @@ export type SubmissionState =
   | { at: "done"; outcome: DispatchOutcome };
 
 /** The composer at the last Enter; `whole`: it showed all of the text. */
-export interface Shown {
+interface Shown {
   whole: boolean;
   /** Words after the text: a person's, or a hint of the tool. */
   behind: string | null;

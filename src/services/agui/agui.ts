@@ -20,14 +20,14 @@ import { type AguiItem, beatMs, debouncedSignals, paced, type Subscribe } from "
 import { createRunTranslator } from "./run-stream.ts";
 import { type Connection, toSnapshot } from "./snapshot.ts";
 
-export interface OpenConnection {
+interface OpenConnection {
   connection: Connection;
   /** Aborted by a detach, and when `over` is. */
   ended: AbortSignal;
 }
 
 /** The GUI streams that are attached now; none outlives its client. */
-export interface Connections {
+interface Connections {
   /**
    * `over`: aborted when the client leaves or the gateway ends. Throws `unavailable` when too many are
    * attached.
@@ -104,7 +104,7 @@ export interface Agui {
   close(): void;
 }
 
-export interface AguiDeps {
+interface AguiDeps {
   agent: Agent;
   board: Pick<StatusBoard, "status" | "onChange">;
   queue: Pick<Queue, "acceptIf" | "record">;

@@ -13,7 +13,7 @@ export interface RunTask {
   execution?: Execution;
 }
 
-export type Converted = { ok: true; task: RunTask } | { ok: false; reason: string };
+type Converted = { ok: true; task: RunTask } | { ok: false; reason: string };
 
 /**
  * The work of a run, or why there is none in it, as a clause for people. Pure. Source: spec/mailbox-agui.md

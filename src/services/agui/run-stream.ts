@@ -34,7 +34,7 @@ function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | n
   };
 }
 
-export type TurnCourse = { course: "open" } | { course: "ended" } | { course: "lost"; reason: string };
+type TurnCourse = { course: "open" } | { course: "ended" } | { course: "lost"; reason: string };
 
 /**
  * How far the turn of a completed request has come. For a tool without a tracker the turn ends with the
@@ -81,9 +81,6 @@ function isHead(old: readonly string[], at: number, now: readonly string[]): boo
   for (let index = at; index < old.length; index++) if (old[index] !== now[index - at]) return false;
   return true;
 }
-
-/** The canonical events of one headless turn in the words of AG-UI. */
-export type TurnTranslator = ReturnType<typeof createTurnTranslator>;
 
 /**
  * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one
@@ -201,7 +198,7 @@ function toArguments(data: Record<string, unknown>): string {
 }
 
 /** What is known of a run at the moment of asking. */
-export interface RunFacts {
+interface RunFacts {
   status(): GatewayStatus;
   record(): RequestRecord | null;
   /** Null while there is no turn. */
@@ -209,7 +206,7 @@ export interface RunFacts {
   terminal(): TerminalState | null;
 }
 
-export interface Run {
+interface Run {
   input: AguiRunInput;
   family: AguiTargetFamily;
   /** The agent's screen can be read. */
@@ -217,8 +214,6 @@ export interface Run {
   /** The transcript before the run. */
   dialogBefore: string;
 }
-
-export type RunTranslator = ReturnType<typeof createRunTranslator>;
 
 /** Few enough that even the largest events of a turn do not fill the memory. */
 const pageSize = 32;

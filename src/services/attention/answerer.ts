@@ -28,7 +28,7 @@ export function toAnswerer(
 }
 
 /** An agent that was launched by hand, by its name, or an agent of a team, by its name in this file. */
-export type Granter = string | { name: string; team_file: string };
+type Granter = string | { name: string; team_file: string };
 
 /** The operator's own file; no folder of an agent has one. */
 const AnswersFile = Strict({

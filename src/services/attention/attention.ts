@@ -26,7 +26,7 @@ export type AttentionStreamItem = { item: "event"; event: AttentionEvent } | { i
 /** What waits for a person, over all agents that run, and the unread mail of people. */
 export type Attention = ReturnType<typeof createAttention>;
 
-export interface AttentionDeps {
+interface AttentionDeps {
   directory: Pick<Directory, "agents" | "resolve">;
   /** `sinceMs`: by the monotonic clock; a look that somebody began since then will do. */
   look: (agent: KnownAgent, sinceMs: number) => Promise<AttentionFacts>;

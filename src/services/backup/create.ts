@@ -15,7 +15,7 @@ import { endOfArchive, maxContentBytes, paddingOf, renderHeader, type TarEntry }
 
 export const manifestName = "svc-backup.json";
 
-export interface BackupDone {
+interface BackupDone {
   path: string;
   sizeBytes: number;
   files: number;

@@ -21,7 +21,7 @@ import {
 } from "./plan-restore.ts";
 import type { FoundEntry } from "./tar.ts";
 
-export interface RestoreDone {
+interface RestoreDone {
   manifest: BackupManifest;
   agents: RegistryRecord[];
   places: { kind: BackupPlace["kind"]; from: string; to: string }[];

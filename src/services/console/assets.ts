@@ -19,7 +19,7 @@ export interface ConsoleAssets {
   find(name: string, acceptEncoding: string): Promise<ConsoleAsset | null>;
 }
 
-export interface ConsoleAsset {
+interface ConsoleAsset {
   type: string;
   encoding: "br" | "gzip" | "identity";
   bytes: Uint8Array<ArrayBuffer>;

@@ -3,7 +3,7 @@ import { joinRuns } from "../../protocol/screen-runs.ts";
 import type { Observation, Span } from "../terminal/screen.ts";
 
 /** The screen of one agent as runs of text, with the revision at which each row changed last. */
-export interface Picture {
+interface Picture {
   agentId: string;
   atUtc: string;
   epoch: number;

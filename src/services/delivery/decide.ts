@@ -93,7 +93,7 @@ export function retryAfterMs(attempt: number, random: number): number {
   return Math.round(wholeMs * (1 - random / 2));
 }
 
-export type FailureDecision = { state: "given_up" } | { state: "pending"; dueMs: number };
+type FailureDecision = { state: "given_up" } | { state: "pending"; dueMs: number };
 
 /**
  * What becomes of a delivery whose attempt failed. `askedMs`: how long the target asked to wait;

@@ -25,7 +25,7 @@ export function deliveryPaths(stateRoot: string, registryRoot: string) {
   };
 }
 
-export type DeliveryPaths = ReturnType<typeof deliveryPaths>;
+type DeliveryPaths = ReturnType<typeof deliveryPaths>;
 
 const lockAgainMs = 5000;
 

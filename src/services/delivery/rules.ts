@@ -23,7 +23,7 @@ type Target = {
   [Kind in DeliveryTargetKind]: { kind: Kind; target: NonNullable<DeliveryRule[Kind]> };
 }[DeliveryTargetKind];
 
-export type RulesReading = { ok: true; rules: NamedRule[] } | { ok: false; findings: YamlFinding[] };
+type RulesReading = { ok: true; rules: NamedRule[] } | { ok: false; findings: YamlFinding[] };
 
 /** Reads the text of a rule file. Pure. */
 export function parseRules(text: string): RulesReading {

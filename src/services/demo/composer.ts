@@ -5,7 +5,7 @@ export interface Composer {
   readonly parts: readonly ComposerPart[];
 }
 
-export type ComposerPart =
+type ComposerPart =
   | { kind: "text"; text: string }
   /** `number` counts the chips of a session from 1. */
   | { kind: "chip"; number: number; text: string };

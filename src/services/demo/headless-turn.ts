@@ -13,7 +13,7 @@ export interface HeadlessSession {
  * whole, `thought {text}`, `action {action_id, name, arguments}`, `action_done {action_id, status, output}`,
  * and last `end {status, error?, usage?}`.
  */
-export type HeadlessRecord = { type: string } & Record<string, unknown>;
+type HeadlessRecord = { type: string } & Record<string, unknown>;
 
 export type HeadlessStep =
   | { kind: "record"; record: HeadlessRecord }
@@ -125,7 +125,7 @@ function record(type: string, fields: Record<string, unknown>): HeadlessStep {
 }
 
 /** What the last lines of a prompt ask of a headless turn. Durations are milliseconds before `--speed`. */
-export interface HeadlessWishes {
+interface HeadlessWishes {
   answerMs: number;
   silentMs: number;
   thought: string | null;
@@ -140,7 +140,7 @@ export interface HeadlessWishes {
   ending: HeadlessEnding;
 }
 
-export type HeadlessEnding =
+type HeadlessEnding =
   | { kind: "success" }
   | { kind: "error"; text: string }
   /** Without a terminal event. */

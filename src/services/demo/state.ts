@@ -25,7 +25,7 @@ export interface DemoState {
   readonly ruleMatches: readonly number[];
 }
 
-export type Phase =
+type Phase =
   | { kind: "starting"; untilMs: number }
   | { kind: "idle" }
   | { kind: "busy"; turn: Turn }
@@ -56,7 +56,7 @@ export interface QueuedPrompt {
   text: string;
 }
 
-export interface Counts {
+interface Counts {
   prompts: number;
   turns: number;
   chips: number;

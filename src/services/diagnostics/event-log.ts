@@ -4,10 +4,7 @@ import { parseJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 
-/** Where events are kept: `events.jsonl`, and beside it the files it has been, `events.<first seq>.jsonl`. */
-export type EventFiles = ReturnType<typeof openEventFiles>;
-
-export interface EventFileLimits {
+interface EventFileLimits {
   /** Size of one file, bytes. */
   maxBytes: number;
   /** Number of files, the one written to included. */
@@ -254,7 +251,7 @@ export interface EventLog {
 /**
  * Events after a position, oldest first. `firstSeq` and `lastSeq`: what is kept now; 0 when there is nothing.
  */
-export interface EventPage {
+interface EventPage {
   events: GatewayEvent[];
   firstSeq: number;
   lastSeq: number;

@@ -3,8 +3,6 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { ContainedPath } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 
-export type RotatingFile = ReturnType<typeof createRotatingFile>;
-
 /**
  * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes
  * `.2` and so on up to `backups`; the oldest goes. With no backups it starts empty. The size is asked for
@@ -70,7 +68,7 @@ export interface Log {
   line(text: string, fields?: Fields): void;
 }
 
-export interface FileLog extends Log {
+interface FileLog extends Log {
   /** Writes what was held back. Lines after it are written and never held back. */
   close(): void;
 }

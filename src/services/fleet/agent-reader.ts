@@ -40,7 +40,7 @@ export interface ReaderDeps {
   timeoutMs: number;
 }
 
-export type ReadableAgent = Pick<FoundAgent, "manifest" | "manifestPath" | "sessionRoot"> & {
+type ReadableAgent = Pick<FoundAgent, "manifest" | "manifestPath" | "sessionRoot"> & {
   record: RegistryRecord | null;
 };
 

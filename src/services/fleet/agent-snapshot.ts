@@ -113,7 +113,7 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
 }
 
 /** The first cause that hinders somebody. Pure. */
-export function firstProblem(health: AgentHealth): AgentProblem | null {
+function firstProblem(health: AgentHealth): AgentProblem | null {
   return diagnose(health).find(({ severity }) => severity !== "notice") ?? null;
 }
 

@@ -73,7 +73,7 @@ function trustedFolders(files: Files, runtimeRoot: string): CoordinatorPaths[] {
 }
 
 /** The folder of a coordination server, whether it runs or not. */
-export interface CoordinatorFolder {
+interface CoordinatorFolder {
   paths: CoordinatorPaths;
   /** It serves, by the lock that it holds: its record may be lost or damaged. */
   held: boolean;

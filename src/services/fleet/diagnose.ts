@@ -52,7 +52,7 @@ export type Problem =
  * `damage`: a file or the disk; `fault`: it cannot work; `notice`: it takes no work, and nobody waits for
  * that.
  */
-export type Severity = "damage" | "fault" | "notice";
+type Severity = "damage" | "fault" | "notice";
 
 export interface Diagnosis {
   problem: Problem;

@@ -43,7 +43,7 @@ export async function openEventStream(options: {
 }
 
 /** Turns the bytes of an event stream into events. */
-export interface EventSource<Event = GatewayEvent> {
+interface EventSource<Event = GatewayEvent> {
   /**
    * The events that these bytes complete, in order. What does not fit the schema is dropped. Never throws.
    */

@@ -17,7 +17,7 @@ interface SharedLook extends AgentLook {
 }
 
 /** One look at an agent for all who ask at the same time. */
-export type SharedLooks = ReturnType<typeof createSharedLooks>;
+type SharedLooks = ReturnType<typeof createSharedLooks>;
 
 /** How old a look may be that is still given to somebody. */
 const maxSharedMs = 5000;

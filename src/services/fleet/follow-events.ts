@@ -5,9 +5,7 @@ import { createEventSource } from "./event-stream.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 
 /** A gateway that was found, or why none was. */
-export type Reached =
-  | { state: "healthy"; client: GatewayClient }
-  | { state: "stale" | "absent"; why: string };
+type Reached = { state: "healthy"; client: GatewayClient } | { state: "stale" | "absent"; why: string };
 
 export interface FollowOptions {
   clock: Clock;

@@ -19,7 +19,7 @@ export type CallResult<E extends Endpoint> =
   /** `sent`: false when it certainly did not arrive; else it may have been carried out. */
   | { kind: "unreachable"; sent: boolean; detail: string };
 
-export interface CallOptions {
+interface CallOptions {
   /** Values of the `:name` parts of the path. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number>>;
@@ -62,7 +62,7 @@ export interface GatewayClient {
 /** The typed methods alone. */
 export type GatewayCalls = Pick<GatewayClient, "call">;
 
-export interface ForwardedRequest {
+interface ForwardedRequest {
   method: string;
   /** Path and query, escaped. */
   target: string;

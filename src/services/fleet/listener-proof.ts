@@ -21,7 +21,7 @@ export interface ListenerClaim {
   chosenHost: string | null;
 }
 
-export interface ProofDeps {
+interface ProofDeps {
   clock: Clock;
   processes: Pick<Processes, "alive" | "startToken">;
   network: Pick<Network, "fetch" | "listenerOwner">;

@@ -22,7 +22,7 @@ export interface PassiveTerminals {
 }
 
 /** An agent with a connection to its terminal. */
-export interface WatchedTerminal {
+interface WatchedTerminal {
   agent: Agent;
   start(): void;
   /** Resolves when something is known of the terminal, or after `timeoutMs`. */

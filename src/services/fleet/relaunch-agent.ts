@@ -21,7 +21,7 @@ import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { endLeftProgram, stopGateway } from "./stop-agent.ts";
 
-export interface Relaunched {
+interface Relaunched {
   session: LaunchedSession;
   /** False for an agent that got a new tmux session. */
   inPlace: boolean;

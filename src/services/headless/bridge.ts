@@ -10,7 +10,8 @@ import { createOutputPump, type OutputPump } from "./output-pump.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { openTurn, type TurnDirectory } from "./turn-directory.ts";
 import { decideVerdict } from "./verdict.ts";
-export interface BridgeDeps {
+
+interface BridgeDeps {
   clock: Clock;
   files: Files;
   processes: Processes;
@@ -21,8 +22,6 @@ export interface BridgeDeps {
   /** Shows text in the pane; may go nowhere. */
   show: (text: string) => void;
 }
-
-export type Bridge = ReturnType<typeof createBridge>;
 
 /** What a tool that has ended may leave running with its output open is not waited for longer than this. */
 const drainMs = 2000;

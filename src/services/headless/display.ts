@@ -13,7 +13,7 @@ export interface EventContext {
   turnIndex: number;
 }
 
-export interface EventParts {
+interface EventParts {
   kind: CanonicalKind;
   message: string;
   /** What the tool calls the record. */

@@ -24,7 +24,8 @@ import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { resolveChatSession, toChatSession, toModel } from "./turn-request.ts";
 import type { TurnRunner } from "./turn-runner.ts";
-export interface HeadlessAgentDeps extends StopDeps {
+
+interface HeadlessAgentDeps extends StopDeps {
   backend: string;
   tool: string;
   provider: HeadlessProvider;
@@ -37,7 +38,7 @@ export interface HeadlessAgentDeps extends StopDeps {
 }
 
 /** An agent whose every turn is a separate process, run by a bridge that outlives us. */
-export interface HeadlessAgent extends Agent, Lifecycle {
+interface HeadlessAgent extends Agent, Lifecycle {
   /** Looks for the agent, and takes over the turns that an earlier process began. */
   firstLook(): Promise<void>;
 }

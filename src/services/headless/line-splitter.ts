@@ -11,9 +11,6 @@ export interface SplitLine {
   shortened?: true;
 }
 
-/** Bytes in, lines out, in order, whatever the chunks. Holds at most one line up to the bound. */
-export type LineSplitter = ReturnType<typeof createLineSplitter>;
-
 export interface SplitBounds {
   /** A longer line is delivered as truncated. */
   maxLineBytes: number;
@@ -135,7 +132,7 @@ const backslash = 0x5c;
 const unicodeEscape = 0x75;
 
 /** Takes the pieces of one JSON text in order, gives back what is kept of each. */
-export type StringCutter = (piece: Uint8Array) => Uint8Array;
+type StringCutter = (piece: Uint8Array) => Uint8Array;
 
 /**
  * Cuts every string of a JSON text to about `maxStringBytes`, so that valid JSON stays valid. Holds

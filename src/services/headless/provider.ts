@@ -31,7 +31,7 @@ export interface ProviderTurn {
 
 export type ProviderSession = { mode: "new" } | { mode: "exact"; id: string } | { mode: "tool_last_or_new" };
 
-export interface ProviderCommand {
+interface ProviderCommand {
   argv: [string, ...string[]];
   /** Written to the tool's standard input, which is then closed; null: closed at once. */
   stdin: string | null;
@@ -78,12 +78,12 @@ export interface TurnUsage {
   reasoning_tokens: number | null;
 }
 
-export interface ReasoningLadder {
+interface ReasoningLadder {
   levels: readonly string[];
   off: string | null;
 }
 
-export type ReasoningChoice = { ok: true; preset: string } | { ok: false; reason: string };
+type ReasoningChoice = { ok: true; preset: string } | { ok: false; reason: string };
 
 /**
  * The preset of a level: 1 is the lowest, numbers above the ladder saturate to its highest, 0 is off where

@@ -27,7 +27,7 @@ export interface TurnWriter {
   introduce(type: string, data?: { model: string | null }): void;
 }
 
-export interface ActionRequest {
+interface ActionRequest {
   id: string | null;
   /** The tool's class of actions: command_execution, tool, ... */
   kind: string;
@@ -35,7 +35,7 @@ export interface ActionRequest {
   arguments: unknown;
 }
 
-export interface ActionResult {
+interface ActionResult {
   id: string | null;
   kind: string;
   status: string;
@@ -44,7 +44,7 @@ export interface ActionResult {
   details?: Record<string, unknown>;
 }
 
-export type Completion =
+type Completion =
   | { status: "success"; resultText: string | null; usage: TurnUsage | null }
   /** `errorText`: null when the tool does not say why. */
   | { status: "error"; errorText: string | null; usage: TurnUsage | null };

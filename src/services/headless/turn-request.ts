@@ -12,7 +12,7 @@ import {
 import type { HeadlessChatSession, StartupDefault } from "../../protocol/turns.ts";
 import { acpBackend } from "../sessions/names.ts";
 
-export type ChatChoice =
+type ChatChoice =
   | { ok: true; session: TurnSession; consumesOverride: boolean }
   | { ok: false; detail: string };
 

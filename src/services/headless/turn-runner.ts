@@ -23,7 +23,7 @@ import { createTurnReader, type FollowDeps, type FollowedTurn, followTurn } from
 import { acpLaunchOf, instanceMarkOf, toTurnRequest, turnIndexOf } from "./turn-request.ts";
 
 /** Puts the bridge of a turn into the agent's pane. */
-export type TurnPane = ReturnType<typeof createTurnPane>;
+type TurnPane = ReturnType<typeof createTurnPane>;
 
 /** Set for our own processes, and none of the tool's business. */
 const ofTheGateway = new Set(Object.keys(runtimeSettings));
@@ -87,7 +87,7 @@ export function createTurnPane(deps: {
 /** Begins turns, one at a time, and follows them to their end. */
 export type TurnRunner = ReturnType<typeof createTurnRunner>;
 
-export interface TurnRunnerDeps extends FollowDeps {
+interface TurnRunnerDeps extends FollowDeps {
   ids: Ids;
   turns: TurnDirectories;
   pane: TurnPane;

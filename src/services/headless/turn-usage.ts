@@ -11,8 +11,6 @@ export interface UsageCount {
   tokens: Tokens;
 }
 
-export type UsageFold = ReturnType<typeof createUsageFold>;
-
 /** `model`: named before the first count. Pure. */
 export function createUsageFold(model: string | null) {
   const counts = new Map<string, UsageCount>();

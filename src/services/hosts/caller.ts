@@ -20,7 +20,7 @@ import {
 } from "./host-link.ts";
 
 /** How messages of an operator reach hosts. */
-export interface OperatorCarrier {
+interface OperatorCarrier {
   /** The largest body of a call. */
   maxBodyBytes(): number;
   /** Which process of the host is alive now; null while the host is away. */

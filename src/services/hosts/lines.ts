@@ -36,8 +36,6 @@ export function decodeLineBody(body: string | undefined): Uint8Array | null {
   return new Uint8Array(Buffer.from(body, "base64"));
 }
 
-export type LineReader = ReturnType<typeof createLineReader>;
-
 /**
  * `onLine` gets what the line holds as JSON, undefined for what is none. `maxBytes`: of a line; counted as
  * they arrive.

@@ -31,7 +31,7 @@ export interface MailWay {
 }
 
 /** A mailbox that an agent of this host uses. */
-export interface HostMailbox {
+interface HostMailbox {
   agentName: string;
   root: string;
   address: string;

@@ -16,7 +16,7 @@ import {
   readAtMost,
 } from "./host-link.ts";
 
-export interface CallCounts {
+interface CallCounts {
   open: number;
   dropped: number;
   repeated: number;
@@ -42,7 +42,7 @@ export interface EndedOperation {
 }
 
 /** Where an operation on an agent goes. */
-export type AgentRoute =
+type AgentRoute =
   | { at: "here" }
   /** `ref`: how its host knows the agent; `hostAway`: since when nothing answers. */
   | { at: "host"; host: string; ref: string; link: HostLink; hostAwaySinceUtc: string | null };

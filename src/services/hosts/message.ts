@@ -1,7 +1,7 @@
 import { jsonValue } from "../../protocol/json.ts";
 
 /** A message between hosts: one JSON object on the first line, then the bytes of a body. */
-export interface HostMessage {
+interface HostMessage {
   head: unknown;
   body: Uint8Array;
 }

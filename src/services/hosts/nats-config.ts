@@ -2,7 +2,7 @@ import { nkeys } from "@nats-io/transport-node";
 import { busNames } from "./nats-bus.ts";
 
 /** One user of the server: the operator, or a host. */
-export interface BusUser {
+interface BusUser {
   /** Null: the operator. */
   host: string | null;
   publicKey: string;

@@ -49,7 +49,7 @@ export interface ListenAddress {
   isLoopback: boolean;
 }
 
-export interface NatsFleet {
+interface NatsFleet {
   listen: ListenAddress;
   hosts: readonly string[];
   /** Hosts whose revocation is not proved, or whose share of the server is not deleted. */

@@ -8,7 +8,7 @@ import { isOldServer, oldestServerText } from "./nats-bus.ts";
 import type { ListenAddress, NatsFleetPaths } from "./nats-fleet.ts";
 
 /** The process of a NATS server that runs while we do. */
-export interface NatsProcess {
+interface NatsProcess {
   version: string;
   /** Resolves when it ended, with its last output. */
   ended: Promise<string>;

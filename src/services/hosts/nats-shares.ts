@@ -34,8 +34,6 @@ const hostName = new RegExp(hostNamePattern);
 /** A host is served once in this time, however often it asks. */
 const minIntervalMs = 5000;
 
-export type HostShares = ReturnType<typeof createHostShares>;
-
 export function createHostShares(deps: {
   connection: NatsConnection;
   names: Names;

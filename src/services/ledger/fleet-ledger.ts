@@ -151,7 +151,7 @@ export function keysIn(by: string | undefined): LedgerKey[] {
   return [...new Set((by ?? "agent").split(","))] as LedgerKey[];
 }
 
-export interface FleetLedgerDeps {
+interface FleetLedgerDeps {
   files: Files;
   /** All that the registry knows, also those that were stopped. */
   records: () => readonly RegistryRecord[];

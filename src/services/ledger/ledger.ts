@@ -12,7 +12,7 @@ import type { ReadTurn, TurnHead, TurnSource } from "../transcript/turn-source.t
 import { decideWake, type GivenPrompt, toGivenPrompt, wakeOfRequest } from "./wake-reason.ts";
 
 /** `since` and `until`: RFC 3339; another text is refused with `invalid_request`. */
-export interface LedgerQuery {
+interface LedgerQuery {
   since?: string;
   until?: string;
 }

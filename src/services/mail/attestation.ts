@@ -59,13 +59,13 @@ const FormerStatement = Type.Tuple([Type.Literal(formerLayout), ...signedParts])
 export type Verdict = { state: "verified" } | { state: "unsigned" } | { state: "broken"; why: string };
 
 /** The place of a message among those that its mailbox sent. */
-export interface ChainLink {
+interface ChainLink {
   sequence: number;
   /** Hash of the entry before; null for the first. */
   previous: string | null;
 }
 
-export interface Attested extends ChainLink {
+interface Attested extends ChainLink {
   attestation: MailAttestation;
   hash: string;
 }

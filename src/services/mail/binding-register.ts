@@ -20,7 +20,7 @@ export interface RegisterDeps {
 }
 
 /** An open root of the filesystem transport. */
-export interface OpenRoot {
+interface OpenRoot {
   readonly root: string;
   readonly registrations: Registrations;
 }

@@ -5,7 +5,7 @@ import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** A gateway that was found healthy. */
-export interface LiveGateway {
+interface LiveGateway {
   instance: Pick<CurrentInstance, "host" | "port" | "protocol_version">;
   /** Absolute path of its state.json. */
   statePath: string;

@@ -105,8 +105,6 @@ export function planList(query: MailQuery): Selection | null {
 const answerChars = 8 * 2 ** 20;
 
 /** Counts what goes into one answer (security.md 8). */
-export type AnswerBudget = ReturnType<typeof createAnswerBudget>;
-
 export function createAnswerBudget(maxChars = answerChars) {
   let left = maxChars;
   const takes = (chars: number) => {

@@ -27,7 +27,7 @@ import {
 } from "./decide.ts";
 import { rememberWake, type WakingMail } from "./wake.ts";
 
-export interface CycleDeps {
+interface CycleDeps {
   agent: Pick<Agent, "tool" | "terminalState">;
   queue: Pick<Queue, "acceptNotice">;
   openMailbox: () => Mailbox;

@@ -33,7 +33,7 @@ export type EligibleMail =
     }
   | { listed: false; error: string };
 
-export interface CycleFacts {
+interface CycleFacts {
   config: NotifierConfig;
   mail: EligibleMail;
   gate: GateFacts;

@@ -45,7 +45,7 @@ export interface Notifier extends Lifecycle {
   wake(): void;
 }
 
-export interface NotifierDeps {
+interface NotifierDeps {
   store: NotifierStore;
   agent: Pick<Agent, "tool" | "terminalState" | "readiness">;
   queue: Pick<Queue, "acceptNotice">;

@@ -2,11 +2,11 @@ import type { AdmissionPolicy, PromptControlRequest, PromptRefusalCode } from ".
 import type { SubmitPolicy } from "../agent/agent.ts";
 import { chatSessionProblem } from "../queue/admission.ts";
 
-export type PromptDecision =
+type PromptDecision =
   | { decision: "refuse"; code: PromptRefusalCode; detail: string }
   | { decision: "dispatch"; policy: SubmitPolicy; newChat: boolean };
 
-export interface PromptFacts {
+interface PromptFacts {
   request: PromptControlRequest;
   policy: AdmissionPolicy;
   /** Direct prompts reach this backend at all. */

@@ -11,7 +11,7 @@ type UnloggedRequest = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> &
 };
 
 /** Stores requests at once and logs those of one moment together, right after it. */
-export type Acceptance = ReturnType<typeof createAcceptance>;
+type Acceptance = ReturnType<typeof createAcceptance>;
 
 export function createAcceptance(deps: {
   store: RequestStore;
@@ -102,7 +102,7 @@ export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string
 }
 
 /** Writes the queue's events in order: no event of a request precedes its acceptance and its promotion. */
-export interface OrderedEvents extends Pick<EventLog, "append"> {
+interface OrderedEvents extends Pick<EventLog, "append"> {
   /** Runs `logPromotion` after this turn of the event loop: the agent gets its text first. */
   promoted(logPromotion: () => void): void;
   /** Writes now what is still pending. */

@@ -1,7 +1,8 @@
 import { patterns } from "../../protocol/enforced.ts";
 import type { ChatSession, Execution, GatewayRequest, PromptPayload } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
-export interface AdmissionFacts {
+
+interface AdmissionFacts {
   reconciliationRequired: boolean;
   connected: boolean;
   connectivityDetail: string;

@@ -90,7 +90,7 @@ function describe(action: Action): string {
   return action === "interrupt" ? action : `submit_prompt:${action}`;
 }
 
-export interface Superseding {
+interface Superseding {
   transitions: Transition[];
   /** Fields of the event for the requests which `transitions` coalesce; null when there are none. */
   coalesced: Record<string, unknown> | null;
@@ -169,12 +169,6 @@ function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: s
         : null,
   };
 }
-
-/**
- * Interrupts beside a turn that is a separate process: each goes from `accepted` to its end in one update and
- * never takes the slot (ruling 8).
- */
-export type Preemption = ReturnType<typeof createPreemption>;
 
 const coalesceWindow = 64;
 

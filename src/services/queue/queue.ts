@@ -79,7 +79,7 @@ export interface Queue extends Lifecycle {
   wake(): void;
 }
 
-export interface QueueDeps {
+interface QueueDeps {
   store: RequestStore;
   agent: Agent;
   clock: Clock;

@@ -22,7 +22,7 @@ interface LoggedRequest {
   result?: Record<string, unknown>;
 }
 
-export interface Recovery {
+interface Recovery {
   /** Missing from the database: rows that end them. */
   lost: RecoveredRequest[];
   /** In the database in an earlier state: their ends, so that nothing is executed twice. */
@@ -165,8 +165,6 @@ function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
 }
 
 /** The requests that an earlier process of this gateway left unfinished. */
-export type UnfinishedWork = ReturnType<typeof createUnfinishedWork>;
-
 export function createUnfinishedWork(deps: {
   store: Pick<RequestStore, "list">;
   agent: Pick<Agent, "withdraw" | "followTurn">;

@@ -31,7 +31,7 @@ export interface SlotUse {
 export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt";
 
 /** Why `claimant` may not take the slot now, as a clause for people, or null when it may. */
-export type SlotRefusal = string | null;
+type SlotRefusal = string | null;
 
 /**
  * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness
@@ -88,7 +88,7 @@ export interface SlotReport extends SlotUse {
   budgetState: BudgetState | null;
 }
 
-export interface SlotMember {
+interface SlotMember {
   /** Fills in its own part of the report, which is made for each request for the status. */
   report?(all: SlotReport): void;
   /** Look again: another member, the agent, the admission or the disk may have changed. */
@@ -105,7 +105,7 @@ type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typ
  */
 export type ExecutionSlot = ReturnType<typeof createExecutionSlot>;
 
-export type DecisionListener = (facts: NextFacts, decision: NextDecision) => void;
+type DecisionListener = (facts: NextFacts, decision: NextDecision) => void;
 
 export function createExecutionSlot() {
   const deciding = new Set<DecisionListener>();

@@ -29,9 +29,6 @@ export interface Batch {
   lastMs: number;
 }
 
-/** Turns items into the lines of segments, without touching any file. */
-export type Encoder = ReturnType<typeof createEncoder>;
-
 /** Between two checkpoints. */
 const checkpointBytes = 64 * 1024;
 

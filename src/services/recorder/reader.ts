@@ -16,7 +16,7 @@ import {
 } from "./records.ts";
 import { listSegments, type Place, type SegmentFile, segmentAt, segmentPath } from "./segments.ts";
 
-export type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readPart" | "contained" | "stat">;
+type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readPart" | "contained" | "stat">;
 
 /** No segment is larger: each ends soon after a mebibyte. */
 const maxSegmentBytes = 16 * 1024 * 1024;

@@ -189,7 +189,7 @@ export function renderCastLine(seconds: number, code: "o" | "r" | "m", data: str
   return `${JSON.stringify([Math.max(0, Math.round(seconds * 1e6) / 1e6), code, data])}\n`;
 }
 
-export interface CastHeader {
+interface CastHeader {
   width: number;
   height: number;
   /** Of the first moment, milliseconds. */

@@ -7,14 +7,14 @@ import { ServiceError } from "../../system/errors.ts";
 import { keySequenceProblem } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
 
-export interface DefinitionFacts {
+interface DefinitionFacts {
   nowMs: number;
   /** Keys arrive at this agent exactly as they were sent. */
   exactKeys: boolean;
 }
 
 /** The part of a reminder that its definition decides. */
-export type Defined = Omit<
+type Defined = Omit<
   Reminder,
   | ("reminder_id" | "order" | "created_at_utc" | "last_started_at_utc")
   | ("last_request_id" | "executing_request_id")

@@ -7,12 +7,6 @@ import type { Reminder, toLoss } from "./reminder.ts";
 
 type Fields = Record<string, unknown>;
 
-/**
- * Writes what became of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120
- * characters in events; of prompts and keys only the length is written (ruling 12).
- */
-export type ReminderHistory = ReturnType<typeof createReminderHistory>;
-
 const previewLength = 120;
 
 export function createReminderHistory(deps: { events: EventLog; log: Log; clock: Clock }) {

@@ -54,7 +54,7 @@ export function candidatesOf(
   return { due: due.sort((left, right) => left.dueMs - right.dueMs || compare(left, right)), nextMs };
 }
 
-export interface RecordFacts {
+interface RecordFacts {
   nowMs: number;
   effective: Reminder | null;
   executing: boolean;

@@ -62,7 +62,7 @@ export interface Reminders extends Lifecycle {
   wake(): void;
 }
 
-export interface RemindersDeps {
+interface RemindersDeps {
   agent: Agent;
   clock: Clock;
   ids: Ids;

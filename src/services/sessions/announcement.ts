@@ -4,7 +4,7 @@ import type { Tmux } from "../terminal/tmux-command.ts";
 import type { GatewayLocator, Registry } from "./registry.ts";
 import { type Environment, sessionPaths } from "./roots.ts";
 
-export interface AnnouncementDeps {
+interface AnnouncementDeps {
   /** The tmux server of the agent. */
   tmux: Tmux;
   registry: Pick<Registry, "setGateway" | "read">;
@@ -19,8 +19,6 @@ export interface AnnouncementDeps {
  * in its registry record. Both only point; the current-instance record and an answer decide (contract 2.8,
  * 5.4).
  */
-export type Announcement = ReturnType<typeof createAnnouncement>;
-
 export function createAnnouncement(deps: AnnouncementDeps) {
   const { tmux, registry, manifest, onError } = deps;
   const session = manifest.tmux_session_name;

@@ -23,7 +23,7 @@ export interface FoundAgent {
   sessionRoot: string;
 }
 
-export interface FindDeps {
+interface FindDeps {
   files: Files;
   registry: Registry;
 }
@@ -163,7 +163,7 @@ export function chooseByName(records: readonly RegistryRecord[], name: string): 
   return { agentIds: candidates.map((record) => record.agent_id) };
 }
 
-export interface SelfDeps extends FindDeps {
+interface SelfDeps extends FindDeps {
   env: Environment;
   nowMs: number;
   /** The tmux server of the pane we run in. */

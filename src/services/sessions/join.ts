@@ -49,7 +49,7 @@ export interface JoinRequest {
   resume?: Resume | undefined;
 }
 
-export interface JoinDeps extends SessionDeps {
+interface JoinDeps extends SessionDeps {
   tools: readonly LaunchTool[];
 }
 

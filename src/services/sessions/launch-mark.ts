@@ -17,7 +17,7 @@ export interface LaunchMark {
   agent: MarkedAgent | null;
 }
 
-export interface MarkedAgent {
+interface MarkedAgent {
   agentName: string;
   /** A joined session is the person's: it is not ours to end. */
   origin: "launched" | "joined";
@@ -25,7 +25,7 @@ export interface MarkedAgent {
   registryKey: string;
 }
 
-export interface MarkedSession {
+interface MarkedSession {
   agentName: string;
   origin: MarkedAgent["origin"];
   registryRoot: string;

@@ -15,12 +15,6 @@ import type { OwnershipWatch } from "./ownership-watch.ts";
 import { sessionPaths } from "./roots.ts";
 
 /**
- * What a running gateway keeps on disk about itself: the current-instance record and pid, by which others
- * find it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
- */
-export type LiveFiles = ReturnType<typeof createLiveFiles>;
-
-/**
  * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where
  * the disk is full none is left rather than an earlier one: it can be derived again.
  */

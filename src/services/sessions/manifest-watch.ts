@@ -9,7 +9,7 @@ import { readManifest } from "./manifest.ts";
 import { overlayName } from "./roots.ts";
 
 /** Whether the session's manifest can be used: without it the agent counts as not connected (ruling 32). */
-export interface ManifestWatch extends Lifecycle {
+interface ManifestWatch extends Lifecycle {
   /** By the latest look: what is wrong with it and what to do, or null. */
   problem(): string | null;
   onChange(listener: () => void): () => void;

@@ -48,7 +48,7 @@ export interface ManifestFacts {
 }
 
 /** Where the agent's pane is. */
-export interface ManifestTerminal {
+interface ManifestTerminal {
   sessionName: string;
   windowName: string;
   windowId: string;

@@ -33,7 +33,7 @@ export interface Orphan {
   state: "whole" | "unfinished" | "refused" | "lost";
 }
 
-export interface OrphanDeps {
+interface OrphanDeps {
   files: Files;
   processes: Processes;
   tmux: Tmux;

@@ -12,9 +12,9 @@ import { type Environment, findOverlay, overlayName } from "./roots.ts";
 import { explainExposure, refuseExposed } from "./trust.ts";
 
 /** How an overlay was adopted: made by our own command, by `overlay adopt`, or named in the environment. */
-export type AdoptedBy = "created" | "command" | "named";
+type AdoptedBy = "created" | "command" | "named";
 
-export type Adoption = typeof Adoption.static;
+type Adoption = typeof Adoption.static;
 const Adoption = Type.Object({
   schema_version: Type.Literal(1),
   /** Without links. */

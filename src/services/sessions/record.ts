@@ -70,7 +70,7 @@ export function toStopped(record: RegistryRecord, reason: string, nowMs: number)
   };
 }
 
-export type ParsedRecord = { ok: true; record: RegistryRecord } | { ok: false; problem: string };
+type ParsedRecord = { ok: true; record: RegistryRecord } | { ok: false; problem: string };
 
 /**
  * Parses a record and checks what the schema cannot express: `active` and `relaunching` need a session, a
@@ -114,7 +114,7 @@ export function isFresh(record: RegistryRecord, nowMs: number): boolean {
   return ends !== null && ends >= nowMs;
 }
 
-export type Verdict = { keep: true } | { keep: false; why: string };
+type Verdict = { keep: true } | { keep: false; why: string };
 
 /**
  * Whether a record is still there for something: stopped and retired ones are kept for relaunch and history;

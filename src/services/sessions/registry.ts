@@ -10,7 +10,7 @@ import { checkedAgentId, checkedName, refuseSimilarName, runsAlready } from "./n
 import { isFresh, judgeRecord, parseRecord, type SessionAlive, toStopped } from "./record.ts";
 
 /** Something in the registry that is not a usable record: shown to people, believed by nobody. */
-export interface IgnoredEntry {
+interface IgnoredEntry {
   path: string;
   problem: string;
 }
@@ -50,7 +50,7 @@ export interface Registry {
   cleanUp(): Promise<IgnoredEntry[]>;
 }
 
-export interface RegistryDeps {
+interface RegistryDeps {
   files: Files;
   locks: Locks;
   clock: Clock;

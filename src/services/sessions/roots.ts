@@ -12,7 +12,7 @@ export interface Roots {
 }
 
 /** What the command line said; each wins over everything else. */
-export interface RootFlags {
+interface RootFlags {
   runtimeRoot?: string | undefined;
   registryRoot?: string | undefined;
   mailboxRoot?: string | undefined;

@@ -1,4 +1,4 @@
-export interface TokenFacts {
+interface TokenFacts {
   /** The token that the server was started with. */
   given: string | null;
   /** `--no-token`. */

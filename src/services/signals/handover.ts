@@ -105,7 +105,7 @@ export const SvcSignals = async () => {
  * What a launch gives its tool so that it reports: arguments before all others, variables, and files beside
  * the spool.
  */
-export interface Handover {
+interface Handover {
   args: string[];
   env: Record<string, string>;
   /** By path, each of `signalPaths`. */
@@ -113,7 +113,7 @@ export interface Handover {
 }
 
 /** `refusal`: why the tool gets nothing, as a clause for people. */
-export type HandoverPlan = { handover: Handover; refusal: null } | { handover: null; refusal: string };
+type HandoverPlan = { handover: Handover; refusal: null } | { handover: null; refusal: string };
 
 export interface HandoverFacts {
   tool: string;
@@ -251,7 +251,7 @@ function hasNotify(text: string): boolean | null {
  * What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each
  * relaunch.
  */
-export interface SignalsRecord {
+interface SignalsRecord {
   given: boolean;
   declined: boolean;
   /** Why nothing was given. */

@@ -5,7 +5,7 @@ type Kind = (typeof toolReportKinds)[number];
 type Payload = Readonly<Record<string, unknown>>;
 
 /** What an event of a tool says, before it gets its id and time. `prompt` is whole. */
-export type ReportedEvent = Pick<
+type ReportedEvent = Pick<
   ToolReport,
   "kind" | "session_id" | "turn_id" | "prompt" | "message" | "action" | "transcript_path" | "background"
 >;

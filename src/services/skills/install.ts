@@ -15,11 +15,11 @@ import {
 export type Projection = "copy" | "symlink";
 
 /** What became of one skill. `kept`: somebody else made or edited it, so it was left alone. */
-export type SkillOutcome =
+type SkillOutcome =
   | { name: string; outcome: "installed" | "updated" | "unchanged" }
   | { name: string; outcome: "kept"; why: "edited" | "foreign" };
 
-export interface InstallDeps {
+interface InstallDeps {
   files: Files;
   /** Where linked skills lie; absolute. */
   storeRoot: string;
@@ -84,7 +84,7 @@ function writeSkill(files: Files, folder: string, text: string): void {
 }
 
 /** What became of one skill. `kept`: somebody else made or edited it, so it was left alone. */
-export type RemovalOutcome =
+type RemovalOutcome =
   | { name: string; outcome: "removed" | "absent" }
   | { name: string; outcome: "kept"; why: "edited" | "foreign" };
 

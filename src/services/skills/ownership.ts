@@ -100,7 +100,7 @@ const OwnershipRecord = Strict({
 });
 
 /** What we wrote into one tool's home, skill by skill: name to digest. */
-export type Owned = Record<string, string>;
+type Owned = Record<string, string>;
 
 /** A tool's home: the folder that holds its `skills` folder. */
 export interface ToolPlace {

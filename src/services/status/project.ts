@@ -144,7 +144,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
 }
 
 /** What the disk shows of the queue while no gateway serves it. */
-export interface OfflineQueue {
+interface OfflineQueue {
   /** Null when no gateway has run yet, or the file cannot be read. */
   instance: InstanceRow | null;
   /** Null when it cannot be read. */

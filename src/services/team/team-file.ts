@@ -3,7 +3,7 @@ import { type TeamAgent, TeamFile } from "../../protocol/team-file.ts";
 import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts";
 import { cronProblem } from "../../system/cron.ts";
 
-export type TeamReading = { ok: true; team: TeamFile } | { ok: false; findings: YamlFinding[] };
+type TeamReading = { ok: true; team: TeamFile } | { ok: false; findings: YamlFinding[] };
 
 /** Reads the text of a `svc.yaml`. Aliases, anchors and keys that are given twice are refused. Pure. */
 export function readTeamFile(text: string): TeamReading {

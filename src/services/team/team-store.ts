@@ -7,9 +7,6 @@ import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 
-/** What `up` launched for a team file, kept in the user's state folder: the file may be anybody's. */
-export type TeamStore = ReturnType<typeof createTeamStore>;
-
 /** The folder of one team below `folder`, which is of all teams. Pure. */
 export function teamFolder(folder: string, teamFile: string): string {
   return `${folder}/${teamNameOf(teamFile)}-${sha256(teamFile).slice(0, 16)}`;

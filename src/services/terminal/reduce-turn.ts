@@ -4,8 +4,9 @@ import type { Signals } from "./detect/signals.ts";
 import { contradictionOf, type FusedEnd, reportedTurn } from "./fusion.ts";
 import { type Anchor, type Moment, noTurn, type TrackState, type TurnState } from "./reduce-state.ts";
 import { runsByReport } from "./reported-turns.ts";
+
 /** What a turn is judged by at one moment. */
-export interface TurnFacts {
+interface TurnFacts {
   /** tmux, process and parser are all there. */
   usable: boolean;
   signals: Signals | null;

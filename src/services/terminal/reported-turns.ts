@@ -2,7 +2,7 @@ import type { ToolReport } from "../../protocol/tool-report.ts";
 import { isSamePrompt, keyOfReport, type PromptKey } from "./keys.ts";
 
 /** A prompt that we typed, until its turn is over. */
-export interface TypedPrompt {
+interface TypedPrompt {
   key: PromptKey;
   /** Wall clock right before the first byte; an earlier report is not about it. */
   wallMs: number;
@@ -27,14 +27,14 @@ export interface ReportedEnd {
 }
 
 /** The newest turn that the tool reported. */
-export interface ReportedTurn {
+interface ReportedTurn {
   turnId: string | null;
   key: PromptKey | null;
   end: ReportedEnd | null;
 }
 
 /** A question that the tool reported and that nothing after it answered. */
-export interface ReportedQuestion {
+interface ReportedQuestion {
   message: string | null;
   action: string | null;
   turnId: string | null;

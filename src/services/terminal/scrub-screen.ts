@@ -1,5 +1,5 @@
 /** A screen without what its owner would not hand out, each character in its place. */
-export interface ScrubbedScreen {
+interface ScrubbedScreen {
   raw: string;
   /** How many places were overwritten. */
   places: number;

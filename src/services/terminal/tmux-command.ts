@@ -80,7 +80,7 @@ export interface Tmux {
   run(args: readonly string[], options?: RunOptions): Promise<string>;
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** Allows tmux to start a server. */
   startServer?: boolean;
   /** For a command that may crash a server: see `TmuxMutex`. */

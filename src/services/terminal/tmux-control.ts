@@ -47,7 +47,7 @@ export interface ControlConnection extends Lifecycle {
   onEvent(listener: (event: ControlEvent) => void): () => void;
 }
 
-export interface ControlOptions {
+interface ControlOptions {
   processes: Processes;
   clock: Clock;
   mutex: TmuxMutex;
@@ -223,9 +223,9 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 }
 
 /** One control-mode client from its start to its end. It is never re-made: see `createControlConnection`. */
-export type ControlClient = ReturnType<typeof openControlClient>;
+type ControlClient = ReturnType<typeof openControlClient>;
 
-export interface ControlClientOptions {
+interface ControlClientOptions {
   processes: Processes;
   clock: Clock;
   socket?: string;

@@ -56,7 +56,7 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
  */
 export type PaneWriter = ReturnType<typeof createPaneWriter>;
 
-export interface PaneWriterDeps {
+interface PaneWriterDeps {
   control: ControlConnection;
   mutex: TmuxMutex;
   ids: Ids;

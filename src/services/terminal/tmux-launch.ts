@@ -29,7 +29,7 @@ export interface PaneProgram {
   afterwards?: "shell" | "wait";
 }
 
-export interface LaunchRequest extends PaneProgram {
+interface LaunchRequest extends PaneProgram {
   /** Name of the new session: letters, digits, `_`, `-`. */
   session: string;
   /** Variables of the session itself, which every later pane sees: `SVC_*` only. */
@@ -39,13 +39,6 @@ export interface LaunchRequest extends PaneProgram {
   /** Columns and rows; default 120 x 36, at least 110 x 36. */
   size?: { width: number; height: number };
 }
-
-/**
- * Starts the agent's program in tmux. When the program ends the pane falls back to the person's login shell;
- * it is never left dead. Commands and environment travel in a 0600 script in `folder`, which removes itself
- * as its first act, so that neither the 16 KB limit of tmux nor `ps` sees them.
- */
-export type Launcher = ReturnType<typeof createLauncher>;
 
 /**
  * What a launch that was killed leaves; tmux has started a script, which removes itself, long before that

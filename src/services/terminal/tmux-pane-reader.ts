@@ -5,11 +5,6 @@ import { agentPane, panesQuery, parsePanes, type Tmux, type TmuxPane } from "./t
 import type { ControlConnection } from "./tmux-control.ts";
 import { quoteArgument, TmuxError } from "./tmux-protocol.ts";
 
-/**
- * Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked.
- */
-export type PaneReader = ReturnType<typeof createPaneReader>;
-
 const TREE_MS = 1000;
 
 async function panesOver(control: Pick<ControlConnection, "command">, session: string): Promise<TmuxPane[]> {
@@ -162,9 +157,6 @@ function nullWhenGone(error: unknown): null {
     return null;
   throw error;
 }
-
-/** A read of the terminal that begins before it is needed, while its caller does other work. */
-export type ReadAhead = ReturnType<typeof createReadAhead>;
 
 /** A caller that needs longer than this reads the terminal again. */
 const goodForMs = 10;

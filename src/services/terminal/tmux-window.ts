@@ -26,7 +26,7 @@ export interface WindowHandles {
   paneId: string;
 }
 
-export interface WindowDeps {
+interface WindowDeps {
   tmux: Tmux;
   files: Files;
   ids: Ids;

@@ -27,8 +27,9 @@ import type { Observation } from "./screen.ts";
 import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
 import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
+
 /** What a listener gets with each new state. */
-export interface StateChange {
+interface StateChange {
   before: TerminalState;
   /**
    * A transition was recorded, or the state became stable or ceased to be, or the agent is another instance.
@@ -100,11 +101,11 @@ export interface Tracker extends Lifecycle {
   conversation(): string | null;
 }
 
-export type NotedPrompt = Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at" | "key"> & {
+type NotedPrompt = Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at" | "key"> & {
   text?: string;
 };
 
-export interface TrackerOptions {
+interface TrackerOptions {
   control: ControlConnection;
   tmux: Pick<Tmux, "hasSession">;
   processes: Processes;

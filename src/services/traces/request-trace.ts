@@ -32,7 +32,7 @@ export interface NotedWait {
 }
 
 /** Mail that woke the agent, without its text. */
-export interface WakingMail {
+interface WakingMail {
   message_ref: string;
   thread_ref: string | null;
   created_at_utc: string;

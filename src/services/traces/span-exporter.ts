@@ -12,7 +12,7 @@ import type { TraceSpan } from "./request-trace.ts";
  * Sends spans to a collector, some at a time. The queue is bounded: when it is full the oldest go, so a
  * collector that is gone costs its spans and nothing else. `stop` tries once more, for a second at most.
  */
-export interface SpanExporter extends Lifecycle {
+interface SpanExporter extends Lifecycle {
   /** Never waits and never throws. */
   add(spans: readonly TraceSpan[]): void;
   counts(): SpanCounts;

@@ -6,7 +6,7 @@ import type { Environment } from "../sessions/roots.ts";
 import type { FollowedTraces, TraceSources } from "./follow-requests.ts";
 import { decideOtlp, type OtlpSettings } from "./otlp-settings.ts";
 
-export interface TraceDeps extends TraceSources {
+interface TraceDeps extends TraceSources {
   files: Files;
   sessionRoot: string;
   env: Environment;
@@ -16,8 +16,6 @@ export interface TraceDeps extends TraceSources {
  * Exports the requests of a gateway as traces. While that is off nothing of it is loaded, and it listens to
  * nothing.
  */
-export type TraceControl = ReturnType<typeof createTraceControl>;
-
 export function createTraceControl(deps: TraceDeps) {
   const { files, log, sessionRoot, env } = deps;
   const afterSeq = deps.events.readEvents({ afterSeq: 0, limit: 0 }).lastSeq;

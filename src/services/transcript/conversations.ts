@@ -38,7 +38,7 @@ export function transcriptPaths(sessionRoot: string) {
 export type Conversations = ReturnType<typeof createConversations>;
 
 /** `home`: that of another home of the tool, when the launch chose one. */
-export interface RecordRootFacts {
+interface RecordRootFacts {
   tool: string;
   env: Environment;
   home: string | null;

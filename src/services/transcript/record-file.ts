@@ -23,7 +23,7 @@ interface Head extends TurnHead {
   model: string | null;
 }
 
-export interface RecordFileFacts {
+interface RecordFileFacts {
   /** What it is, for people: `the record of claude`. */
   what: string;
   source: TranscriptSource;

@@ -15,7 +15,7 @@ export interface ScreenCapture {
   height: number;
 }
 
-export interface ScreenTurn {
+interface ScreenTurn {
   /** As the screen shows it, perhaps cut by the tool; null when its row is not in sight any more. */
   prompt: string | null;
   answer: string | null;

@@ -16,12 +16,6 @@ import { createSessionSources, type SessionSources } from "./session-sources.ts"
 import { cutText } from "./transcript.ts";
 import type { TurnSource } from "./turn-source.ts";
 
-/**
- * Sees to it that the text of each turn is found later: where the tool's own record does not have the turn
- * soon after its end, what the screen showed at the end is kept.
- */
-export type TurnRecorder = ReturnType<typeof createTurnRecorder>;
-
 /** After the end of a turn, until its record must be there: claude writes within 100 ms of its hook. */
 const looksMs = [150, 300, 600, 1000, 2000] as const;
 /** The tool's time of a person's prompt, against the moment at which the screen showed work. */

@@ -6,7 +6,7 @@ import { isSamePrompt, keyOfText } from "../terminal/keys.ts";
 import type { ReadTurn, TurnHead, TurnSource } from "./turn-source.ts";
 
 /** A part of a text by bytes of UTF-8, never half a character. */
-export interface TextPart {
+interface TextPart {
   text: string;
   /** Of the whole text. */
   bytes: number;
@@ -71,7 +71,7 @@ function folded(text: string): string {
 }
 
 /** A request of the queue as far as its turn is found by it. */
-export interface AskedRequest {
+interface AskedRequest {
   prompt: string;
   turnId: string | null;
   /** When its execution began; null when that is not known. */
@@ -79,7 +79,7 @@ export interface AskedRequest {
   evidence: readonly Evidence[];
 }
 
-export interface TranscriptQuery {
+interface TranscriptQuery {
   limit: number;
   before?: string;
   request_id?: string;

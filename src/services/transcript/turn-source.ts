@@ -43,7 +43,7 @@ const maxCalls = 200;
 const maxRemarks = 200;
 
 /** Items of one turn in their order, its prompt first. */
-export interface TurnFold {
+interface TurnFold {
   add(item: TurnItem): void;
   /** `over`: nothing can follow, so a turn without a reported end is no longer running. */
   turn(options: { over: boolean }): WholeTurn;

@@ -16,7 +16,7 @@ const dist = join(import.meta.dir, "../../../dist");
 /** For hangs only: far above what a busy machine needs. */
 const showMs = 45_000;
 
-export const sizes = {
+const sizes = {
   desk: { width: 1440, height: 900 },
   laptop: { width: 1024, height: 768 },
   phone: { width: 390, height: 844 },
@@ -45,7 +45,7 @@ export interface ConsoleFixture extends AsyncDisposable {
   open(fragment: string, size?: Size, options?: OpenOptions): Promise<ConsolePage>;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   dark?: boolean;
   /** The server; the coordination server when absent. */
   baseUrl?: string;

@@ -38,7 +38,7 @@ import { lockPaths, treePaths } from "./template.ts";
 export type Area = "mail" | "session" | "turn" | "skills" | "profile" | "brain" | "coordinator" | "any";
 
 /** How the content of a file is laid out, which says how a value is planted in it. */
-export type Layout = "json" | "json-lines" | "front-matter" | "sqlite" | "text";
+type Layout = "json" | "json-lines" | "front-matter" | "sqlite" | "text";
 
 /** One kind of file that svc reads below a working tree. */
 export interface FileKind {

@@ -22,7 +22,7 @@ interface ReadyLine {
   agent_id: string;
 }
 
-export interface Reply<T> {
+interface Reply<T> {
   status: number;
   body: T;
 }

@@ -14,7 +14,7 @@ export interface HostAgent {
 }
 
 /** Hosts that certainly cannot reach the operator, since then (`performance.now()`). */
-export interface Outage {
+interface Outage {
   hosts: readonly string[];
   sinceMs: number;
 }

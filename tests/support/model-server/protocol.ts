@@ -3,7 +3,7 @@ import type { Speech } from "./scenario.ts";
 import type { ModelUsage } from "./usage.ts";
 
 /** A request as it lies on the wire, its body parsed. */
-export interface WireRequest {
+interface WireRequest {
   method: string;
   path: string;
   headers: Headers;

@@ -6,7 +6,7 @@ export type ProtocolName = "anthropic_messages" | "openai_responses" | "gemini" 
 export type Purpose = "turn" | "compaction" | "title" | "router" | "count_tokens" | "other";
 
 /** How the reply went: `aborted` means that the client hung up before the end, as on an interrupt. */
-export type Outcome = "open" | "finished" | "aborted" | "failed" | "cut";
+type Outcome = "open" | "finished" | "aborted" | "failed" | "cut";
 
 /**
  * One request as it came. Kept by reference: `outcome` and `ended_at_ms` move while the reply is under way.

@@ -35,7 +35,7 @@ export interface Speech {
   mcp?: { tool: string; input: object };
 }
 
-export interface ShellCommand {
+interface ShellCommand {
   command: string;
   escalate: boolean;
 }

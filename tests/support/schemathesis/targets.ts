@@ -57,7 +57,7 @@ const stateDependent = [
   /^quiet_hours: start and end are both /,
 ];
 
-export interface ForeignTarget {
+interface ForeignTarget {
   name: "gateway of a terminal agent" | "gateway of a headless agent" | "coordinator";
   baseUrl: string;
   /**
@@ -68,7 +68,7 @@ export interface ForeignTarget {
 }
 
 /** What may be ended. */
-export interface MortalTarget extends AsyncDisposable {
+interface MortalTarget extends AsyncDisposable {
   baseUrl: string;
   agentAlive(): boolean;
   /** The exit code of the coordination server. */

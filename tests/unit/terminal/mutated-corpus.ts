@@ -2,7 +2,7 @@ import { createDice, type Dice } from "../../simulation/dice.ts";
 import { type Labels, loadCorpus, observe, type Recording, read } from "./corpus.ts";
 import { screenMutations, screenOverlays } from "./screen-mutations.ts";
 
-export interface MutatedCount {
+interface MutatedCount {
   screens: number;
   /** Screens of agents that are not ready, and those that read as ready. */
   notReady: number;
@@ -12,7 +12,7 @@ export interface MutatedCount {
   kept: number;
 }
 
-export interface WrongScreen {
+interface WrongScreen {
   seed: number;
   kinds: string;
   recording: string;

@@ -1,4 +1,4 @@
-import type { ListenAddress, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
+import type { ListenAddress, NatsFleetFiles, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
 import { stateRootOf } from "../../../services/sessions/roots.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { shellWord } from "../../../system/shell-word.ts";
@@ -70,7 +70,7 @@ interface FleetContext {
   context: CliContext;
   io: CliIo;
   fleet: string;
-  users: import("../../../services/hosts/nats-fleet.ts").NatsFleetFiles;
+  users: NatsFleetFiles;
 }
 
 async function change(of: FleetContext, action: string, host: string): Promise<Answer> {

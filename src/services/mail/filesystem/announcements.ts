@@ -14,12 +14,6 @@ interface Delivered {
 }
 
 /**
- * What follows the answer to a delivery: the file of the message, and its links in the mailboxes. Nothing
- * here throws.
- */
-export type Announcements = ReturnType<typeof createAnnouncements>;
-
-/**
  * Files and links are made once no message came for so long: who sends one after another waits for none of
  * them.
  */

@@ -13,7 +13,7 @@ import type { Registration } from "./registrations.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
 import { whyOutside } from "./root-paths.ts";
 
-export interface CleanupOptions {
+interface CleanupOptions {
   inactiveOlderThanSeconds: number;
   stashedOlderThanSeconds: number;
   dryRun: boolean;

@@ -39,7 +39,7 @@ import {
   stateFileName,
 } from "./root-paths.ts";
 
-export interface ClearOptions extends RunOptions {
+interface ClearOptions extends RunOptions {
   /** Null: every mailbox. */
   address: string | null;
   dryRun: boolean;

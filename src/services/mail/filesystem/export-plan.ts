@@ -18,7 +18,7 @@ export type ExportStep =
 type ArtifactList = "copied_artifacts" | "materialized_artifacts" | "skipped_artifacts" | "blocked_artifacts";
 
 /** One step, and what the manifest says when it is done. An artifact whose step fails is blocked. */
-export interface ExportEntry extends PlannedStep<ExportStep> {
+interface ExportEntry extends PlannedStep<ExportStep> {
   artifact?: { list: ArtifactList; row: ExportedArtifact };
   account?: ExportManifest["accounts"][number];
   message?: ExportManifest["messages"][number];
@@ -27,7 +27,7 @@ export interface ExportEntry extends PlannedStep<ExportStep> {
   attachment?: ExportManifest["attachments"][number];
 }
 
-export interface ExportFacts {
+interface ExportFacts {
   root: string;
   /** The folder that is filled. */
   archive: string;

@@ -24,7 +24,7 @@ export interface Present {
 }
 
 /** The state file of one owner's mailbox, across changes of its registration. */
-export interface MailboxHandle {
+interface MailboxHandle {
   /**
    * Throws `invalid_request` when the owner has no active registration. It may lack the newest deliveries.
    */

@@ -114,8 +114,6 @@ function keyPath(files: Deps["files"], root: string, row: RegistrationRow): stri
 }
 
 /** The keys with which mailboxes of one root sign. */
-export type MailboxKeys = ReturnType<typeof createMailboxKeys>;
-
 export function createMailboxKeys(deps: Deps, root: string, catalog: Catalog) {
   const open = new Map<string, SigningKey>();
   const reported = new Set<string>();

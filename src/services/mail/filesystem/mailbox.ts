@@ -36,7 +36,7 @@ import type { MailRootDeps } from "./root-paths.ts";
 import { mailboxFolder, messageFile } from "./root-paths.ts";
 import { placeLinks } from "./seeding.ts";
 
-export interface FilesystemMailboxDeps extends MailRootDeps {
+interface FilesystemMailboxDeps extends MailRootDeps {
   root: string;
   catalog: Catalog;
   registrations: Registrations;

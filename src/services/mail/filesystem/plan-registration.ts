@@ -37,7 +37,7 @@ export type Entry =
   | { kind: "link"; target: string }
   | { kind: "other" };
 
-export interface RegistrationFacts {
+interface RegistrationFacts {
   request: Pick<RegisterRequest, "mode" | "displayName" | "role" | "manifestPathHint">;
   address: string;
   principalId: string;
@@ -53,7 +53,7 @@ export interface RegistrationFacts {
   stashMark: string;
 }
 
-export type RegistrationPlan =
+type RegistrationPlan =
   | { outcome: "refused"; why: string }
   | { outcome: "planned"; change: RegistrationChange; result: RegisterResult };
 

@@ -18,8 +18,9 @@ import { entryPath, isUsable, markMailbox, pathInRoot, statedFolder } from "./ro
 
 /** Who has a mailbox below a root. Source: spec/mailbox-agui.md A2, A5, A7. */
 
-export type RegistrationStatus = "active" | "inactive" | "stashed";
-export type { MailboxKind, RegisterRequest, RegisterResult } from "./plan-registration.ts";
+type RegistrationStatus = "active" | "inactive" | "stashed";
+
+export type { RegisterRequest, RegisterResult } from "./plan-registration.ts";
 
 export interface Registration {
   registration_id: string;

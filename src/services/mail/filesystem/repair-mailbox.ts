@@ -15,7 +15,7 @@ import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seedin
 const page = 200;
 
 /** How many messages of one mailbox kept their view state, and how many got the default. */
-export interface RepairedState {
+interface RepairedState {
   restored: number;
   defaulted: number;
 }

@@ -18,7 +18,7 @@ import { pathInRoot, rootPaths } from "./root-paths.ts";
 export type { MailRootDeps } from "./root-paths.ts";
 
 /** Source: spec/mailbox-agui.md A11. */
-export interface RootStatus {
+interface RootStatus {
   mailbox_root: string;
   exists: boolean;
   bootstrapped: boolean;

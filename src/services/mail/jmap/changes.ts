@@ -8,7 +8,7 @@ import type { JmapClient } from "./client.ts";
 import { keyword, viewStateOf } from "./emails.ts";
 import { EmailChanges, EmailState, type JmapEmail, SetReply, toSetFailure } from "./wire.ts";
 
-export interface EmailChange {
+interface EmailChange {
   email: JmapEmail;
   state: ViewState;
 }

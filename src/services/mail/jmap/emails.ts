@@ -128,9 +128,6 @@ export function planReply(parent: JmapEmail): {
 
 type Position = NonNullable<Selection["after"]>;
 
-/** Messages as they are now, with the boxes of the same moment. Throws ServiceError. */
-export type EmailReader = ReturnType<typeof createEmailReader>;
-
 /** A longer body is fetched by itself. */
 const bodyBytes = 256 * 1024;
 /** Most of a body that is fetched at all; an answer holds no more of texts. */

@@ -17,12 +17,12 @@ import { IdentityGet } from "./wire.ts";
  * Logins of mail servers, each in a separate file (0600) that a binding names. They are nowhere else: not in
  * a manifest, a log or an error. Source: spec/mailbox-agui.md B, A10.
  */
-export const JmapCredential = Type.Object({
+const JmapCredential = Type.Object({
   credential_ref: Type.String(),
   login_identity: Type.String(),
   password: Type.String({ minLength: 1 }),
 });
-export type JmapCredential = Static<typeof JmapCredential>;
+type JmapCredential = Static<typeof JmapCredential>;
 
 /** Names the login of an address at a server, the same every time. Pure. */
 export function toCredentialRef(url: string, address: string): string {
@@ -79,14 +79,14 @@ export function readLogin(
   return { identity: parsed.login_identity, password: parsed.password };
 }
 
-export interface JmapRegisterDeps extends RegisterDeps {
+interface JmapRegisterDeps extends RegisterDeps {
   files: Files;
   runtimeRoot: string;
 }
 
 type Agent = Pick<FoundAgent, "manifest" | "manifestPath" | "sessionRoot">;
 
-export interface JmapWish {
+interface JmapWish {
   url: string;
   /** Default: as for every agent. */
   address?: string | undefined;

@@ -25,7 +25,7 @@ import {
   toSetFailure,
 } from "./wire.ts";
 
-export interface Outgoing {
+interface Outgoing {
   to: readonly string[];
   cc: readonly string[];
   subject: string;
@@ -44,7 +44,7 @@ export interface Outgoing {
  * twice. Throws `invalid_request` for what the server will not send, else `transport_failed` whose message
  * says what became of it.
  */
-export interface Submission {
+interface Submission {
   /**
    * `complete`: what else belongs to it; while that fails, the same again does only that. `messageId`: of a
    * message that may have been sent before, also by an earlier process; then it is looked for first.

@@ -70,7 +70,7 @@ export const EmailChanges = Type.Object({
 });
 
 const SetError = Type.Object({ type: Text, description: orNull(Text) });
-export type SetError = Static<typeof SetError>;
+type SetError = Static<typeof SetError>;
 
 export const SetReply = Type.Object({
   created: orNull(Type.Record(Text, Type.Object({ id: Text }))),

@@ -25,7 +25,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const arrived: number[] = [];
     const run = await client.run(runs(), {
       runId: `said-${at}`,
-      prompt: "one two three four\nSLOW 4000",
+      prompt: "one two three four\nSLOW 2000",
       onEvent: ({ type }) => {
         if (type === "TEXT_MESSAGE_CONTENT") arrived.push(performance.now());
       },
@@ -98,7 +98,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const leave = new AbortController();
     await client.run(runs(), {
       runId: `left-${at}`,
-      prompt: "goes on\nSLOW 10000",
+      prompt: "goes on\nSLOW 4000",
       abort: leave.signal,
       onEvent: ({ type }) => {
         if (type === "TEXT_MESSAGE_START") leave.abort();
@@ -137,7 +137,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
       }),
     );
     await until("twenty viewers", () => attached.filter((id) => id).length === 20);
-    const run = await client.run(runs(), { runId: `watched-${at}`, prompt: "be seen\nSLOW 3000" });
+    const run = await client.run(runs(), { runId: `watched-${at}`, prompt: "be seen\nSLOW 1500" });
     expect(run.events.at(-1)?.type).toBe("RUN_FINISHED");
     await idle();
     for (const id of attached) {

@@ -71,14 +71,14 @@ describe("the terminal from the command line", () => {
   test("a usage limit parks the agent: a queued prompt waits, says for what, and goes at the time shown", async () => {
     await using at = await launched();
     await at.ready();
-    await at.type(`${worker} prompt --prompt`, "LIMIT in 30s");
+    await at.type(`${worker} prompt --prompt`, "LIMIT in 15s");
     type Limit = { parked?: { notice: string; until: string }; parked_until?: string };
     let limit: Limit = {};
     await until("the limit to be seen", async () => {
       limit = (await at.type(`${worker} gateway tui state --json`)).json();
       return limit.parked !== undefined;
     });
-    expect(limit.parked?.notice).toBe("✗ usage limit reached · resets in 30s");
+    expect(limit.parked?.notice).toBe("✗ usage limit reached · resets in 15s");
     expect(limit.parked?.until).toBe(limit.parked_until as string);
 
     const holds = `usage_limit=until ${limit.parked_until} (${limit.parked?.notice})`;
@@ -99,7 +99,7 @@ describe("the terminal from the command line", () => {
 
     await until("the prompt to be given", async () => at.heard().length === 2);
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(String(limit.parked_until)));
-    expect(at.heard()).toEqual(["LIMIT in 30s", "afterwards\nFAST"]);
+    expect(at.heard()).toEqual(["LIMIT in 15s", "afterwards\nFAST"]);
     expect((await at.type(`${worker} gateway tui state --json`)).json()).not.toHaveProperty("parked");
   }, 120_000);
 
@@ -108,7 +108,7 @@ describe("the terminal from the command line", () => {
     await at.ready();
     const watching = watch(at);
     await until("the state as it is", async () => watching.lines.at(-1)?.turn.phase === "ready");
-    await at.type(`${worker} prompt --prompt`, "SLOW 4000");
+    await at.type(`${worker} prompt --prompt`, "SLOW 2000");
     await until("the turn", async () => watching.lines.some((line) => line.turn.phase === "active"));
     await until("its end", async () => watching.lines.at(-1)?.last_turn.result === "success");
 
@@ -118,7 +118,7 @@ describe("the terminal from the command line", () => {
     await until("word of the return", async () => watching.complaints().includes("answers again"));
     const before = watching.lines.length;
     await at.ready();
-    await at.type(`${worker} prompt --prompt`, "SLOW 4000");
+    await at.type(`${worker} prompt --prompt`, "SLOW 2000");
     await until("the next turn", async () =>
       watching.lines.slice(before).some((line) => line.turn.phase === "active"),
     );

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listDocuments, readBlocks, type ShellBlock, shellBlocks } from "../../scripts/documents.ts";
 import { findDifferences, printed, runBlocks } from "../support/document-run.ts";
+import { matrixTests } from "../support/matrix.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 
 const root = join(import.meta.dir, "..", "..");
@@ -50,15 +51,18 @@ const documents = listDocuments()
   .map((path) => ({ path, blocks: readBlocks(path) }))
   .filter(({ blocks }) => blocks.some(({ mark }) => mark?.run));
 
-test.each(documents)(
-  "the commands of $path run, and print what it shows",
-  async ({ blocks }) => {
+await matrixTests({
+  name: "the commands of a document run, and print what it shows",
+  cases: () => documents,
+  toId: ({ path }) => path,
+  async run({ blocks }) {
     const run = await follow(blocks);
     expect(run.exitCode, run.transcript).toBe(0);
     expect(findDifferences(run)).toEqual([]);
   },
-  120_000,
-);
+  lanes: 3,
+  timeoutMs: 240_000,
+});
 
 test("the loop of an upgrade restarts the gateway of each agent while something waits for a person", async () => {
   const loop = readBlocks("docs/guides/operations.md")

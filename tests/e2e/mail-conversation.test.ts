@@ -6,7 +6,7 @@ import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts"
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
-const rounds = 8;
+const rounds = 4;
 const address = (name: string) => `${name}@svc.localhost`;
 
 interface Talker {

@@ -86,7 +86,7 @@ test("wait ends before a client gives up, also when the gateway is deaf, and the
   const again = { done: false, next: "wait again with the same arguments" };
   expect(await wait(0)).toMatchObject({ ...again, state: expect.any(String) });
   const pid = await gatewayPid(fixture, "worker");
-  const waiting = wait(8);
+  const waiting = wait(3);
   // The one before has found the gateway too.
   await wait(0);
   process.kill(pid, "SIGSTOP");

@@ -2,8 +2,6 @@ import { Database } from "bun:sqlite";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
-import { createClock } from "../../src/system/clock.ts";
-import { listen } from "../../src/system/http-server.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { settle } from "../support/fake-clock.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
@@ -166,30 +164,3 @@ export const fuzzTargets: FuzzTarget[] = [
     open: openCoordinator,
   },
 ];
-
-/** The same behind a real listener, with all that a connection does to a request. */
-export function overListener(target: FuzzTarget): FuzzTarget {
-  return {
-    ...target,
-    name: `${target.name}, over a listener`,
-    open() {
-      const world = target.open();
-      const server = listen({ fetch: world.fetch, host: "127.0.0.1", port: 0, clock: createClock() });
-      return {
-        ...world,
-        async fetch(request) {
-          const { pathname, search } = new URL(request.url);
-          const { method, headers } = request;
-          const body = request.body === null ? {} : { body: await request.text() };
-          const direct = { proxy: false } as RequestInit;
-          const init = { method, headers, ...body, ...direct };
-          return fetch(`http://127.0.0.1:${server.port}${pathname}${search}`, init);
-        },
-        async [Symbol.asyncDispose]() {
-          await server.stop(0);
-          await world[Symbol.asyncDispose]();
-        },
-      };
-    },
-  };
-}

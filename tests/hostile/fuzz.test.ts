@@ -2,12 +2,13 @@ import { expect, test } from "bun:test";
 import { faultTest } from "../support/fault-table.ts";
 import { operationsOf } from "./calls.ts";
 import { type FuzzRun, runFuzz } from "./fuzz.ts";
-import { fuzzTargets, overListener } from "./fuzz-worlds.ts";
+import { fuzzTargets } from "./fuzz-worlds.ts";
 import { createOracle } from "./oracle.ts";
 
+/** tests/hostile/schemathesis.test.ts asks the same servers over their listeners. */
 const rounds = 6;
 
-for (const [index, target] of fuzzTargets.entries()) {
+for (const target of fuzzTargets) {
   faultTest(
     `${target.name} answers whatever it is asked as its document says`,
     {
@@ -26,29 +27,20 @@ for (const [index, target] of fuzzTargets.entries()) {
     },
     120_000,
   );
-  test(`the same seed asks ${target.name} the same (${index})`, async () => {
-    const [one, two] = [
-      await runFuzz(target, { seed: 7, rounds: 1 }),
-      await runFuzz(target, { seed: 7, rounds: 1 }),
-    ];
-    // The answers may differ: the mail of this gateway bears the time.
-    const asked = ({ statuses }: FuzzRun) => [
-      ...new Set([...statuses.keys()].map((key) => key.split(" ")[0])),
-    ];
-    expect([one.failure, two.failure]).toEqual([null, null]);
-    expect([one.calls, asked(one)]).toEqual([two.calls, asked(two)]);
-  }, 120_000);
 }
 
-test.each(fuzzTargets.slice(1).map(overListener))(
-  "$name: the same",
-  async (target) => {
-    const run = await runFuzz(target, { seed: 20_261_123, rounds: 3 });
-    expect(run.failure).toBeNull();
-    expect(run.calls).toBeGreaterThan(80);
-  },
-  120_000,
-);
+test("the same seed asks the same", async () => {
+  const [target] = fuzzTargets;
+  if (!target) throw new Error("no target");
+  const [one, two] = [
+    await runFuzz(target, { seed: 7, rounds: 1 }),
+    await runFuzz(target, { seed: 7, rounds: 1 }),
+  ];
+  // The answers may differ: the mail of this gateway bears the time.
+  const asked = ({ statuses }: FuzzRun) => [...new Set([...statuses.keys()].map((key) => key.split(" ")[0]))];
+  expect([one.failure, two.failure]).toEqual([null, null]);
+  expect([one.calls, asked(one)]).toEqual([two.calls, asked(two)]);
+}, 120_000);
 
 test("an answer that is not as documented is seen", () => {
   const [target] = fuzzTargets;

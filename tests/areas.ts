@@ -36,7 +36,7 @@ export const sharedSources: readonly string[] = [
   "services/status/",
   "cli/gateway.ts",
   "cli/gateway-",
-  "cli/deferred-services",
+  "cli/extensions/extension",
   "cli/programs",
   "cli/process-io",
   "cli/svc",
@@ -110,12 +110,18 @@ export const areas: readonly Area[] = [
   },
   {
     name: "signals",
-    sources: ["services/signals/", "protocol/tool-report", "cli/commands/signal"],
+    sources: ["services/signals/", "cli/extensions/bridges", "protocol/tool-report", "cli/commands/signal"],
     tests: ["e2e/cli-signals", "e2e/hostile-reports", "hostile/hook-command"],
   },
   {
     name: "transcript",
-    sources: ["services/transcript/", "protocol/transcript", "cli/agent-transcript"],
+    sources: [
+      "services/transcript/",
+      "routes/observe/",
+      "cli/extensions/observe",
+      "protocol/transcript",
+      "cli/agent-transcript",
+    ],
     tests: ["e2e/cli-transcript"],
   },
   {
@@ -267,7 +273,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: "agui",
-    sources: ["services/agui/", "protocol/agui"],
+    sources: ["services/agui/", "routes/bridges/", "cli/extensions/bridges", "protocol/agui"],
     tests: ["e2e/agui-", "integration/agui-stalled"],
   },
   {
@@ -346,6 +352,7 @@ export const areas: readonly Area[] = [
       "protocol/console",
       "protocol/screen-runs",
       "cli/console-archive",
+      "cli/extensions/console",
       "cli/commands/console",
     ],
     tests: ["browser/", "e2e/console", "hostile/console-viewers", "hostile/web-pages"],
@@ -354,6 +361,8 @@ export const areas: readonly Area[] = [
     name: "ledger",
     sources: [
       "services/ledger/",
+      "routes/observe/",
+      "cli/extensions/observe",
       "protocol/ledger",
       "protocol/fleet-ledger",
       "protocol/budget",
@@ -366,7 +375,14 @@ export const areas: readonly Area[] = [
   },
   {
     name: "recorder",
-    sources: ["services/recorder/", "protocol/recorder", "cli/replay-screen", "cli/shipped-recordings"],
+    sources: [
+      "services/recorder/",
+      "routes/observe/",
+      "cli/extensions/observe",
+      "protocol/recorder",
+      "cli/replay-screen",
+      "cli/shipped-recordings",
+    ],
     tests: [
       "e2e/recorder",
       "e2e/recorded-session",
@@ -377,7 +393,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: "traces",
-    sources: ["services/traces/", "protocol/metrics-endpoints"],
+    sources: ["services/traces/", "routes/observe/", "cli/extensions/observe", "protocol/metrics-endpoints"],
     tests: ["e2e/traces", "e2e/prometheus"],
   },
   {

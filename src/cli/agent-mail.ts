@@ -28,6 +28,7 @@ import type { MailTarget } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { loadGatewayExtensions } from "./extensions/extensions.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./gateway-flags.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
@@ -270,6 +271,7 @@ async function submitAlone(
   context.files.ensureDirectory("file:gateway-folder", runRoot);
   const lock = context.locks.tryTake(gatewayLock);
   if (!lock) return { status: "busy", detail: "another process drives the agent's terminal" };
+  const createExtensions = await loadGatewayExtensions();
   const driven = createGatewayAgent({
     system: context.system,
     manifest,
@@ -280,6 +282,7 @@ async function submitAlone(
     log: { line: () => {} },
     events: { append: () => {}, subscribe: () => () => {} },
     bridgeCommand: [...selfCommand(), "turn-bridge"],
+    extensions: createExtensions().flatMap(({ agent }) => agent ?? []),
   });
   let typed = false;
   try {

@@ -16,6 +16,7 @@ import { ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./coordinator.ts";
+import { loadGatewayExtensions } from "./extensions/extensions.ts";
 import { openTrustedRoot, registeredMailboxes, usedMailboxRoots } from "./mailbox-openers.ts";
 
 /** Loaded only when a coordination server has to do with other hosts. */
@@ -91,7 +92,7 @@ export async function openJoin(deps: {
   files.ensureDirectory("file:host-folder", folder);
   const lock = locks.tryTake(join(folder, "lock"));
   if (!lock) throw new ServiceError("conflict", `another process has joined the fleet as "${host}"`);
-  const coordinator = createQuietCoordinator(context, io);
+  const coordinator = await createQuietCoordinator(context, io);
   const { joinBus } = await import("../services/hosts/nats-bus.ts");
   let role: HostRole;
   try {
@@ -144,7 +145,7 @@ export async function joinOverStdio(deps: {
 }): Promise<void> {
   const { context, io, ...way } = deps;
   const { joinStdio } = await import("../services/hosts/stdio-host.ts");
-  const coordinator = createQuietCoordinator(context, io);
+  const coordinator = await createQuietCoordinator(context, io);
   try {
     await joinStdio({
       ...way,
@@ -177,7 +178,11 @@ function hostMailCarrier(
 }
 
 /** Never started: it has no address, no folder and no token; this process alone calls its app. */
-function createQuietCoordinator(context: CliContext, io: Pick<CliIo, "env" | "cwd" | "home">): Coordinator {
+async function createQuietCoordinator(
+  context: CliContext,
+  io: Pick<CliIo, "env" | "cwd" | "home">,
+): Promise<Coordinator> {
+  const createExtensions = await loadGatewayExtensions();
   return createCoordinator({
     context,
     io,
@@ -186,6 +191,7 @@ function createQuietCoordinator(context: CliContext, io: Pick<CliIo, "env" | "cw
     token: null,
     noToken: true,
     onShutdown: () => {},
+    createExtensions,
   });
 }
 

@@ -4,7 +4,7 @@ import type { CoordinatorInstance } from "../protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
-import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
+import { createGate, hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
 import { createFleetScreens } from "../services/console/fleet-screens.ts";
 import { createRemoteTerminal } from "../services/console/remote-terminal.ts";
@@ -45,6 +45,7 @@ import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { consoleAssets } from "./console-archive.ts";
+import type { GatewayExtension } from "./extensions/extension.ts";
 import type { RemoteAgents } from "./fleet-ledger.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { openPeopleMail } from "./mailbox-openers.ts";
@@ -72,6 +73,8 @@ interface CoordinatorOptions {
   hosts?: CoordinatorHosts;
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
+  /** Called for each agent that this server watches. */
+  createExtensions: () => readonly GatewayExtension[];
 }
 
 /** What the composition needs of other hosts; see `coordinator-hosts.ts`, which is loaded only then. */
@@ -152,6 +155,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         events: { append: () => {}, subscribe: () => () => {} },
         env: io.env,
         bridgeCommand: [],
+        extensions: options.createExtensions().flatMap(({ agent }) => agent ?? []),
       }),
   });
   const settling = { clock, files, processes, locks: context.locks, providerOf: headlessProvider };
@@ -333,14 +337,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         shutdown: () => void clock.after(shutdownMs, options.onShutdown),
       },
     },
-    gate: {
+    guards: createGate({
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
       token,
       signedIn: signIn.accepts,
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
-    },
+    }),
     ...(remote ? { relay: remote.ask } : {}),
     faults: {
       report(error) {

@@ -1,73 +1,49 @@
-import type { Manifest } from "../protocol/files.ts";
 import type { TrackingTimings } from "../protocol/terminal.ts";
 import type { Agent } from "../services/agent/agent.ts";
+import type {
+  AgentExtension,
+  AgentObserver,
+  ReadableTerminal,
+  WatchedSession,
+} from "../services/agent/agent-observer.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createStartupAnswers } from "../services/agent/startup-answers.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
-import type { PaneReads } from "../services/console/pane-screen.ts";
 import type { EventLog } from "../services/diagnostics/event-log.ts";
-import type { Log } from "../services/diagnostics/gateway-log.ts";
 import { createHeadlessConnectivity } from "../services/headless/connectivity.ts";
 import { createHeadlessAgent } from "../services/headless/headless-agent.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane, createTurnRunner } from "../services/headless/turn-runner.ts";
-import type { RecordedAgent } from "../services/recorder/open-recorder.ts";
 import { launchEnvironmentFault } from "../services/sessions/environment.ts";
 import { createManifestStore, isUnattended } from "../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
-import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
-import { signalsAbsence } from "../services/signals/handover.ts";
-import type { ReportSource } from "../services/signals/spool-source.ts";
-import { createNoSource, createSpoolSource } from "../services/signals/spool-source.ts";
-import type { CompiledProfile } from "../services/terminal/profile.ts";
+import { sessionPaths } from "../services/sessions/roots.ts";
 import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createExclusivePane } from "../services/terminal/tmux-exclusive-pane.ts";
 import { panesOf } from "../services/terminal/tmux-pane-reader.ts";
-import { followPane, type PaneFrame } from "../services/terminal/tmux-pane-stream.ts";
+import { followPane } from "../services/terminal/tmux-pane-stream.ts";
 import { captureWithScrollback } from "../services/terminal/tmux-screen.ts";
-import { createTracker, type Tracker } from "../services/terminal/tracker.ts";
-import { maxCapturedRows } from "../services/transcript/screen-turn.ts";
-import {
-  createSessionTranscript,
-  headlessSources,
-  type SessionTranscript,
-} from "../services/transcript/session-transcript.ts";
-import type { TurnSource } from "../services/transcript/turn-source.ts";
+import { createTracker } from "../services/terminal/tracker.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
-import type { System } from "../system/system.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 
-interface GatewayAgentOptions {
-  system: System;
-  manifest: Manifest;
-  sessionRoot: string;
-  /** Null for a tool that no profile describes. */
-  profile: CompiledProfile | null;
+/** `env`: what the turns of a headless agent are started with. */
+interface GatewayAgentOptions extends WatchedSession {
   timings: TrackingTimings;
-  log: Log;
   events: EventLog;
-  /** What the turns of a headless agent are started with. */
-  env: Environment;
   bridgeCommand: readonly string[];
-  /** A turn has ended, or may have. Absent: nobody counts. */
-  onTurnEnd?: () => void;
+  /** What follows the agent from its first moment. */
+  extensions: readonly AgentExtension[];
 }
 
 /** The agent of a gateway with everything that watches it. */
 export interface GatewayAgent {
   agent: Agent;
-  /** Where the text of its turns is read, the oldest first. */
-  turnSources(): readonly TurnSource[];
-  /** Where its tokens are counted: the same, or the newest turns of an agent that has many. */
-  countedSources(): readonly TurnSource[];
-  /** What is read of its terminal; null for an agent without one. */
-  reads: PaneReads | null;
-  /** Its terminal, live; null for an agent without one. */
-  pane: ((signal: AbortSignal) => AsyncGenerator<PaneFrame>) | null;
-  /** What a recorder keeps of its terminal; null for an agent without one. */
-  recorded: RecordedAgent["terminal"];
+  /** Null for an agent without one. */
+  terminal: ReadableTerminal | null;
+  observe(observer: AgentObserver): void;
   start(): void;
   /** Resolves when something is known of the agent, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -95,13 +71,8 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
   return { tmux, mutex, control };
 }
 
-function reportsOf({ system, manifest, sessionRoot, log }: GatewayAgentOptions): ReportSource {
-  const absence = signalsAbsence(manifest);
-  return absence === null ? createSpoolSource({ ...system, log, sessionRoot }) : createNoSource(absence);
-}
-
 function terminal(options: GatewayAgentOptions): GatewayAgent {
-  const { system, manifest, sessionRoot, profile, log, events } = options;
+  const { system, manifest, sessionRoot, profile, log, events, extensions } = options;
   const { clock, ids, steps } = system;
   const manifestWatch = createManifestWatch({
     ...system,
@@ -109,7 +80,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     onError: (error) => log.line("watching the manifest failed", { error: messageOf(error) }),
   });
   const { tmux, mutex, control } = connect(options);
-  const reports = reportsOf(options);
+  const reports = extensions.find((one) => one.reports)?.reports?.(options) ?? null;
   const tracker = createTracker({
     ...options,
     control,
@@ -118,19 +89,17 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     processes: system.processes,
     reports,
   });
-  const transcript = createSessionTranscript({
-    files: system.files,
-    clock,
-    log,
-    manifest,
-    sessionRoot,
-    profile,
-    env: options.env,
-    async capture() {
+  const readable: ReadableTerminal = {
+    state: tracker.state,
+    observation: tracker.lastObservation,
+    subscribe: tracker.subscribe,
+    pane: (signal, how) => followPane({ control, clock, paneId: tracker.paneId, signal, ...how }),
+    async capture(scrolledRows) {
       const paneId = tracker.paneId();
-      return paneId === null ? null : captureWithScrollback(control, paneId, maxCapturedRows);
+      return paneId === null ? null : captureWithScrollback(control, paneId, scrolledRows);
     },
-  });
+  };
+  const observers = extensions.flatMap(({ observe }) => observe?.(options, readable) ?? []);
   tracker.subscribe((state, { before, material }) => {
     if (!material) return;
     for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
@@ -142,7 +111,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     view: {
       ...tracker,
       promptTyped(text, command) {
-        if (!command) transcript.recorder.promptTyped(text);
+        if (!command) for (const observer of observers) observer.promptTyped?.(text);
         tracker.promptTyped(text, command);
       },
     },
@@ -164,29 +133,24 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
         })
       : null;
   return {
-    agent: requireManifest(agent, manifestWatch),
-    turnSources: transcript.sources,
-    countedSources: transcript.sources,
-    reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
-    pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
-    recorded: {
-      state: tracker.state,
-      subscribe: tracker.subscribe,
-      pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal, overpaint: false }),
-    },
+    agent: announcePrompts(requireManifest(agent, manifestWatch), observers),
+    terminal: readable,
+    observe: (observer) => void observers.push(observer),
     start() {
       control.start();
       tracker.start();
       manifestWatch.start();
       startupAnswers?.start();
       // After the tracker, which knows by then whose report it is.
-      reports.subscribe((report) => transcript.reported(report, tracker.conversation()));
-      followTurns(tracker, transcript, options.onTurnEnd);
+      reports?.subscribe((report) => {
+        for (const observer of observers) observer.reported?.(report, tracker.conversation());
+      });
+      followTurns(tracker, observers);
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
       startupAnswers?.stop();
-      await transcript.recorder.stop();
+      for (const observer of observers) await observer.stop?.();
       await manifestWatch.stop();
       await tracker.stop();
       await control.stop();
@@ -194,32 +158,49 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
   };
 }
 
+/** The agent, whose observers hear of each prompt that begins. */
+function announcePrompts(agent: Agent, observers: readonly AgentObserver[]): Agent {
+  return {
+    ...agent,
+    submit(submission) {
+      const begin = () => {
+        submission.begin();
+        for (const observer of observers) observer.promptBegins?.(submission);
+      };
+      return agent.submit({ ...submission, begin });
+    },
+  };
+}
+
 /** A turn runs from the first state that says so to the first that calls the agent ready. */
-function followTurns(tracker: Tracker, { recorder }: SessionTranscript, onTurnEnd = () => {}): void {
-  let runs = false;
+function followTurns(
+  tracker: Pick<ReadableTerminal, "subscribe">,
+  observers: readonly AgentObserver[],
+): void {
+  let isRunning = false;
   tracker.subscribe(({ turn: { phase } }) => {
-    if (phase === "unknown" || runs === (phase === "active")) return;
-    runs = !runs;
-    if (runs) recorder.turnBegan();
-    else {
-      recorder.turnEnded();
-      onTurnEnd();
+    if (phase === "unknown" || isRunning === (phase === "active")) return;
+    isRunning = !isRunning;
+    for (const observer of observers) {
+      if (isRunning) observer.turnBegan?.();
+      else observer.turnEnded?.();
     }
   });
 }
 
-/** Reports the end of each turn before anybody can begin the next one. */
-function followEnds(agent: Agent, onTurnEnd = () => {}): () => void {
-  let ran = false;
+/** The same of an agent whose turns are processes. */
+function followProcesses(agent: Agent, observers: readonly AgentObserver[]): () => void {
+  let isRunning = false;
   return agent.onChange(() => {
-    const runs = agent.turns?.active() != null;
-    if (ran && !runs) onTurnEnd();
-    ran = runs;
+    const wasRunning = isRunning;
+    isRunning = agent.turns?.active() != null;
+    if (isRunning === wasRunning) return;
+    for (const observer of observers) {
+      if (isRunning) observer.turnBegan?.();
+      else observer.turnEnded?.();
+    }
   });
 }
-
-/** Of a headless agent: more that no gateway saw end are not counted. */
-const countedTurns = 200;
 
 function headless(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, log, events } = options;
@@ -267,19 +248,17 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     runner,
     log,
   });
+  const observers = options.extensions.flatMap(({ observe }) => observe?.(options, null) ?? []);
   let ends: (() => void)[] = [];
   return {
     agent,
-    turnSources: headlessSources(files, sessionRoot),
-    countedSources: headlessSources(files, sessionRoot, countedTurns),
-    reads: null,
-    pane: null,
-    recorded: null,
+    terminal: null,
+    observe: (observer) => void observers.push(observer),
     start() {
       ends = [
         control.onEvent(connectivity.wake),
         watch.watchFolder(sessionRoot, connectivity.wake),
-        followEnds(agent, options.onTurnEnd),
+        followProcesses(agent, observers),
       ];
       control.start();
       agent.start();
@@ -288,6 +267,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     firstLook: () => agent.firstLook(),
     async stop() {
       for (const end of ends) end();
+      for (const observer of observers) await observer.stop?.();
       await agent.stop();
       await control.stop();
     },

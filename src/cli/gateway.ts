@@ -1,19 +1,14 @@
-import { reminderStoreOn } from "../db/gateway/reminder-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { healthBody } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { deferredApp } from "../routes/http/deferred-app.ts";
-import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
+import { callerGuards, hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings, openGatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
-import { createKeyControl, createPromptControl } from "../services/prompt/prompt-control.ts";
-import { createQueue } from "../services/queue/queue.ts";
 import { recoverFromEventLog } from "../services/queue/recovery.ts";
-import { createExecutionSlot } from "../services/queue/slot.ts";
-import { createReminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
 import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
@@ -24,20 +19,21 @@ import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
-import { createStatusBoard, createStorageWatch } from "../services/status/status-board.ts";
-import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
+import { type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { endStrayClients } from "../services/terminal/tmux-command.ts";
 import { removeLeftScripts } from "../services/terminal/tmux-launch.ts";
 import { describeFault, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
-import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
+import { createIdleMemory } from "../system/idle-memory.ts";
+import { createServiceList, type ServiceList } from "../system/service-list.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
 import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
-import type { DeferredServices } from "./deferred-services.ts";
+import type { GatewayExtension } from "./extensions/extension.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
+import { createGatewayCore } from "./gateway-core.ts";
 import { isLoopback } from "./gateway-flags.ts";
-import { openLedger } from "./gateway-ledger.ts";
+import type { OpenedGateway } from "./gateway-services.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 import { selfCommand } from "./version.ts";
 
@@ -69,6 +65,7 @@ export interface GatewayOptions {
   onGone?: () => void;
   /** Gets each line of the log, for a window that shows it. */
   echo?: (line: string) => void;
+  extensions: readonly GatewayExtension[];
 }
 
 export interface Gateway {
@@ -88,11 +85,12 @@ const firstLookMs = 3000;
 const stopGraceMs = 2000;
 
 /**
- * The composition root of one gateway. Throws ServiceError: `not_found` or `precondition_failed` for a
- * session that cannot be served, `conflict` when another process serves it.
+ * The composition root of one gateway: it takes the session's folder, makes the services, and starts them in
+ * the order of one list. Throws ServiceError: `not_found` or `precondition_failed` for a session that cannot
+ * be served, `conflict` when another process serves it.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { system, sessionRoot } = options;
+  const { system, sessionRoot, env, extensions } = options;
   const { clock, ids, files, locks, processes, steps } = system;
 
   // The session and its configuration
@@ -113,7 +111,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot])
     files.removeLeftovers("file:leftovers", at);
   removeLeftScripts(files, clock, sessionRoot);
-
   seedGatewayFolder(files, folder);
 
   // Logs, events and stores
@@ -130,84 +127,27 @@ export function createGateway(options: GatewayOptions): Gateway {
   const store = requestStoreOn(database);
   recoverFromEventLog({ events, store, clock, log });
 
-  // The agent
-  const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
-  const driven = createGatewayAgent({
+  // The agent, its queue, and what competes with it for the agent
+  const registry = options.registry ?? { read: () => null, setGateway: async () => false };
+  const session = {
     system,
     manifest,
     sessionRoot,
-    profile,
+    env,
     log,
+    profile: profileFor(manifest.tool, options.profiles),
+  };
+  const driven = createGatewayAgent({
+    ...session,
     events,
     timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
-    env: options.env,
     bridgeCommand: [...selfCommand(), "turn-bridge"],
-    onTurnEnd: () => ledger.countSoon(),
+    extensions: extensions.flatMap(({ agent }) => agent ?? []),
   });
-  const ledger = openLedger({
-    system,
-    sessionRoot,
-    manifest,
-    records,
-    database,
-    requests: store,
-    driven,
-    onChange: () => board.refresh(),
-  });
-  const agent = ledger.noting(driven.agent);
+  const core = createGatewayCore({ ...session, identity, records, database, driven, registry });
+  const { agent, board, reminders, slot } = core;
 
-  // Services: those that compete for the agent join its execution slot
-  const slot = createExecutionSlot();
-  const storage = createStorageWatch({
-    fault: store.fault,
-    clock,
-    onChange: () => slot.changed(),
-    onError: onError("watching the disk failed"),
-  });
-  const board = createStatusBoard({
-    identity,
-    store,
-    agent,
-    events,
-    log,
-    clock,
-    storage: storage.problem,
-    slot: slot.report,
-    onReconciled: slot.recount,
-    tokens: ledger.sum,
-  });
-  const { admission, block, epoch } = board;
-  slot.join("status", { wake: board.refresh });
-  slot.join("turns", {
-    report(all) {
-      all.turn = agent.turns?.active() != null;
-    },
-  });
-  const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
-  const reminders = createReminders({
-    agent,
-    clock,
-    ids,
-    events,
-    log,
-    admission,
-    store: reminderStoreOn(database),
-    queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
-    onChange: () => slot.changed("reminders"),
-  });
-  slot.join("reminders", {
-    report(all) {
-      all.reminder = reminders.phase();
-      all.remindersLost = reminders.lost();
-    },
-    wake: reminders.wake,
-  });
-  const prompt = createPromptControl({ agent, queue, slot, board, events, log, clock });
-  const keys = createKeyControl({ agent, board, events, clock });
-
-  // The app
-  const sockets = createSocketUpgrade();
-  let server: HttpServer | null = null;
+  // Who may call, and what clients read of this gateway
   const challengeKey = ids.hex(32);
   const token = decideToken({
     given: options.token,
@@ -217,28 +157,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     knowsCallers: system.network.knowsCallers,
     make: () => ids.hex(32),
   });
-  const appOptions = {
-    services: { board, queue, prompt, keys, agent },
-    gate: {
-      allowsHost: hostRule(options.host),
-      allowedOrigins: options.allowedOrigins ?? [],
-      token,
-      answerChallenge: (challenge: string) =>
-        server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
-    },
-    faults: {
-      report(error: unknown) {
-        const id = ids.hex(8);
-        const { message, stack } = describeFault(error);
-        log.line("internal error", { error_id: id, message, stack });
-        return id;
-      },
-    },
-  };
-
-  // What others read of this gateway
-  const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
-  const registry = options.registry ?? { read: () => null, setGateway: async () => false };
+  let server: HttpServer | null = null;
+  const guards = callerGuards({
+    allowsHost: hostRule(options.host),
+    allowedOrigins: options.allowedOrigins ?? [],
+    answerChallenge: (challenge) =>
+      server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
+  });
+  const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, env);
   const announcement = createAnnouncement({
     tmux,
     registry,
@@ -246,7 +172,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sessionRoot,
     onError: (what, error) => onError(what)(error),
   });
-  const place = createOwnershipWatch({
+  const ownership = createOwnershipWatch({
     files,
     clock,
     paths,
@@ -261,15 +187,48 @@ export function createGateway(options: GatewayOptions): Gateway {
     files,
     clock,
     folder,
-    place,
+    place: ownership,
     onError: onError("state not written"),
   });
 
-  // What is made while it starts
-  let deferred: DeferredServices | null = null;
-  let opening: Promise<DeferredServices> | null = null;
-  let idleMemory: IdleMemory | null = null;
-  let started: Promise<boolean> | null = null;
+  // What is loaded when the gateway answers: to load and compose all routes takes a third of a start
+  const sockets = createSocketUpgrade();
+  let opening: Promise<OpenedGateway & { list: ServiceList }> | null = null;
+  const openServices = () => {
+    opening ??= createServices();
+    return opening;
+  };
+  const createServices = async () => {
+    const { openGateway, openTypingLeases } = await import("./gateway-services.ts");
+    const gateway = { ...core, leases: openTypingLeases(core), sockets, asksForToken: token !== null };
+    const parts = await Promise.all(extensions.flatMap(({ open }) => open?.(gateway) ?? []));
+    const opened = openGateway(gateway, parts, {
+      guards,
+      token,
+      ownsSession: () => !ownership.gone(),
+      mailServed: isLoopback(options.host),
+      baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
+      faults: {
+        report(error: unknown) {
+          const id = ids.hex(8);
+          const { message, stack } = describeFault(error);
+          log.line("internal error", { error_id: id, message, stack });
+          return id;
+        },
+      },
+    });
+    // The first request of a process takes several milliseconds longer than the next.
+    await opened.fetch(new Request(`http://127.0.0.1${coreEndpoints.health.path}`));
+    return { ...opened, list: createServiceList(opened.services, onNotStopped) };
+  };
+  /** Null when nothing was opened: a start that failed has said why. */
+  const servicesIfOpen = async () => (await opening?.catch(() => null)) ?? null;
+  const app = deferredApp({
+    guards,
+    // With diagnostics, each request is one: the app that makes them answers.
+    health: records.diagnostics ? null : { path: coreEndpoints.health.path, body: healthBody },
+    whole: async () => (await openServices()).fetch,
+  });
 
   /** A clean stop takes the record away: one that is still there was left by a process that died. */
   async function clearUpAfterDeath(): Promise<void> {
@@ -278,61 +237,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
   }
 
-  /** What health need not wait for: once the gateway has published where it is, or once it is asked for. */
-  function openDeferred(): Promise<DeferredServices> {
-    opening ??= createDeferred();
-    return opening;
-  }
-
-  async function createDeferred(): Promise<DeferredServices> {
-    const { createDeferredServices } = await import("./deferred-services.ts");
-    deferred = createDeferredServices({
-      system,
-      sessionRoot,
-      manifest,
-      profile,
-      records,
-      database,
-      agent,
-      queue,
-      board,
-      reminders,
-      ledger,
-      turnSources: driven.turnSources,
-      sockets,
-      slot,
-      reads: driven.reads,
-      pane: driven.pane,
-      recorded: driven.recorded,
-      registry,
-      env: options.env,
-      app: appOptions,
-      mailServed: isLoopback(options.host),
-      baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
-    });
-    const { notifier } = deferred;
-    slot.join("notifier", {
-      report(all) {
-        Object.assign(all, { contextMaintenance: notifier.busyWith(), wakesHeld: notifier.wakesHeld() });
-      },
-      wake: notifier.wake,
-    });
-    return deferred;
-  }
-
-  /**
-   * Answers at once whether the gateway runs. To load and compose all routes takes a third of a start: all
-   * else waits.
-   */
-  const app = deferredApp({
-    gate: appOptions.gate,
-    // With diagnostics, each request is one: the app that makes them answers.
-    health: records.diagnostics ? null : { path: coreEndpoints.health.path, body: healthBody },
-    whole: async () => (await openDeferred()).openApp(),
-  });
-
-  /** Writes down where the gateway listens, for its clients and for the next start. */
-  async function publish({ host, port }: HttpServer): Promise<void> {
+  /** Binds, and writes down where the gateway listens, for its clients and for the next start. */
+  async function listen(): Promise<void> {
+    const listener = { fetch: app.fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
+    server = listenAgain(system.network, { ...listener, port: options.port }, { last: live.lastPort, log });
+    const { host, port } = server;
     board.setListener({ host, port });
     const { instanceId } = agent.connectivity();
     if (token !== null || options.noToken) saveWish(files, sessionRoot, { tokenRequired: token !== null });
@@ -346,86 +255,78 @@ export function createGateway(options: GatewayOptions): Gateway {
     live.publish(toCurrentInstance({ identity, processes, host, port, epoch: board.epoch(), instanceId }));
   }
 
-  function followChanges(): void {
-    place.start();
-    live.saveStatus(board.status());
-    board.onChange(live.saveStatus);
-    idleMemory = createIdleMemory({ clock });
-    board.onChange(idleMemory.touch);
-    agent.onChange(() => slot.changed());
-  }
-
-  async function start() {
-    await clearUpAfterDeath();
-    driven.start();
-    ledger.countSoon();
-    await driven.firstLook(firstLookMs);
-    board.refresh();
-    if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
-    const listener = { fetch: app.fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
-    server = listenAgain(system.network, { ...listener, port: options.port }, { last: live.lastPort, log });
-    const { host, port } = server;
-    reminders.start();
-    await publish(server);
-    followChanges();
-    await app.complete();
-    const { notifier, observers, budgets } = await openDeferred();
-    await observers.start();
-    budgets.start();
-    queue.start();
-    storage.start();
-    notifier.start();
-    log.line("gateway started", { host, port, pid: processes.selfPid() });
-    events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
-    return { baseUrl: `http://${host.includes(":") ? `[${host}]` : host}:${port}`, host, port };
-  }
-
-  /** `announced`: others may have heard of this gateway, and are to hear of its end. */
-  const end = async (announced: boolean): Promise<void> => {
-    place.stop();
-    idleMemory?.stop();
-    await storage.stop();
-    await deferred?.notifier.stop();
-    await deferred?.budgets.stop();
-    await queue.stop();
-    await reminders.stop();
-    deferred?.endStreams();
+  async function stopListening(): Promise<void> {
     await server?.stop(stopGraceMs);
-    await ledger.stop();
-    await driven.stop();
     // What says otherwise by now is another gateway's.
-    if (announced && !place.gone()) await announcement.withdraw();
-    deferred?.close();
-    if (announced && !place.gone()) {
-      live.retire(board.epoch());
-      events.append("gateway_stopped");
-    }
-    records.close();
-    await deferred?.observers.stop();
-    store.close();
-    lock.release();
-  };
+    if (server === null || ownership.gone()) return;
+    await announcement.withdraw();
+    live.retire(board.epoch());
+  }
+
+  const idleMemory = createIdleMemory({ clock });
+  const services = createServiceList(
+    [
+      { name: "lock of the session", stop: lock.release },
+      { name: "database", stop: store.close },
+      { name: "logs and events", stop: records.close },
+      { name: "stray tmux clients", start: clearUpAfterDeath },
+      {
+        name: "agent",
+        async start() {
+          driven.start();
+          await driven.firstLook(firstLookMs);
+        },
+        stop: driven.stop,
+      },
+      {
+        name: "status",
+        start() {
+          board.refresh();
+          if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
+        },
+      },
+      { name: "reminders", start: reminders.start, stop: reminders.stop },
+      { name: "mailbox", stop: async () => (await servicesIfOpen())?.close() },
+      { name: "listener", start: listen, stop: stopListening },
+      {
+        name: "files of the session",
+        start() {
+          ownership.start();
+          live.saveStatus(board.status());
+          board.onChange(live.saveStatus);
+        },
+        stop: ownership.stop,
+      },
+      { name: "idle memory", start: () => board.onChange(idleMemory.touch), stop: idleMemory.stop },
+      { name: "wakes", start: () => agent.onChange(() => slot.changed()) },
+      // The first request opens them, also one that comes while the listener is published.
+      { name: "opened services", stop: async () => (await servicesIfOpen())?.list.stop() },
+      {
+        name: "services",
+        async start() {
+          await app.complete();
+          await (await openServices()).list.start();
+        },
+      },
+    ],
+    onNotStopped,
+  );
+
+  function onNotStopped(what: string, error: unknown): void {
+    onError(what)(error);
+  }
 
   return {
     manifest,
     async start() {
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      started = promise;
-      try {
-        const listening = await start();
-        resolve(true);
-        return listening;
-      } catch (error) {
-        await end(server !== null).catch(onError("not all was closed"));
-        resolve(false);
-        throw error;
-      }
+      await services.start();
+      const { host, port } = server as unknown as HttpServer;
+      log.line("gateway started", { host, port, pid: processes.selfPid() });
+      return { baseUrl: `http://${host.includes(":") ? `[${host}]` : host}:${port}`, host, port };
     },
     async stop() {
-      // A signal may come while the start is under way: what that still opens must be closed after it.
-      if (started && !(await started)) return;
       log.line("gateway stopping");
-      await end(true);
+      await services.stop();
     },
     logUnhandled(error) {
       const { message, stack } = describeFault(error);

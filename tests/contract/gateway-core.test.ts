@@ -7,7 +7,7 @@ import { routesAt } from "../../src/routes/http/route.ts";
 /** No handler of it is called. */
 const { routes } = createCoreApp({
   services: {} as never,
-  gate: { allowsHost: () => true, allowedOrigins: [], token: null },
+  guards: [],
   faults: { report: () => "" },
 });
 const told = (all: readonly { method: string; path: string }[]) =>

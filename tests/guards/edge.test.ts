@@ -63,6 +63,15 @@ test("the gateway's app runs on Web-standard APIs alone, with all that it loads"
   expect(ties).toEqual([]);
 });
 
+test.each(["bridges/agui.ts", "console/gateway.ts", "observe/gateway.ts"])(
+  "so do the routes of %s, which an extension adds",
+  async (path) => {
+    const { reached, ties } = await findRuntimeTies(`src/routes/${path}`);
+    expect(reached).toContain("src/routes/http/mount.ts");
+    expect(ties).toEqual([]);
+  },
+);
+
 test("the coordinator's app runs on Web-standard APIs alone, with all that it loads", async () => {
   const { reached, ties } = await findRuntimeTies("src/routes/coordinator/app.ts");
   expect(reached).toContain("src/protocol/endpoints.ts");
@@ -83,6 +92,10 @@ test("a gateway answers before it loads mail, AG-UI and any route", async () => 
     expect.arrayContaining(["src/routes/http/deferred-app.ts", "src/services/queue/queue.ts"]),
   );
   expect(loaded.filter((path) => late.test(path))).toEqual([]);
-  const further = await loadedBefore("src/cli/deferred-services.ts");
-  expect(further.filter((path) => late.test(path)).length).toBeGreaterThan(40);
+  for (const entry of ["bridges-agent", "observe-agent"]) {
+    const early = await loadedBefore(`src/cli/extensions/${entry}.ts`);
+    expect(early.filter((path) => late.test(path))).toEqual([]);
+  }
+  const further = await loadedBefore("src/cli/gateway-services.ts");
+  expect(further.filter((path) => late.test(path)).length).toBeGreaterThan(30);
 });

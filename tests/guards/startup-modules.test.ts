@@ -2,7 +2,13 @@ import { expect, test } from "bun:test";
 import { plantedTree, readTree, type SourceFile, type Violation } from "./tree.ts";
 
 /** Where a gateway's process begins, and the modules that it imports one after the other until it answers. */
-const entries = ["src/cli/svc-gateway.ts", "src/cli/programs.ts", "src/cli/commands/serve.ts"];
+const entries = [
+  "src/cli/svc-gateway.ts",
+  "src/cli/programs.ts",
+  "src/cli/commands/serve.ts",
+  "src/cli/extensions/bridges-agent.ts",
+  "src/cli/extensions/observe-agent.ts",
+];
 
 /**
  * Of services and routes, what a gateway is made of when it answers `/health`; the rest is imported later.
@@ -20,12 +26,7 @@ const startingServices = new Set([
   "terminal",
   "transcript",
 ]);
-const startingFiles = new Set([
-  "src/services/fleet/listener-proof.ts",
-  "src/services/fleet/liveness.ts",
-  "src/services/ledger/ledger.ts",
-  "src/services/ledger/wake-reason.ts",
-]);
+const startingFiles = new Set(["src/services/fleet/listener-proof.ts", "src/services/fleet/liveness.ts"]);
 const startingRoutes = new Set(["gateway", "http"]);
 const startingTables = new Set(["gateway", "tools"]);
 const startingPackages = new Set([

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { openCliContext } from "../../src/cli/cli-context.ts";
 import { type Coordinator, createCoordinator } from "../../src/cli/coordinator.ts";
+import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Processes } from "../../src/system/processes.ts";
@@ -25,6 +26,8 @@ export interface SimCoordinator {
 }
 
 const name = "coordinator";
+
+const createExtensions = await loadGatewayExtensions();
 
 const forwarded = Object.values(forwardedEndpoints).map(({ method, path, gatewayPath }) => ({
   method,
@@ -97,6 +100,7 @@ export function createSimCoordinator(options: {
         port: 0,
         token: null,
         onShutdown: () => {},
+        createExtensions,
       });
       up = { process, coordinator, baseUrl: null };
       const mine = up;

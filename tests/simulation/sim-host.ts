@@ -1,7 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 // A world passes in one turn of the event loop, in which nothing can be loaded.
-import "../../src/cli/deferred-services.ts";
+import "../../src/cli/extensions/bridges-gateway.ts";
+import "../../src/cli/extensions/console-gateway.ts";
+import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
+import "../../src/cli/extensions/observe-gateway.ts";
+import "../../src/cli/gateway-services.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";
@@ -27,6 +31,8 @@ import type { SimSession } from "./sim-session.ts";
 import { createSimTmux, type SimTmux } from "./sim-tmux.ts";
 import type { SimWorld } from "./sim-world.ts";
 import { createSurfaceOracle, type Leave, type SurfaceOracle } from "./surface-oracle.ts";
+
+const createExtensions = await loadGatewayExtensions();
 
 /** One agent in its session, with the gateway beside it. */
 export interface SimHost {
@@ -206,6 +212,7 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
         profiles: [],
         env: world.env,
         registry: world.registryFor(process),
+        extensions: createExtensions(),
       });
       const mine = { process, gateway, client: null as GatewayClient | null };
       up = mine;

@@ -4,7 +4,7 @@ import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coo
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
-import { hostRule } from "../../src/routes/http/gate.ts";
+import { createGate, hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
 import type { PersonMail } from "../../src/services/attention/people-mail.ts";
 import { createRemoteTerminal } from "../../src/services/console/remote-terminal.ts";
@@ -343,12 +343,12 @@ export function createCoordinatorBundle(
   };
   const app = createCoordinatorApp({
     services,
-    gate: {
+    guards: createGate({
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],
       token: options.token ?? null,
       signedIn: console.signIn.accepts,
-    },
+    }),
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   return {

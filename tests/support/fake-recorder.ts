@@ -1,9 +1,9 @@
 import type { RecordedMoment, RecorderStatus } from "../../src/protocol/recorder.ts";
-import type { GatewayServices } from "../../src/routes/gateway/services.ts";
+import type { GatewayObservers } from "../../src/routes/observe/gateway.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 
 /** The recorder of an agent without any recording but that of one moment. */
-export function fakeRecorder(): GatewayServices["recorder"] {
+export function fakeRecorder(): GatewayObservers["recorder"] {
   const at = "2026-01-01T00:00:00.000+00:00";
   const status: RecorderStatus = {
     schema_version: 1,

@@ -8,10 +8,13 @@ import {
   requestStoreOn,
 } from "../../src/db/gateway/request-store.ts";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
+import { gatewayAguiRoutes } from "../../src/routes/bridges/agui.ts";
+import { gatewayConsoleRoutes } from "../../src/routes/console/gateway.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
-import { meterGateway } from "../../src/routes/gateway/meter.ts";
-import { hostRule } from "../../src/routes/http/gate.ts";
+import { createGate, hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
+import { gatewayObserveRoutes } from "../../src/routes/observe/gateway.ts";
+import { meterGateway } from "../../src/routes/observe/meter.ts";
 import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
 import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
 import { createOwnAgent } from "../../src/services/console/own-agent.ts";
@@ -153,7 +156,6 @@ export function createGatewayBundle(
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
-    tokens: () => null,
   });
   slot.join("status", { wake: board.refresh });
   const { admission, block, epoch } = board;
@@ -260,18 +262,7 @@ export function createGatewayBundle(
   });
   const app = createGatewayApp({
     services: {
-      console,
-      ownAgent: async () => ownAgent,
       leases,
-      recorder: fakeRecorder(),
-      terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
-      sockets: { upgrade: () => false },
-      screen: {
-        async *follow() {
-          yield { item: "heartbeat" };
-        },
-      },
-      agui,
       board,
       queue,
       prompt,
@@ -285,22 +276,39 @@ export function createGatewayBundle(
       reminders,
       agent,
       stream,
-      transcript,
-      ledger,
-      metrics: meterGateway({
-        clock,
-        events: eventLog,
-        status: board.status,
-        spans: () => null,
-        facts: { version: "0.0.0", tool: "demo" },
-      }),
     },
-    gate: {
+    extensions: [
+      ...gatewayAguiRoutes(agui),
+      ...gatewayObserveRoutes({
+        recorder: fakeRecorder(),
+        transcript,
+        ledger,
+        metrics: meterGateway({
+          clock,
+          events: eventLog,
+          status: board.status,
+          spans: () => null,
+          facts: { version: "0.0.0", tool: "demo" },
+        }),
+      }),
+      ...gatewayConsoleRoutes({
+        console,
+        ownAgent: async () => ownAgent,
+        terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
+        sockets: { upgrade: () => false },
+        screen: {
+          async *follow() {
+            yield { item: "heartbeat" };
+          },
+        },
+      }),
+    ],
+    guards: createGate({
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],
       token: options.token ?? null,
       signedIn: console.signIn.accepts,
-    },
+    }),
     ...(options.observation ? { observation: options.observation } : {}),
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });

@@ -1,3 +1,4 @@
+import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
 import { createGateway, type GatewayOptions } from "../../src/cli/gateway.ts";
 import { defaultTimings } from "../../src/protocol/terminal.ts";
 import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";
@@ -9,6 +10,7 @@ import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";
 export async function serveUntilTold(
   options: Pick<GatewayOptions, "system" | "sessionRoot">,
 ): Promise<never> {
+  const createExtensions = await loadGatewayExtensions();
   const gateway = createGateway({
     ...options,
     host: "127.0.0.1",
@@ -16,6 +18,7 @@ export async function serveUntilTold(
     token: null,
     profiles: [],
     env: process.env,
+    extensions: createExtensions(),
     timings: { ...defaultTimings, stability_threshold_seconds: 0.15, completion_stability_seconds: 0.15 },
   });
   endOnUnhandled(gateway.logUnhandled);

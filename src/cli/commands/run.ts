@@ -11,6 +11,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type CliIo, command, type Values } from "../command.ts";
+import { loadGatewayExtensions } from "../extensions/extensions.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";
@@ -31,6 +32,7 @@ async function serveBeside(facts: {
 }): Promise<number> {
   const { io, context, session, launched } = facts;
   const gone = Promise.withResolvers<void>();
+  const createExtensions = await loadGatewayExtensions();
   const gateway = createGateway({
     system: context.system,
     sessionRoot: session.sessionRoot,
@@ -40,6 +42,7 @@ async function serveBeside(facts: {
     env: io.env,
     registry: context.registry,
     onGone: gone.resolve,
+    extensions: createExtensions(),
   });
   endOnUnhandled(gateway.logUnhandled);
   const stopped = untilStopped(() => gateway.stop(), gone.promise);

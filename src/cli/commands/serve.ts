@@ -5,6 +5,7 @@ import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
+import { loadGatewayExtensions } from "../extensions/extensions.ts";
 import { createGateway } from "../gateway.ts";
 import {
   chooseListener,
@@ -56,6 +57,7 @@ export default command({
     const execution = parseExecutionVariables(io.env);
     if (warning) await warn(io, warning);
     const gone = Promise.withResolvers<void>();
+    const createExtensions = await loadGatewayExtensions();
     const gateway = createGateway({
       system,
       sessionRoot,
@@ -68,6 +70,7 @@ export default command({
       registry,
       reconcile: args.reconcile,
       onGone: gone.resolve,
+      extensions: createExtensions(),
       // A window that has closed takes no more lines; the log file has them all.
       ...(execution.auxiliaryWindow
         ? { echo: (line: string) => void io.writeOut(line).catch(() => {}) }

@@ -5,7 +5,7 @@ import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import { assetsPath, consolePage, signInPath } from "../../protocol/wire.ts";
 import type { ConsoleAssets } from "../../services/console/assets.ts";
 import type { SignIn } from "../../services/console/sign-in.ts";
-import { type Handlers, mount } from "../http/mount.ts";
+import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
 /** What the routes of the console call. */
 export interface ConsoleServices {
@@ -29,61 +29,58 @@ export interface ConsoleServices {
 }
 
 /** The page, its scripts and styles, and how a browser signs in. All of it is served by this origin. */
-export function consoleRoutes(services: ConsoleServices) {
+export function consoleRoutes(services: ConsoleServices): Routes {
   const { assets, signIn } = services;
-  return (
-    new Elysia({ name: "console", seed: services })
-      .use(
-        mount({ name: "console-session", endpoints: consoleEndpoints, handlers: sessionHandlers(services) }),
-      )
-      // A person who was given the address alone begins here; a program is shown the description of the API.
-      .get(
-        consolePage,
-        async ({ request }) => {
-          if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
-          const nonce = services.nonce();
-          const { surface } = services.identity();
-          const mayRead = signedInAs(services, request) !== "bearer";
-          if (mayRead) services.onReaderSoon?.();
-          const page = await assets.page({
-            nonce,
-            surface,
-            firstData: mayRead ? (services.firstData ?? null) : null,
-          });
-          return new Response(page, { headers: pageHeaders(nonce) });
-        },
-        { detail: { hide: true } },
-      )
-      .get(
-        `${assetsPath}:name`,
-        async ({ params, request }) => {
-          const asset = await assets.find(params.name, request.headers.get("accept-encoding") ?? "");
-          if (asset === null)
-            return Response.json({ detail: "no such asset of this version" }, { status: 404 });
-          const { type, encoding, bytes } = asset;
-          return new Response(bytes, {
-            headers: {
-              ...safetyHeaders,
-              "content-type": type,
-              "cache-control": "public, max-age=31536000, immutable",
-              vary: "accept-encoding",
-              ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
-            },
-          });
-        },
-        { detail: { hide: true } },
-      )
-      .get(
-        signInPath,
-        ({ request }) => {
-          // A look ahead by a program that shows previews of links must not use the code up.
-          const code = request.method === "GET" ? new URL(request.url).searchParams.get("code") : null;
-          const cookie = code === null ? null : signIn.redeem(code);
-          return cookie === null ? refusedLink() : signedIn(cookie);
-        },
-        { detail: { hide: true } },
-      )
-  );
+  const app = new Elysia({ name: "console", seed: services })
+    .use(mount({ name: "console-session", endpoints: consoleEndpoints, handlers: sessionHandlers(services) }))
+    // A person who was given the address alone begins here; a program is shown the description of the API.
+    .get(
+      consolePage,
+      async ({ request }) => {
+        if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
+        const nonce = services.nonce();
+        const { surface } = services.identity();
+        const mayRead = signedInAs(services, request) !== "bearer";
+        if (mayRead) services.onReaderSoon?.();
+        const page = await assets.page({
+          nonce,
+          surface,
+          firstData: mayRead ? (services.firstData ?? null) : null,
+        });
+        return new Response(page, { headers: pageHeaders(nonce) });
+      },
+      { detail: { hide: true } },
+    )
+    .get(
+      `${assetsPath}:name`,
+      async ({ params, request }) => {
+        const asset = await assets.find(params.name, request.headers.get("accept-encoding") ?? "");
+        if (asset === null)
+          return Response.json({ detail: "no such asset of this version" }, { status: 404 });
+        const { type, encoding, bytes } = asset;
+        return new Response(bytes, {
+          headers: {
+            ...safetyHeaders,
+            "content-type": type,
+            "cache-control": "public, max-age=31536000, immutable",
+            vary: "accept-encoding",
+            ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+          },
+        });
+      },
+      { detail: { hide: true } },
+    )
+    .get(
+      signInPath,
+      ({ request }) => {
+        // A look ahead by a program that shows previews of links must not use the code up.
+        const code = request.method === "GET" ? new URL(request.url).searchParams.get("code") : null;
+        const cookie = code === null ? null : signIn.redeem(code);
+        return cookie === null ? refusedLink() : signedIn(cookie);
+      },
+      { detail: { hide: true } },
+    );
+  return app as unknown as Routes;
 }
 
 const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndpoints> => ({

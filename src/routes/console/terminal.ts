@@ -3,6 +3,7 @@ import { encodeFrame, type TerminalFrame } from "../../services/console/frames.t
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import { createViewer } from "../../services/console/viewer.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
+import type { Routes } from "../http/mount.ts";
 import { createFollowers, type Followers } from "../http/sse.ts";
 
 /**
@@ -14,7 +15,7 @@ export function terminalSocket(options: {
   sockets: Pick<SocketUpgrade, "upgrade">;
   /** Throws when there is no such agent. */
   terminalOf: (params: Record<string, string>) => LiveTerminal;
-}) {
+}): Routes {
   const { path, sockets, terminalOf } = options;
   const viewers = createFollowers();
   return new Elysia({ name: "terminal-socket", seed: options }).get(
@@ -26,7 +27,7 @@ export function terminalSocket(options: {
       return Response.json({ detail: "this is a WebSocket" }, { status: 426, headers });
     },
     { detail: { hide: true } },
-  );
+  ) as unknown as Routes;
 }
 
 /** As many viewers as `viewers` admits; the others are refused. */

@@ -20,12 +20,13 @@ import type { Answer } from "../../services/fleet/gateway-client.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
+import { renderScreen } from "../console/screen-events.ts";
 import { terminalSocket } from "../console/terminal.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
-import type { GateOptions } from "../http/gate.ts";
+import type { Guard } from "../http/gate.ts";
 import { httpGate } from "../http/gate-plugin.ts";
 import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
-import { createFollowers, heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
+import { createFollowers, heartbeat, renderEvent, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 
@@ -62,7 +63,7 @@ export interface CoordinatorServices {
  */
 export function createCoordinatorApp(options: {
   services: CoordinatorServices;
-  gate: GateOptions;
+  guards: readonly Guard[];
   faults: FaultReporter;
   /** Answers what is for agents of other hosts, after the gate; undefined for all else. */
   relay?: (request: Request) => Promise<Response | undefined>;
@@ -71,7 +72,7 @@ export function createCoordinatorApp(options: {
   const app = new Elysia({ name: "coordinator", normalize: false });
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
-    .use(httpGate(options.gate))
+    .use(httpGate(options.guards))
     .use(relayed(options.relay))
     .use(
       mount({

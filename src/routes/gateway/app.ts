@@ -1,29 +1,12 @@
-import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
-import { gatewaySocketPath } from "../../protocol/console.ts";
-import { ownAgentEndpoints, typingEndpoints } from "../../protocol/console-endpoints.ts";
+import { typingEndpoints } from "../../protocol/console-endpoints.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
-import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
-import { metricsEndpoints } from "../../protocol/metrics-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
-import { recorderEndpoints } from "../../protocol/recorder.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
-import { transcriptEndpoints } from "../../protocol/transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turns.ts";
-import { aguiConnectionHeader } from "../../protocol/wire.ts";
-import type { AguiItem } from "../../services/agui/paced-stream.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { consoleRoutes } from "../console/app.ts";
-import { admitting, framesAnswer, terminalSocket } from "../console/terminal.ts";
-import { type Handlers, mount } from "../http/mount.ts";
-import {
-  createFollowers,
-  heartbeat,
-  renderScreen,
-  resumePosition,
-  streamOf,
-  toServerSentEvents,
-} from "../http/sse.ts";
+import { type Handlers, mount, type Routes } from "../http/mount.ts";
+import { createFollowers, resumePosition, toServerSentEvents } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { createCoreApp, type GatewayAppOptions } from "./core.ts";
@@ -33,9 +16,14 @@ import type { GatewayServices } from "./services.ts";
  * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs.
  * Source: contract 4.1.
  */
-export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
-  const { services } = options;
-  return createCoreApp(options)
+export function createGatewayApp(
+  options: GatewayAppOptions<GatewayServices> & {
+    /** Routes that extensions add. */
+    extensions?: readonly Routes[];
+  },
+) {
+  const { services, extensions = [] } = options;
+  const app = createCoreApp(options)
     .use(mount({ name: "gateway-mail", endpoints: mailEndpoints, handlers: mailHandlers(services) }))
     .use(
       mount({ name: "gateway-notifier", endpoints: notifierEndpoints, handlers: notifierHandlers(services) }),
@@ -56,45 +44,14 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
         unchecked: "all",
       }),
     )
-    .use(
-      mount({
-        name: "gateway-transcript",
-        endpoints: transcriptEndpoints,
-        handlers: transcriptHandlers(services),
-      }),
-    )
-    .use(mount({ name: "gateway-ledger", endpoints: ledgerEndpoints, handlers: ledgerHandlers(services) }))
     .use(eventRoutes(services))
-    .use(aguiRoutes(services))
-    .use(aguiStreamRoutes(services))
     .use(mount({ name: "gateway-typing", endpoints: typingEndpoints, handlers: typingHandlers(services) }))
-    .use(
-      mount({ name: "gateway-recorder", endpoints: recorderEndpoints, handlers: recorderHandlers(services) }),
-    )
-    .use(
-      mount({
-        name: "gateway-metrics",
-        endpoints: metricsEndpoints,
-        handlers: { gatewayMetrics: async () => textAnswer(await services.metrics.scrape()) },
-        unchecked: "all",
-      }),
-    )
-    .use(mount({ name: "gateway-own", endpoints: ownAgentEndpoints, handlers: ownHandlers(services) }))
-    .use(
-      terminalSocket({
-        path: gatewaySocketPath,
-        sockets: services.sockets,
-        terminalOf: () => services.terminal,
-      }),
-    )
-    .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).gatewayOpenApi));
+  for (const routes of extensions) app.use(routes);
+  return app;
 }
 
 export type GatewayApp = ReturnType<typeof createGatewayApp>;
-
-const textAnswer = ({ text, contentType }: { text: string; contentType: string }) =>
-  new Response(text, { headers: { "content-type": contentType } });
 
 /** The agent's mail (contract 4.1, mail rows). None of it waits for the execution slot. */
 const mailHandlers = ({ mail }: Pick<GatewayServices, "mail">): Handlers<typeof mailEndpoints> => ({
@@ -120,15 +77,6 @@ const notifierHandlers = ({
   notifierAudit: ({ query }) => notifier.audit(query),
 });
 
-/** The agent and what waits for a person, for a console beside this gateway (additional; issue 18). */
-const ownHandlers = ({
-  ownAgent,
-}: Pick<GatewayServices, "ownAgent">): Handlers<typeof ownAgentEndpoints> => ({
-  ownAgentState: async () => (await ownAgent()).state(),
-  ownAttention: async () => (await ownAgent()).attention(),
-  answerOwnAttention: async ({ params, body }) => (await ownAgent()).answer(params.attention_id, body),
-});
-
 /** Typing into the terminal by hand (additional; issue 18). */
 const typingHandlers = ({ leases }: Pick<GatewayServices, "leases">): Handlers<typeof typingEndpoints> => ({
   readTypingLease: () => ({ schema_version: 1, lease: leases.current() }),
@@ -142,16 +90,6 @@ const typingHandlers = ({ leases }: Pick<GatewayServices, "leases">): Handlers<t
     if (release) leases.end(lease_id);
     return { status: "ok", action: "type", lease: leases.current() };
   },
-});
-
-/** The flight recorder (additional; issue 29). */
-const recorderHandlers = ({
-  recorder,
-}: Pick<GatewayServices, "recorder">): Handlers<typeof recorderEndpoints> => ({
-  readRecorder: () => recorder.status(),
-  updateRecorder: ({ body }) => recorder.update(body),
-  recordedMoment: ({ query }) => recorder.moment(query),
-  recordedCast: ({ query }) => recorder.cast(query),
 });
 
 /** Reminders of the live gateway (contract 4.1, 4.3). */
@@ -179,20 +117,6 @@ const turnHandlers = ({ headless }: Pick<GatewayServices, "headless">): Handlers
   },
 });
 
-/** What the agent was asked and what it answered (additional; issue 17). */
-const transcriptHandlers = ({
-  transcript,
-}: Pick<GatewayServices, "transcript">): Handlers<typeof transcriptEndpoints> => ({
-  transcript: ({ query }) => transcript.page(query),
-  transcriptTurn: ({ params, query }) => transcript.turn(params.turn_id, query),
-});
-
-/** What its turns used (additional; issue 29). */
-const ledgerHandlers = ({ ledger }: Pick<GatewayServices, "ledger">): Handlers<typeof ledgerEndpoints> => ({
-  ledger: ({ query }) => ledger.page(query),
-  ledgerSummary: ({ query }) => ledger.summary(query),
-});
-
 function artifactHandlers({
   headless,
 }: Pick<GatewayServices, "headless">): Handlers<typeof turnArtifactEndpoints> {
@@ -216,17 +140,11 @@ function foundTurn<T>(value: T | null): T {
 }
 
 /** The stream of everything that happens at one gateway. */
-function eventRoutes({ stream, screen, terminal }: Pick<GatewayServices, "stream" | "screen" | "terminal">) {
+function eventRoutes({ stream }: Pick<GatewayServices, "stream">) {
   const followers = createFollowers();
-  const viewers = createFollowers();
-  const watchers = createFollowers();
   return mount({
     name: "gateway-events",
-    endpoints: {
-      events: streamEndpoints.events,
-      screenEvents: streamEndpoints.screenEvents,
-      terminalFrames: streamEndpoints.terminalFrames,
-    },
+    endpoints: { events: streamEndpoints.events },
     unchecked: "all",
     handlers: {
       events: ({ request, query }) => {
@@ -234,83 +152,6 @@ function eventRoutes({ stream, screen, terminal }: Pick<GatewayServices, "stream
         const items = followers.admit(request.signal, (signal) => stream.follow({ afterSeq, signal }));
         return toServerSentEvents(request, items);
       },
-      screenEvents: ({ request }) => {
-        const items = viewers.admit(request.signal, (signal) => screen.follow({ signal }));
-        return streamOf(items, renderScreen, { method: request.method });
-      },
-      terminalFrames: ({ request }) => framesAnswer(admitting(watchers, terminal), request),
     },
-  });
-}
-
-/** What GUI clients of the AG-UI protocol ask besides their streams (contract 4.1). */
-const aguiRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
-  mount({
-    name: "gateway-agui",
-    endpoints: aguiEndpoints,
-    handlers: {
-      aguiCapabilities: () => agui.capabilities(),
-      aguiDetach: ({ params, status }) => {
-        const connectionId = params.connection_id;
-        return agui.detach(connectionId)
-          ? {
-              status: "detached",
-              connectionId,
-              detached: true,
-              detail: "the stream is finished; the agent is left as it is",
-            }
-          : status(404, {
-              status: "not_found",
-              connectionId,
-              detached: false,
-              detail: "no stream with this id is attached",
-            });
-      },
-    },
-  });
-
-/** Streams of the AG-UI protocol. */
-const aguiStreamRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
-  mount({
-    name: "gateway-agui-streams",
-    endpoints: aguiStreamEndpoints,
-    unchecked: "all",
-    handlers: {
-      aguiConnect: ({ body, request }) => {
-        const reader = readerOf(request);
-        const { connectionId, stream } = agui.connect(body, reader.left);
-        return toAguiStream(stream, reader, { [aguiConnectionHeader]: connectionId });
-      },
-      aguiRun: async ({ body, request }) => {
-        const reader = readerOf(request);
-        return toAguiStream(await agui.run(body, reader.left), reader);
-      },
-    },
-  });
-
-interface Reader {
-  left: AbortSignal;
-  leave(): void;
-}
-
-/** A server aborts the request of a reader that left; a caller in this process cancels the body. */
-function readerOf(request: Request): Reader {
-  const cancelled = new AbortController();
-  return {
-    left: AbortSignal.any([request.signal, cancelled.signal]),
-    leave: () => cancelled.abort(),
-  };
-}
-
-function toAguiStream(
-  items: AsyncGenerator<AguiItem>,
-  reader: Reader,
-  headers: Record<string, string> = {},
-): Response {
-  const render = (item: AguiItem) =>
-    item.item === "heartbeat" ? heartbeat : `data: ${JSON.stringify(item.event)}\n\n`;
-  return streamOf(items, render, {
-    headers: { "x-accel-buffering": "no", ...headers },
-    onCancel: reader.leave,
   });
 }

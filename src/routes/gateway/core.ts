@@ -12,7 +12,7 @@ import type { AgentTurns } from "../../services/agent/agent.ts";
 import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
-import type { GateOptions } from "../http/gate.ts";
+import type { Guard } from "../http/gate.ts";
 import { httpGate } from "../http/gate-plugin.ts";
 import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
@@ -21,7 +21,7 @@ import type { CoreServices } from "./services.ts";
 /** What the core and the whole app are made with; `Services` is what the routes of each call. */
 export interface GatewayAppOptions<Services> {
   services: Services;
-  gate: GateOptions;
+  guards: readonly Guard[];
   faults: FaultReporter;
   observation?: HttpObservation;
 }
@@ -36,7 +36,7 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   if (options.observation) app.use(options.observation.plugin);
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
-    .use(httpGate(options.gate))
+    .use(httpGate(options.guards))
     .use(
       mount({
         name: "gateway-core",

@@ -1,4 +1,4 @@
-import { createGate, type GateOptions } from "./gate.ts";
+import { type Guard, judge } from "./gate.ts";
 import type { Fetch } from "./observe.ts";
 import { pathOf } from "./route.ts";
 
@@ -10,18 +10,18 @@ interface DeferredApp {
 
 /**
  * Serves until `whole`, which may be asked more than once, has brought the app with all routes, and with that
- * app from then on. Until then it answers `health` itself, behind the same gate; any other request asks for
- * the app and waits, so no caller gets a 404 before all routes are known. If the app cannot be loaded,
+ * app from then on. Until then it answers `health` itself, behind the same guards of callers; any other
+ * request asks for the app and waits, so no caller gets a 404 before all routes are known. If the app cannot be loaded,
  * waiting requests are answered with 503.
  */
 export function deferredApp(options: {
-  gate: GateOptions;
+  /** The app has them too; `health` needs no other guard, because it is open to all and has no body. */
+  guards: readonly Guard[];
   /** What a `GET` of this path is answered with; null leaves it to the app as well. */
   health: { path: string; body: () => object } | null;
   whole: () => Promise<Fetch>;
 }): DeferredApp {
   const { health } = options;
-  const judge = createGate(options.gate);
   let app: Fetch | null = null;
 
   async function complete(): Promise<void> {
@@ -40,11 +40,11 @@ export function deferredApp(options: {
 
   function answerHealth(request: Request, body: object): Response {
     const headers: Record<string, string> = {};
-    const judged = judge(request, headers);
-    if (judged instanceof Response) return judged;
-    return judged
-      ? Response.json({ detail: judged.detail }, { status: judged.status, headers })
-      : Response.json(body, { headers });
+    const verdict = judge(options.guards, request, headers);
+    if (verdict === null) return Response.json(body, { headers });
+    return verdict.detail === null
+      ? new Response(null, { status: verdict.status, headers })
+      : Response.json({ detail: verdict.detail }, { status: verdict.status, headers });
   }
 
   return {

@@ -13,6 +13,7 @@ import { pathOf } from "./route.ts";
 /** The largest request body, bytes (ruling 9). */
 export const maxBodyBytes = 8 * 1024 * 1024;
 
+/** What the guards of one server are made with. */
 export interface GateOptions {
   /** Whether the `Host` header of a request is ours. */
   allowsHost: (host: string) => boolean;
@@ -28,6 +29,18 @@ export interface GateOptions {
    */
   answerChallenge?: (challenge: string) => string | null;
 }
+
+/** The answer to a request that goes no further. `detail`: null for an answer without a body. */
+export interface Verdict {
+  status: number;
+  detail: string | null;
+}
+
+/**
+ * One rule about requests. Null lets the request go on to the next guard. `headers` gets what any answer to
+ * the request has to carry.
+ */
+export type Guard = (request: Request, headers: Record<string, unknown>) => Verdict | null;
 
 /** Where a server answers a challenge: whatever else it answers there means nothing without the proof. */
 const provingPaths = ["/health", coreEndpoints.snapshot.path];
@@ -58,76 +71,124 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
   return Response.json({ detail: "this server is for another user of this machine" }, { status: 403 });
 }
 
-/** Why a request goes no further, and the status of the answer that says so. */
-interface GateRefusal {
-  status: number;
-  detail: string;
+/**
+ * The guards of callers: where a request comes from and which path it names. They need nothing of the routes,
+ * so a server that has none yet answers behind them. In this order.
+ */
+export function callerGuards(options: Omit<GateOptions, "token" | "signedIn">): readonly Guard[] {
+  return [
+    guardHost(options.allowsHost),
+    guardOrigin(options.allowedOrigins),
+    guardPath,
+    proveListener(options.answerChallenge),
+  ];
 }
 
-/**
- * Judges a request before anything else looks at it. Refuses a foreign `Host` (421: DNS rebinding), a foreign
- * `Origin` (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413).
- * Pages of an allowed origin get what their browser asks for: a response is the whole answer. `headers` gets
- * what any answer to the request has to carry. Source: rulings 9 and 12.
- */
-export function createGate(
-  options: GateOptions,
-): (request: Request, headers: Record<string, unknown>) => GateRefusal | Response | undefined {
-  const crossOrigin = { allowedOrigins: options.allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
+/** The guards of what a caller may do and send, after those of callers. In this order. */
+export function accessGuards(options: Pick<GateOptions, "token" | "signedIn">): readonly Guard[] {
+  return [guardToken(options), guardBody];
+}
+
+/** All guards of a server, in their order. Source: rulings 9 and 12. */
+export const createGate = (options: GateOptions): readonly Guard[] => [
+  ...callerGuards(options),
+  ...accessGuards(options),
+];
+
+/** The verdict of the first guard that has one; null when all let the request go on. */
+export function judge(
+  guards: readonly Guard[],
+  request: Request,
+  headers: Record<string, unknown>,
+): Verdict | null {
+  for (const guard of guards) {
+    const verdict = guard(request, headers);
+    if (verdict !== null) return verdict;
+  }
+  return null;
+}
+
+/** Refuses a foreign `Host`, which DNS rebinding leads here: 421. */
+function guardHost(allowsHost: GateOptions["allowsHost"]): Guard {
   // The same callers ask again and again under the same name, and a URL is as good as the host in it.
   let admittedHost: string | null = null;
-  const refuse = (status: number, detail: string): GateRefusal => ({ status, detail });
-  return (request, headers) => {
-    const host = request.headers.get("host") ?? hostOf(request.url);
+  return (request) => {
+    const host = hostOf(request);
+    if (host === admittedHost) return null;
     // A port beyond 65535 makes no URL.
-    if (host !== admittedHost) {
-      if (!options.allowsHost(host) || !URL.canParse(request.url)) {
-        return refuse(421, "this host name is not served here");
-      }
-      admittedHost = host;
-    }
-    const origin = request.headers.get("origin");
-    const site = request.headers.get("sec-fetch-site");
-    // No browser asks. A cached answer must still differ for one that does.
-    if (origin !== null || site !== null || options.allowedOrigins.length > 0) {
-      const { kind, headers: allowing } = decideCrossOrigin(
-        {
-          method: request.method,
-          host,
-          origin,
-          preflightFor: origin === null ? null : request.headers.get("access-control-request-method"),
-          site,
-          mode: site === null ? null : request.headers.get("sec-fetch-mode"),
-        },
-        crossOrigin,
-      );
-      Object.assign(headers, allowing);
-      if (kind === "refused") return refuse(403, "this origin may not call");
-      if (kind === "preflight") return new Response(null, { status: 204, headers: allowing });
-    }
-    if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
-    // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
-    if (provesItself(request.url)) {
-      const challenge = request.headers.get(challengeHeader);
-      const answer = challenge === null ? null : (options.answerChallenge?.(challenge) ?? null);
-      if (answer !== null) headers[challengeAnswerHeader] = answer;
-    }
-    if (!authorized(request, options)) {
-      headers["www-authenticate"] = "Bearer";
-      return refuse(401, "a bearer token is needed");
-    }
-    if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return;
-    const length = Number(request.headers.get("content-length") ?? 0);
-    if (length > maxBodyBytes) return refuse(413, `the body is larger than ${maxBodyBytes} bytes`);
-    const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-    if (type !== "application/json") return refuse(415, "send the body as application/json");
-    return;
+    if (!allowsHost(host) || !URL.canParse(request.url))
+      return { status: 421, detail: "this host name is not served here" };
+    admittedHost = host;
+    return null;
   };
 }
 
-/** Of a request that names no host, which HTTP/1.0 allows, the URL is a path alone: it is for nobody. */
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "";
+/**
+ * Refuses a page of a foreign origin in the person's browser: 403. Pages of an allowed origin get what their
+ * browser asks for.
+ */
+function guardOrigin(allowedOrigins: readonly string[]): Guard {
+  const crossOrigin = { allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
+  return (request, headers) => {
+    const origin = request.headers.get("origin");
+    const site = request.headers.get("sec-fetch-site");
+    // No browser asks. A cached answer must still differ for one that does.
+    if (origin === null && site === null && allowedOrigins.length === 0) return null;
+    const { kind, headers: allowing } = decideCrossOrigin(
+      {
+        method: request.method,
+        host: hostOf(request),
+        origin,
+        preflightFor: origin === null ? null : request.headers.get("access-control-request-method"),
+        site,
+        mode: site === null ? null : request.headers.get("sec-fetch-mode"),
+      },
+      crossOrigin,
+    );
+    Object.assign(headers, allowing);
+    if (kind === "refused") return { status: 403, detail: "this origin may not call" };
+    return kind === "preflight" ? { status: 204, detail: null } : null;
+  };
+}
+
+/** Refuses a path that cannot be decoded: it names nothing. */
+function guardPath({ url }: Request): Verdict | null {
+  return isWellFormed(url) ? null : { status: 404, detail: "no such route: the path is not well-formed" };
+}
+
+/** Refuses nothing: answers the challenge of a caller that must know who listens here. */
+function proveListener(answerChallenge: GateOptions["answerChallenge"]): Guard {
+  return (request, headers) => {
+    // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
+    if (!provesItself(request.url)) return null;
+    const challenge = request.headers.get(challengeHeader);
+    const answer = challenge === null ? null : (answerChallenge?.(challenge) ?? null);
+    if (answer !== null) headers[challengeAnswerHeader] = answer;
+    return null;
+  };
+}
+
+/** Refuses a caller without the token, or the cookie that serves in its place: 401. */
+function guardToken(options: Pick<GateOptions, "token" | "signedIn">): Guard {
+  return (request, headers) => {
+    if (authorized(request, options)) return null;
+    headers["www-authenticate"] = "Bearer";
+    return { status: 401, detail: "a bearer token is needed" };
+  };
+}
+
+/** Refuses a body that is announced as too large, 413, or that is not JSON, 415. */
+function guardBody(request: Request): Verdict | null {
+  if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return null;
+  const length = Number(request.headers.get("content-length") ?? 0);
+  if (length > maxBodyBytes) return { status: 413, detail: `the body is larger than ${maxBodyBytes} bytes` };
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  return type === "application/json" ? null : { status: 415, detail: "send the body as application/json" };
+}
+
+/** A request of HTTP/1.0 may name no host. Its URL is then a path alone, which no host rule allows. */
+function hostOf({ headers, url }: Request): string {
+  return headers.get("host") ?? (URL.canParse(url) ? new URL(url).host : "");
 }
 
 /**
@@ -152,7 +213,7 @@ function isWellFormed(url: string): boolean {
   }
 }
 
-function authorized(request: Request, { token, signedIn }: GateOptions): boolean {
+function authorized(request: Request, { token, signedIn }: Pick<GateOptions, "token" | "signedIn">): boolean {
   if (token === null || isOpen(new URL(request.url).pathname)) return true;
   const shown = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
   const encoder = new TextEncoder();
@@ -165,10 +226,10 @@ function authorized(request: Request, { token, signedIn }: GateOptions): boolean
  * A browser sends a cookie whichever page asks, and to every port of a host: it counts only when the browser
  * says that our own page asks. Another origin that may call shows the token.
  */
-function isFromOwnPage({ headers, url }: Request): boolean {
-  const origin = headers.get("origin");
-  const site = headers.get("sec-fetch-site");
-  const host = headers.get("host") ?? hostOf(url);
+function isFromOwnPage(request: Request): boolean {
+  const origin = request.headers.get("origin");
+  const site = request.headers.get("sec-fetch-site");
+  const host = hostOf(request);
   if (origin !== null && origin !== `http://${host}` && origin !== `https://${host}`) return false;
   return site === null ? origin !== null : site === "same-origin";
 }

@@ -48,6 +48,9 @@ export type Handlers<Endpoints> = {
   [Name in keyof Endpoints]: Endpoints[Name] extends Endpoint ? Handler<Endpoints[Name]> : never;
 };
 
+/** Routes that an app is made of. */
+export type Routes = Elysia;
+
 /**
  * Serves each endpoint of a table with its handler. The table says the method, the path, how query and body
  * are parsed and validated, and what may be answered. A handler is given to Elysia as it is: a wrapper would
@@ -62,7 +65,7 @@ export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>
   handlers: Handlers<Endpoints>;
   unchecked?: readonly (keyof Endpoints)[] | "all";
   bodyOptional?: readonly (keyof Endpoints)[];
-}): Elysia {
+}): Routes {
   const { name, endpoints, handlers, unchecked = [], bodyOptional = [] } = table;
   const app = new Elysia({ name }).use(jsonBody);
   for (const [key, endpoint] of Object.entries(endpoints)) {
@@ -72,7 +75,7 @@ export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>
       ...(unchecked === "all" || unchecked.includes(key) ? {} : { response: responsesOf(endpoint) }),
     });
   }
-  return app as unknown as Elysia;
+  return app as unknown as Routes;
 }
 
 /** The body is parsed within our limits, null is read as absent (ruling 35), then it is validated. */

@@ -1,5 +1,4 @@
 import { maxFollowers } from "../../protocol/events.ts";
-import type { ScreenItem } from "../../services/console/screens.ts";
 import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
 import { ServiceError } from "../../system/errors.ts";
 
@@ -60,12 +59,6 @@ export const heartbeat = ": heartbeat\n\n";
 /** One event as a block of the stream. A kind is a word of ours; a line break in it would end the field. */
 export function renderEvent(id: string, event: { kind: string }): string {
   return `id: ${id}\nevent: ${event.kind.replace(/[\r\n]/g, " ")}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-/** What a screen shows, under its revision. */
-export function renderScreen(item: ScreenItem): string {
-  if (item.item === "heartbeat") return heartbeat;
-  return renderEvent("revision" in item.event ? String(item.event.revision) : "0", item.event);
 }
 
 /**

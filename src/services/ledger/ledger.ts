@@ -4,7 +4,7 @@ import type { LedgerPage, LedgerSummary } from "../../protocol/ledger.ts";
 import type { TokenSum } from "../../protocol/usage.ts";
 import { afterThisTurn, type Clock, parseTimestamp, sleep, toTimestamp } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
-import type { Agent, Submission } from "../agent/agent.ts";
+import type { Submission } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import { hasTokens, sumOf } from "../headless/turn-usage.ts";
 import { keyOfText } from "../terminal/keys.ts";
@@ -25,8 +25,8 @@ interface LedgerQuery {
 export interface Ledger {
   /** The same object while nothing changed; null until a turn with tokens was counted. */
   sum(): TokenSum | null;
-  /** The agent, whose prompts are remembered until their turns are counted. */
-  noting(agent: Agent): Agent;
+  /** A prompt begins, which is remembered until its turn is counted. */
+  promptBegins(submission: Pick<Submission, "prompt" | "requestId">): void;
   /**
    * Counts soon, when the tool has written its record, and once more for a tool that writes late. Nothing
    * after `stop`.
@@ -202,7 +202,7 @@ export function createLedger(deps: {
     }
   }
 
-  function note({ prompt, requestId: id }: Submission, atMs: number): void {
+  function note({ prompt, requestId: id }: Pick<Submission, "prompt" | "requestId">, atMs: number): void {
     const requestId = id ?? null;
     const kind = requestId === null ? null : (requests.get(requestId)?.kind ?? null);
     const reason = wakeOfRequest(requestId, kind);
@@ -219,21 +219,10 @@ export function createLedger(deps: {
       if (shown === undefined) shown = totalNow();
       return shown;
     },
-    noting(agent) {
-      // A turn that is a process names its request itself.
-      if (agent.turns) return agent;
-      return {
-        ...agent,
-        submit(submission) {
-          const begin = () => {
-            submission.begin();
-            const atMs = clock.nowMs();
-            // The agent gets its text first.
-            afterThisTurn(() => note(submission, atMs));
-          };
-          return agent.submit({ ...submission, begin });
-        },
-      };
+    promptBegins(submission) {
+      const atMs = clock.nowMs();
+      // The agent gets its text first.
+      afterThisTurn(() => note(submission, atMs));
     },
     countSoon() {
       if (stopped) return;

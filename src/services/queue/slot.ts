@@ -8,6 +8,7 @@ import type {
   Waiting,
   WakesHeld,
 } from "../../protocol/gateway.ts";
+import type { TokenSum } from "../../protocol/usage.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { Readiness, SubmitPolicy } from "../agent/agent.ts";
 
@@ -86,6 +87,8 @@ export interface SlotReport extends SlotUse {
   wakesHeld: WakesHeld | null;
   /** A budget that was reached. */
   budgetState: BudgetState | null;
+  /** Of all turns so far, the same object while it is unchanged; null until one was counted. */
+  tokens: TokenSum | null;
 }
 
 interface SlotMember {
@@ -97,7 +100,7 @@ interface SlotMember {
   recount?(): void;
 }
 
-type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing" | "budget";
+type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing" | "budget" | "ledger";
 
 /**
  * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each
@@ -121,6 +124,7 @@ export function createExecutionSlot() {
       typing: null,
       budget: null,
       budgetState: null,
+      tokens: null,
       depth: 0,
       waiting: null,
       remindersLost: null,

@@ -4,28 +4,12 @@ import { parseJson, renderJson } from "../../protocol/json.ts";
 import { type ToolReport, ToolReportSchema } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import { createLoop } from "../../system/lifecycle.ts";
 import { faultLine } from "../../system/storage-fault.ts";
 import type { FolderWatch } from "../../system/watch.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import type { ReportSource } from "../terminal/report-source.ts";
 import { maxSpoolBytes } from "./spool-line.ts";
-
-/**
- * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from
- * another session than the one in the pane; its user decides what that means.
- */
-export interface ReportSource extends Lifecycle {
-  /**
-   * Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come
-   * first.
-   */
-  subscribe(listener: (report: ToolReport) => void): () => void;
-  /**
-   * Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may
-   * come.
-   */
-  absence(): string | null;
-}
 
 /** Files of a session that its tool's hooks write or are configured by. */
 export function signalPaths(sessionRoot: string) {

@@ -74,9 +74,8 @@ interface StatusBoardDeps {
     typing: TypingLease | null;
     wakesHeld: WakesHeld | null;
     budgetState: BudgetState | null;
+    tokens: TokenSum | null;
   };
-  /** Of all turns so far, the same object while it is unchanged; null until one was counted. */
-  tokens: () => TokenSum | null;
 }
 
 export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
@@ -115,7 +114,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   function gather(): StatusFacts {
-    const { running, depth, waiting, remindersLost, typing, wakesHeld, budgetState } = deps.slot();
+    const { running, depth, waiting, remindersLost, typing, wakesHeld, budgetState, tokens } = deps.slot();
     const activeExecution: ActiveExecution = running ? "running" : "idle";
     return {
       identity,
@@ -130,7 +129,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       typing,
       wakesHeld,
       budget: budgetState,
-      tokens: deps.tokens(),
+      tokens,
     };
   }
 

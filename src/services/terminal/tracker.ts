@@ -13,7 +13,6 @@ import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { createExclusive } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { ReportSource } from "../signals/spool-source.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";
@@ -23,6 +22,7 @@ import { toTerminalHistory, toTerminalState, toTrackedSession } from "./record.t
 import { reduce } from "./reduce.ts";
 import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { isUnsettled, nextDeadlineMs } from "./reduce-transition.ts";
+import type { ReportSource } from "./report-source.ts";
 import type { Observation } from "./screen.ts";
 import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";

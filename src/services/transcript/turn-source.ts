@@ -185,3 +185,11 @@ export interface TurnSource {
   /** Lines that were skipped at the last look. */
   damagedLines(): number;
 }
+
+/** Where the turns of one agent are read. */
+export interface SessionTurns {
+  /** The oldest first. */
+  all(): readonly TurnSource[];
+  /** Where tokens are counted: the same, or the newest turns of an agent that has many. */
+  counted(): readonly TurnSource[];
+}

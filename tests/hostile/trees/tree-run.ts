@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openCliContext } from "../../../src/cli/cli-context.ts";
 import { createCoordinator } from "../../../src/cli/coordinator.ts";
 import { runProgram } from "../../../src/cli/dispatch.ts";
+import { loadGatewayExtensions } from "../../../src/cli/extensions/extensions.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { programVersion } from "../../../src/cli/version.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
@@ -169,6 +170,7 @@ export async function createTreeFixture(
       if (error instanceof ServiceError || tellStorageFault(error) !== null) return "{}";
       throw error;
     }
+    const createExtensions = await loadGatewayExtensions();
     const coordinator = createCoordinator({
       context,
       io,
@@ -176,6 +178,7 @@ export async function createTreeFixture(
       port: 0,
       token: null,
       onShutdown: () => {},
+      createExtensions,
     });
     try {
       const init =

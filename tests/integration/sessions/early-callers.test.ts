@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { loadGatewayExtensions } from "../../../src/cli/extensions/extensions.ts";
 import { createGateway } from "../../../src/cli/gateway.ts";
 import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
@@ -18,6 +19,7 @@ const asked = {
   nothing: "/v1/nothing",
 };
 
+const createExtensions = await loadGatewayExtensions();
 const listener = { host: "127.0.0.1", port: 0, token: null };
 
 test("a start that fails after it listened leaves nothing behind that says otherwise", async () => {
@@ -26,7 +28,13 @@ test("a start that fails after it listened leaves nothing behind that says other
   const system = createSystem();
   const heard: HttpServer[] = [];
   const early: (Response | Promise<Response>)[] = [];
-  const facts = { ...listener, sessionRoot, profiles: [], env: fixture.deps.env };
+  const facts = {
+    ...listener,
+    sessionRoot,
+    profiles: [],
+    env: fixture.deps.env,
+    extensions: createExtensions(),
+  };
   const failing = createGateway({
     ...facts,
     system: {
@@ -87,6 +95,7 @@ test("callers of the first moment are answered as later ones are", async () => {
     ...listener,
     profiles: [],
     env: fixture.deps.env,
+    extensions: createExtensions(),
   });
   const { baseUrl } = await gateway.start();
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
-import { meterGateway } from "../../../src/routes/gateway/meter.ts";
+import { meterGateway } from "../../../src/routes/observe/meter.ts";
 import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";

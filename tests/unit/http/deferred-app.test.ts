@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { challengeAnswerHeader, challengeHeader } from "../../../src/protocol/wire.ts";
 import { deferredApp } from "../../../src/routes/http/deferred-app.ts";
-import { hostRule } from "../../../src/routes/http/gate.ts";
+import { callerGuards, hostRule } from "../../../src/routes/http/gate.ts";
 
 const health = { path: "/health", body: () => ({ status: "ok" }) };
 
@@ -9,12 +9,11 @@ function setUp(options: { health?: typeof health | null } = {}) {
   const whole = Promise.withResolvers<(request: Request) => Response>();
   let asked = 0;
   const { fetch: serve, complete } = deferredApp({
-    gate: {
+    guards: callerGuards({
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: ["http://page.test"],
-      token: "right",
       answerChallenge: (challenge) => `answer to ${challenge}`,
-    },
+    }),
     health: options.health === undefined ? health : options.health,
     whole: () => {
       asked += 1;

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import type { Agent, Submission } from "../../../src/services/agent/agent.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 import { fakeTurns } from "../../support/fake-transcript.ts";
 import { createLedgerFixture, tokensOf } from "../../support/ledger-fixture.ts";
@@ -153,30 +152,12 @@ test("a headless turn names its request, whose kind is the reason", async () => 
 
 test("a turn of a terminal is for the prompt that was typed, once", async () => {
   await using at = createLedgerFixture();
-  const submitted: string[] = [];
-  const bare = {
-    async submit({ prompt, begin }: Submission) {
-      begin();
-      submitted.push(prompt);
-      return { outcome: "submitted" };
-    },
-  } as unknown as Agent;
-  const agent = at.ledger.noting(bare);
-  const submit = (prompt: string, requestId?: string) =>
-    agent.submit({
-      prompt,
-      policy: "turn_boundary",
-      begin() {},
-      onEvidence() {},
-      ...(requestId ? { requestId } : {}),
-    });
-  await submit("direct");
-  await submit("remember", "greminder-00-11");
+  at.ledger.promptBegins({ prompt: "direct" });
+  at.ledger.promptBegins({ prompt: "remember", requestId: "greminder-00-11" });
   await settle();
   const typed = (id: string, afterMs: number, prompt: string) => at.turn(id, afterMs, 1, 1, { prompt });
   at.turns.push(typed("a", 10, "direct"), typed("b", 20, "remember"), typed("c", 30, "direct"));
   await at.look();
-  expect(submitted).toEqual(["direct", "remember"]);
   expect(at.entries().map(({ wake_reason, request_id }) => [wake_reason, request_id])).toEqual([
     ["prompt", null],
     ["reminder", "greminder-00-11"],

@@ -209,6 +209,7 @@ test("a member that changed wakes every other one, in the order in which they jo
       remindersLost: null,
       wakesHeld: null,
       budgetState: null,
+      tokens: null,
       running: true,
     },
     refusal: executed,

@@ -40,7 +40,6 @@ function openBoard() {
     },
     clock: createFakeClock(),
     onReconciled: () => {},
-    tokens: () => null,
     storage: () => disk.block,
     slot: () => ({
       running: false,
@@ -49,6 +48,7 @@ function openBoard() {
       remindersLost: null,
       wakesHeld: null,
       budgetState: null,
+      tokens: null,
       typing: null,
     }),
   });

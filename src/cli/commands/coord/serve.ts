@@ -4,6 +4,7 @@ import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 import { type Coordinator, createCoordinator } from "../../coordinator.ts";
+import { loadGatewayExtensions } from "../../extensions/extensions.ts";
 import {
   chooseListener,
   coordinatorListenerFlags,
@@ -84,6 +85,7 @@ export default command({
       rulesFile,
       ...hosts,
       onShutdown: () => void stop(),
+      createExtensions: await loadGatewayExtensions(),
     });
     endOnUnhandled(coordinator.logUnhandled);
     const stopped = untilStopped(stop);

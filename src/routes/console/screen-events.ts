@@ -1,0 +1,8 @@
+import type { ScreenItem } from "../../services/console/screens.ts";
+import { heartbeat, renderEvent } from "../http/sse.ts";
+
+/** What a screen shows, under its revision. */
+export function renderScreen(item: ScreenItem): string {
+  if (item.item === "heartbeat") return heartbeat;
+  return renderEvent("revision" in item.event ? String(item.event.revision) : "0", item.event);
+}

@@ -1,0 +1,63 @@
+import { ledgerEndpoints } from "../../protocol/ledger.ts";
+import { metricsEndpoints } from "../../protocol/metrics-endpoints.ts";
+import { recorderEndpoints } from "../../protocol/recorder.ts";
+import { transcriptEndpoints } from "../../protocol/transcript.ts";
+import type { Ledger } from "../../services/ledger/ledger.ts";
+import type { RecorderControl } from "../../services/recorder/recorder-control.ts";
+import type { Transcript } from "../../services/transcript/transcript.ts";
+import { type Handlers, mount, type Routes } from "../http/mount.ts";
+
+/** What the routes about the past of one agent call. */
+export interface GatewayObservers {
+  transcript: Transcript;
+  ledger: Pick<Ledger, "page" | "summary">;
+  recorder: Pick<RecorderControl, "status" | "update" | "moment" | "cast">;
+  /** A scrape in the Prometheus text format. */
+  metrics: { scrape(): Promise<{ text: string; contentType: string }> };
+}
+
+/** Transcript, ledger, recorder and metrics of one gateway. */
+export function gatewayObserveRoutes(services: GatewayObservers): readonly Routes[] {
+  return [
+    mount({
+      name: "gateway-transcript",
+      endpoints: transcriptEndpoints,
+      handlers: transcriptHandlers(services),
+    }),
+    mount({ name: "gateway-ledger", endpoints: ledgerEndpoints, handlers: ledgerHandlers(services) }),
+    mount({ name: "gateway-recorder", endpoints: recorderEndpoints, handlers: recorderHandlers(services) }),
+    mount({
+      name: "gateway-metrics",
+      endpoints: metricsEndpoints,
+      handlers: { gatewayMetrics: async () => textAnswer(await services.metrics.scrape()) },
+      unchecked: "all",
+    }),
+  ];
+}
+
+const textAnswer = ({ text, contentType }: { text: string; contentType: string }) =>
+  new Response(text, { headers: { "content-type": contentType } });
+
+/** The flight recorder (additional; issue 29). */
+const recorderHandlers = ({
+  recorder,
+}: Pick<GatewayObservers, "recorder">): Handlers<typeof recorderEndpoints> => ({
+  readRecorder: () => recorder.status(),
+  updateRecorder: ({ body }) => recorder.update(body),
+  recordedMoment: ({ query }) => recorder.moment(query),
+  recordedCast: ({ query }) => recorder.cast(query),
+});
+
+/** What the agent was asked and what it answered (additional; issue 17). */
+const transcriptHandlers = ({
+  transcript,
+}: Pick<GatewayObservers, "transcript">): Handlers<typeof transcriptEndpoints> => ({
+  transcript: ({ query }) => transcript.page(query),
+  transcriptTurn: ({ params, query }) => transcript.turn(params.turn_id, query),
+});
+
+/** What its turns used (additional; issue 29). */
+const ledgerHandlers = ({ ledger }: Pick<GatewayObservers, "ledger">): Handlers<typeof ledgerEndpoints> => ({
+  ledger: ({ query }) => ledger.page(query),
+  ledgerSummary: ({ query }) => ledger.summary(query),
+});

@@ -36,7 +36,7 @@ export const sharedSources: readonly string[] = [
   "services/status/",
   "cli/gateway.ts",
   "cli/gateway-",
-  "cli/extensions/extension",
+  "cli/extension",
   "cli/programs",
   "cli/process-io",
   "cli/svc",
@@ -110,7 +110,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: "signals",
-    sources: ["services/signals/", "cli/extensions/bridges", "protocol/tool-report", "cli/commands/signal"],
+    sources: ["services/signals/", "protocol/tool-report", "cli/commands/signal"],
     tests: ["e2e/cli-signals", "e2e/hostile-reports", "hostile/hook-command"],
   },
   {
@@ -273,7 +273,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: "agui",
-    sources: ["services/agui/", "routes/bridges/", "cli/extensions/bridges", "protocol/agui"],
+    sources: ["services/agui/", "routes/bridges/", "protocol/agui"],
     tests: ["e2e/agui-", "integration/agui-stalled"],
   },
   {
@@ -295,7 +295,13 @@ export const areas: readonly Area[] = [
   },
   {
     name: "deliveries",
-    sources: ["services/delivery/", "protocol/delivery", "cli/commands/deliveries", "db/coordinator/"],
+    sources: [
+      "services/delivery/",
+      "cli/extensions/operations",
+      "protocol/delivery",
+      "cli/commands/deliveries",
+      "db/coordinator/",
+    ],
     tests: [
       "e2e/deliveries",
       "faults/deliveries-killed",
@@ -340,7 +346,13 @@ export const areas: readonly Area[] = [
   },
   {
     name: "hosts",
-    sources: ["services/hosts/", "protocol/host", "cli/host-flags", "db/mailbox/host-outbox"],
+    sources: [
+      "services/hosts/",
+      "cli/extensions/hosts",
+      "protocol/host",
+      "cli/host-flags",
+      "db/mailbox/host-outbox",
+    ],
     tests: ["conformance/host-links", "e2e/hosts", "hostile/hosts", "integration/hosts/"],
   },
   {
@@ -404,6 +416,7 @@ export const areas: readonly Area[] = [
       "cli/team-",
       "cli/operations/outcome",
       "cli/commands/team",
+      "cli/extensions/operations",
       "cli/commands/uninstall",
       "cli/progress",
     ],

@@ -28,7 +28,7 @@ import type { MailTarget } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
-import { loadGatewayExtensions } from "./extensions/extensions.ts";
+import { loadGatewayExtensions } from "./extensions.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./gateway-flags.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";

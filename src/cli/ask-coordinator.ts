@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { findConsole } from "../services/console/console-link.ts";
+import { findConsole } from "../services/fleet/console-link.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";

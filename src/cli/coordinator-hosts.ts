@@ -15,8 +15,8 @@ import { childPath } from "../system/contained-path.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
-import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./coordinator.ts";
-import { loadGatewayExtensions } from "./extensions/extensions.ts";
+import { type Coordinator, createCoordinator } from "./coordinator.ts";
+import type { CoordinatorHosts, ExtensionLoaders } from "./extension.ts";
 import { openTrustedRoot, registeredMailboxes, usedMailboxRoots } from "./mailbox-openers.ts";
 
 /** Loaded only when a coordination server has to do with other hosts. */
@@ -51,11 +51,17 @@ export async function openOperator(deps: {
   const { createFleetMetrics } = await import("../services/hosts/metrics.ts");
   const metrics = createFleetMetrics();
   return {
-    metrics,
     directory: (own) => withOwnName(own, localHost),
-    merge: (directory) =>
-      createMergedFleet({ clock, localHost, directory, remotes, onOperation: metrics.operation }),
-    relay: remoteAgents,
+    open(directory) {
+      const merged = createMergedFleet({
+        clock,
+        localHost,
+        directory,
+        remotes,
+        onOperation: metrics.operation,
+      });
+      return { ...merged, relay: remoteAgents(merged), scrape: metrics.scrape };
+    },
   };
 }
 
@@ -82,17 +88,18 @@ interface Join {
 export async function openJoin(deps: {
   context: CliContext;
   io: Pick<CliIo, "env" | "cwd" | "home">;
+  load: ExtensionLoaders;
   host: string;
   bus: BusAddress;
   log: (line: string) => void;
 }): Promise<Join> {
-  const { context, io, host, bus, log } = deps;
+  const { context, io, host, bus, load, log } = deps;
   const { clock, ids, files, locks } = context;
   const folder = childPath(stateRootOf(io.env, io.home), "hosts", bus.fleet, host);
   files.ensureDirectory("file:host-folder", folder);
   const lock = locks.tryTake(join(folder, "lock"));
   if (!lock) throw new ServiceError("conflict", `another process has joined the fleet as "${host}"`);
-  const coordinator = await createQuietCoordinator(context, io);
+  const coordinator = await createQuietCoordinator(context, io, load);
   const { joinBus } = await import("../services/hosts/nats-bus.ts");
   let role: HostRole;
   try {
@@ -138,14 +145,15 @@ export async function openJoin(deps: {
 export async function joinOverStdio(deps: {
   context: CliContext;
   io: Pick<CliIo, "env" | "cwd" | "home">;
+  load: ExtensionLoaders;
   input: AsyncIterable<Uint8Array>;
   write: (text: string) => Promise<void>;
   signal: AbortSignal;
   log: (line: string) => void;
 }): Promise<void> {
-  const { context, io, ...way } = deps;
+  const { context, io, load, ...way } = deps;
   const { joinStdio } = await import("../services/hosts/stdio-host.ts");
-  const coordinator = await createQuietCoordinator(context, io);
+  const coordinator = await createQuietCoordinator(context, io, load);
   try {
     await joinStdio({
       ...way,
@@ -181,8 +189,9 @@ function hostMailCarrier(
 async function createQuietCoordinator(
   context: CliContext,
   io: Pick<CliIo, "env" | "cwd" | "home">,
+  load: ExtensionLoaders,
 ): Promise<Coordinator> {
-  const createExtensions = await loadGatewayExtensions();
+  const [createExtensions, extensions] = await Promise.all([load.gateway(), load.coordinator()]);
   return createCoordinator({
     context,
     io,
@@ -192,6 +201,7 @@ async function createQuietCoordinator(
     noToken: true,
     onShutdown: () => {},
     createExtensions,
+    extensions,
   });
 }
 

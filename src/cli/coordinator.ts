@@ -1,15 +1,10 @@
 import manifest from "../../package.json" with { type: "json" };
-import { firstLookQuery } from "../protocol/agent-states.ts";
 import type { CoordinatorInstance } from "../protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
 import { createGate, hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
-import { createFleetScreens } from "../services/console/fleet-screens.ts";
-import { createRemoteTerminal } from "../services/console/remote-terminal.ts";
-import { createSignIn } from "../services/console/sign-in.ts";
-import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import { createCompiledChecks } from "../services/fleet/compiled-checks.ts";
@@ -18,7 +13,7 @@ import {
   publishCoordinator,
   retireCoordinator,
 } from "../services/fleet/coordinator-files.ts";
-import { createDirectory, type Directory, openedAgent } from "../services/fleet/directory.ts";
+import { createDirectory, openedAgent } from "../services/fleet/directory.ts";
 import { createFleetEvents } from "../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../services/fleet/fleet-launch.ts";
 import { createFleetStates, createSharedLooks } from "../services/fleet/fleet-states.ts";
@@ -26,27 +21,27 @@ import { createFleetTurns } from "../services/fleet/fleet-turns.ts";
 import { createFleetView } from "../services/fleet/fleet-view.ts";
 import { createFleetWork } from "../services/fleet/fleet-work.ts";
 import { createForward } from "../services/fleet/forward.ts";
-import { toUrl } from "../services/fleet/gateway-client.ts";
 import { createLinks } from "../services/fleet/links.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
 import { createLiveness } from "../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
-import type { MergedFleet } from "../services/hosts/merged-fleet.ts";
-import type { FleetMetrics } from "../services/hosts/metrics.ts";
-import { defaultRulesFile, stateRootOf } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
 import { describeFault, messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
+import { createServiceList } from "../system/service-list.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
-import { consoleAssets } from "./console-archive.ts";
-import type { GatewayExtension } from "./extensions/extension.ts";
-import type { RemoteAgents } from "./fleet-ledger.ts";
+import type {
+  CoordinatorExtension,
+  CoordinatorHosts,
+  GatewayExtension,
+  OpenCoordinator,
+} from "./extension.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { openPeopleMail } from "./mailbox-openers.ts";
 import { adviseInManager } from "./remedies.ts";
@@ -73,16 +68,9 @@ interface CoordinatorOptions {
   hosts?: CoordinatorHosts;
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
+  extensions: readonly CoordinatorExtension[];
   /** Called for each agent that this server watches. */
   createExtensions: () => readonly GatewayExtension[];
-}
-
-/** What the composition needs of other hosts; see `coordinator-hosts.ts`, which is loaded only then. */
-export interface CoordinatorHosts {
-  directory(own: Directory): Directory;
-  merge(directory: Directory): MergedFleet;
-  metrics: FleetMetrics;
-  relay(fleet: MergedFleet): NonNullable<Parameters<typeof createCoordinatorApp>[0]["relay"]>;
 }
 
 export interface Coordinator {
@@ -132,11 +120,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   let server: HttpServer | null = null;
   let instance: CoordinatorInstance | null = null;
   let lock: { release(): void } | null = null;
-  let stopping: Promise<void> | null = null;
+  let isStopping = false;
 
   const own = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
   const directory = options.hosts?.directory(own) ?? own;
-  const merged = options.hosts?.merge(directory) ?? null;
+  const others = options.hosts?.open(directory) ?? null;
   const links = createLinks({ ...system, env: io.env, check: createCompiledChecks() });
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
@@ -177,7 +165,6 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
   });
   const sockets = createSocketUpgrade();
-  const screens = createFleetScreens({ directory, links, clock });
   const current = () => {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
     return instance;
@@ -217,84 +204,49 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     looks,
     events,
     attention: attention.firstList,
-    ...(merged ? { others: () => merged.list([], {}) } : {}),
+    ...(others ? { others: () => others.list([], {}) } : {}),
   });
-  const signIn = createSignIn({ clock, ids });
-  const rulesFile = options.rulesFile ?? defaultRulesFile(io.env, io.home);
-  let delivery: Promise<Delivery> | null = null;
-  const openDelivery = () => {
-    delivery ??= import("../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
-      createDelivery({
-        ...system,
-        files: context.files,
-        attention,
-        env: io.env,
-        home: io.home,
-        rulesFile,
-        paths: deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot),
-        log: (line, facts) => fileLog?.line(line, facts),
-      }),
-    );
-    return delivery;
-  };
-  const fleetView = merged
+  const fleetView = others
     ? {
         ...view,
         list: async (query: Parameters<typeof view.list>[0]) => ({
-          agents: await merged.list((await view.list(query)).agents, query),
+          agents: await others.list((await view.list(query)).agents, query),
         }),
       }
     : view;
-  const remote: RemoteAgents | null =
-    options.hosts && merged
-      ? {
-          localHost: merged.localHost,
-          list: () => merged.list([], {}),
-          ask: options.hosts.relay(merged),
-        }
-      : null;
-  const hostsNow = async (probe: boolean) =>
-    (await merged?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] };
-  let metrics: Promise<FleetMetrics> | null = options.hosts ? Promise.resolve(options.hosts.metrics) : null;
-  const openMetrics = () => {
-    metrics ??= import("../services/hosts/metrics.ts").then(({ createFleetMetrics }) => createFleetMetrics());
-    return metrics;
+  const hostsNow = async (probe: boolean) => ({
+    version: manifest.version,
+    ...((await others?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] }),
+  });
+  const { rulesFile } = options;
+  const open: OpenCoordinator = {
+    context,
+    io,
+    directory,
+    links,
+    attention,
+    sockets,
+    others,
+    asksForToken: token !== null,
+    async fleet() {
+      const [{ agents }, hosts] = await Promise.all([fleetView.list({}), hostsNow(false)]);
+      return { ...hosts, agents };
+    },
+    log: (line, facts) => fileLog?.line(line, facts),
+    ...(rulesFile === undefined ? {} : { rulesFile }),
   };
+  const parts = options.extensions.map((extension) => extension(open));
   const app = createCoordinatorApp({
     services: {
-      console: {
-        assets: consoleAssets(processes),
-        signIn,
-        asksForToken: token !== null,
-        nonce: () => ids.hex(16),
-        firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
-        identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
-        // The answer goes first: a look at many agents begins with a tenth of a second of work.
-        onReaderSoon: () => void clock.after(0, attention.expectReader),
-      },
       view: fleetView,
       states,
       attention,
       hosts: {
         list: async ({ probe }) => ({
           schema_version: 1,
-          version: manifest.version,
           ...(await hostsNow(probe === "true")),
         }),
       },
-      ledger: {
-        async sum(query) {
-          const { sumFleetLedger } = await import("./fleet-ledger.ts");
-          return sumFleetLedger(context, io, { query, remote });
-        },
-      },
-      metrics: {
-        async scrape() {
-          const [{ agents }, hosts] = await Promise.all([fleetView.list({}), hostsNow(false)]);
-          return (await openMetrics()).scrape({ ...hosts, agents, version: manifest.version });
-        },
-      },
-      deliveries: { list: async (query) => (await openDelivery()).list(query) },
       work: createFleetWork({
         directory,
         links,
@@ -326,12 +278,9 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         directory,
         links,
         clock,
-        streams: () => events.following() + screens.following(),
+        streams: () => parts.reduce((sum, part) => sum + (part.following?.() ?? 0), events.following()),
       }),
       events,
-      screens,
-      sockets,
-      terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
       server: {
         instance: current,
         shutdown: () => void clock.after(shutdownMs, options.onShutdown),
@@ -341,11 +290,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
       token,
-      signedIn: signIn.accepts,
+      signedIn: (cookie) => parts.some((part) => part.signedIn?.(cookie)),
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     }),
-    ...(remote ? { relay: remote.ask } : {}),
+    ...(others ? { relay: others.relay } : {}),
+    extensions: parts.flatMap((part) => part.routes ?? []),
     faults: {
       report(error) {
         const id = ids.hex(8);
@@ -367,64 +317,83 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     fileLog = createFileLog({ files, clock, path: paths.log });
   }
 
-  async function stop(): Promise<void> {
-    fileLog?.line("coordination server stopping");
-    const left = instance ? retireCoordinator(files, paths) : [];
-    if (left.length > 0) fileLog?.line("not removed", { paths: left.join(", ") });
-    await (await delivery)?.stop();
-    await attention.stop();
-    sockets.close();
-    await screens.stop();
-    await events.stop();
-    await merged?.stop();
-    await server?.stop(stopGraceMs);
-    await terminals.stop();
-    fileLog?.close();
-    lock?.release();
+  /** Throws `conflict` when the port is taken or another process holds the folder. */
+  function listen(): void {
+    server = system.network.listen({
+      fetch: app.fetch,
+      admit: refuseOtherUsers,
+      sockets,
+      host: options.host,
+      port: options.port,
+      clock,
+    });
+    settle(server.port);
   }
+
+  function publish({ port }: HttpServer): CoordinatorInstance {
+    const name = options.host.includes(":") ? `[${options.host}]` : options.host;
+    const published: CoordinatorInstance = {
+      schema_version: 1,
+      status: "ok",
+      pid: processes.selfPid(),
+      api_base_url: `http://${name}:${port}`,
+      server_root: paths.root,
+      started_at_utc: timestampNow(clock),
+    };
+    instance = published;
+    const start = processes.startToken(published.pid);
+    const record = { ...published, ...(start === null ? {} : { process_start: start }) };
+    if (remembers && token !== null && !files.exists(paths.tokenRequired))
+      files.write("file:token-required", paths.tokenRequired, "");
+    if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);
+    if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
+    publishCoordinator(files, paths, record, { token, challengeKey });
+    return published;
+  }
+
+  function retire(): void {
+    const remaining = instance ? retireCoordinator(files, paths) : [];
+    if (remaining.length > 0) fileLog?.line("not removed", { paths: remaining.join(", ") });
+  }
+
+  const services = createServiceList(
+    [
+      {
+        name: "lock and log",
+        stop() {
+          fileLog?.close();
+          lock?.release();
+        },
+      },
+      { name: "terminals", stop: terminals.stop },
+      {
+        name: "app",
+        // The first request of a process takes several milliseconds longer than the second.
+        start: () => app.fetch(new Request(`http://127.0.0.1${coordinatorEndpoints.health.path}`)),
+      },
+      { name: "listener", start: listen, stop: () => server?.stop(stopGraceMs) },
+      { name: "other hosts", stop: () => others?.stop() },
+      { name: "events of the fleet", stop: events.stop },
+      { name: "sockets", stop: sockets.close },
+      { name: "attention", stop: attention.stop },
+      ...parts.flatMap((part) => part.services ?? []),
+      { name: "record", start: () => server && publish(server), stop: retire },
+    ],
+    (what, error) => log.line(`${what}: ${messageOf(error)}`),
+  );
 
   return {
     app,
     async start() {
-      // The first request of a process takes several milliseconds longer than the second.
-      await app.fetch(new Request(`http://127.0.0.1${coordinatorEndpoints.health.path}`));
-      server = system.network.listen({
-        fetch: app.fetch,
-        admit: refuseOtherUsers,
-        sockets,
-        host: options.host,
-        port: options.port,
-        clock,
-      });
-      try {
-        settle(server.port);
-      } catch (error) {
-        await server.stop(0);
-        throw error;
-      }
-      const name = options.host.includes(":") ? `[${options.host}]` : options.host;
-      instance = {
-        schema_version: 1,
-        status: "ok",
-        pid: processes.selfPid(),
-        api_base_url: `http://${name}:${server.port}`,
-        server_root: paths.root,
-        started_at_utc: timestampNow(clock),
-      };
-      const start = processes.startToken(instance.pid);
-      const record = { ...instance, ...(start === null ? {} : { process_start: start }) };
-      if (remembers && token !== null && !files.exists(paths.tokenRequired))
-        files.write("file:token-required", paths.tokenRequired, "");
-      if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);
-      if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
-      publishCoordinator(files, paths, record, { token, challengeKey });
-      if (files.exists(rulesFile)) (await openDelivery()).start();
-      fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
-      return instance;
+      await services.start();
+      const started = current();
+      fileLog?.line("coordination server started", { base_url: started.api_base_url, pid: started.pid });
+      return started;
     },
-    stop() {
-      stopping ??= stop();
-      return stopping;
+    async stop() {
+      if (!isStopping) fileLog?.line("coordination server stopping");
+      isStopping = true;
+      await services.stop();
     },
     log: (line) => log.line(line),
     logUnhandled(error) {

@@ -55,7 +55,7 @@ export function toOtlpEndpoint(text: string | undefined): string | undefined {
  * asks for.
  */
 export async function warnOfTraces(io: CliIo, files: Files, sessionRoot: string): Promise<void> {
-  const { decideOtlp } = await import("../services/traces/otlp-settings.ts");
+  const { decideOtlp } = await import("../services/sessions/otlp-settings.ts");
   try {
     decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, io.env);
   } catch (error) {

@@ -16,7 +16,7 @@ import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
 import type { Service } from "../system/service-list.ts";
-import type { GatewayPart, OpenGateway } from "./extensions/extension.ts";
+import type { GatewayPart, OpenGateway } from "./extension.ts";
 import type { GatewayCore } from "./gateway-core.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 
@@ -138,7 +138,7 @@ export function openGateway(
   ];
   return {
     app,
-    /** The app as a handler, with what extensions and diagnostics add to each request. */
+    /** The app as a handler; extensions and diagnostics add to each request. */
     fetch: arounds.reduce<Fetch>((fetch, around) => around({ fetch, routes: app.routes }), app.fetch),
     notifier,
     stream,

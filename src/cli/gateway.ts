@@ -29,7 +29,7 @@ import { createServiceList, type ServiceList } from "../system/service-list.ts";
 import { createSocketUpgrade } from "../system/sockets.ts";
 import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
-import type { GatewayExtension } from "./extensions/extension.ts";
+import type { GatewayExtension } from "./extension.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { createGatewayCore } from "./gateway-core.ts";
 import { isLoopback } from "./gateway-flags.ts";

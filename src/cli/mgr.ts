@@ -1,5 +1,6 @@
 import { group, lazyLeaves } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
+import { extensionCommands } from "./extension-commands.ts";
 import { createProcessIo } from "./process-io.ts";
 import { mailboxAdminFlags, mailboxRootFlag, rootFlags } from "./shared-flags.ts";
 import { programVersion } from "./version.ts";
@@ -12,9 +13,7 @@ const attention = group({
     ...lazyLeaves(["list", "answer"], () =>
       import("./commands/attention.ts").then((module) => module.attentionCommands),
     ),
-    ...lazyLeaves(["deliveries", "rules", "deliver-test"], () =>
-      import("./commands/deliveries.ts").then((module) => module.deliveryCommands),
-    ),
+    ...extensionCommands("svc-mgr attention"),
   },
 });
 
@@ -32,8 +31,6 @@ const mail = group({
   subCommands: () => import("./commands/agent/mail.ts").then((module) => module.mailCommands),
 });
 
-const mailboxUpkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
-
 const mailbox = group({
   name: "mailbox",
   description: "the mailboxes of a folder: who has one, and their upkeep",
@@ -47,7 +44,7 @@ const mailbox = group({
     ...lazyLeaves(["init", "status", "register", "unregister"], () =>
       import("./commands/mailbox.ts").then((module) => module.mailboxCommands),
     ),
-    ...lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], mailboxUpkeep),
+    ...extensionCommands("svc-mgr mailbox"),
     keys: group({
       name: "keys",
       description: "the public keys with which mailboxes sign what they send, of this folder and other hosts",
@@ -69,19 +66,10 @@ const mailbox = group({
         ...lazyLeaves(["list", "get"], () =>
           import("./commands/mailbox.ts").then((module) => module.messageCommands),
         ),
-        ...lazyLeaves(["clear"], mailboxUpkeep),
+        ...extensionCommands("svc-mgr mailbox messages"),
       },
     }),
   },
-});
-
-const mcp = group({
-  name: "mcp",
-  description: "the MCP server by which agents reach each other without a shell",
-  examples: ["svc-mgr mcp install --tool claude", "svc-mgr mcp serve"],
-  subCommands: lazyLeaves(["serve", "install", "uninstall"], () =>
-    import("./commands/mcp.ts").then((module) => module.mcpCommands),
-  ),
 });
 
 const systemSkills = group({
@@ -98,33 +86,6 @@ const tools = group({
   subCommands: () => import("./commands/tools.ts").then((module) => module.toolCommands),
 });
 
-const team = group({
-  name: "team",
-  description: "the agents and people of a project, as its svc.yaml says",
-  examples: ["svc-mgr team up", "svc-mgr team status"],
-  subCommands: lazyLeaves(["up", "down", "status"], () =>
-    import("./commands/team.ts").then((module) => module.teamCommands("svc-mgr team")),
-  ),
-});
-
-const backup = group({
-  name: "backup",
-  description: "one archive of everything that belongs to your agents, and its restoration",
-  examples: ["svc-mgr backup create", "svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
-  subCommands: lazyLeaves(["create", "restore"], () =>
-    import("./commands/backup.ts").then((module) => module.backupCommands),
-  ),
-});
-
-const budget = group({
-  name: "budget",
-  description: "what agents and teams of this machine may use",
-  examples: ["svc-mgr budget set --agent first --hold 2M", "svc-mgr budget show"],
-  subCommands: lazyLeaves(["set", "show", "clear"], () =>
-    import("./commands/budget.ts").then((module) => module.budgetCommands),
-  ),
-});
-
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
   name: "svc-mgr",
@@ -137,22 +98,14 @@ export const managerCommands = group({
   ],
   args: rootFlags,
   subCommands: {
-    acp: () => import("./commands/acp.ts").then((module) => module.default),
     agents: () => import("./commands/agents.ts").then((module) => module.agentsCommand),
     attention,
-    backup,
-    budget,
-    console: () => import("./commands/console.ts").then((module) => module.default),
-    ledger: () => import("./commands/ledger.ts").then((module) => module.default),
     mail,
     mailbox,
-    mcp,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),
     "system-skills": systemSkills,
-    team,
     tools,
-    doctor: () => import("./commands/doctor.ts").then((module) => module.default),
-    uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
+    ...extensionCommands("svc-mgr"),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-mgr")),
   },

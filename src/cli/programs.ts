@@ -1,5 +1,7 @@
 import { group, lazyLeaves } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
+import { extensionCommands } from "./extension-commands.ts";
+import { loadServeExtensions } from "./extensions.ts";
 import { createProcessIo } from "./process-io.ts";
 import { rootFlags } from "./shared-flags.ts";
 import { programVersion } from "./version.ts";
@@ -12,11 +14,15 @@ export const coordinatorCommands = group({
   args: rootFlags,
   subCommands: {
     list: () => import("./commands/agents-list.ts").then((module) => module.listCommand("svc-coord")),
-    serve: () => import("./commands/coord/serve.ts").then((module) => module.default),
+    serve: async () => {
+      const [{ serveCommand }, extensions] = await Promise.all([
+        import("./commands/coord/serve.ts"),
+        loadServeExtensions(),
+      ]);
+      return serveCommand(extensions);
+    },
     outcome: () => import("./commands/coord/outcome.ts").then((module) => module.default),
-    join: () => import("./commands/coord/join.ts").then((module) => module.default),
-    hosts: () => import("./commands/coord/hosts.ts").then((module) => module.default),
-    nats: () => import("./commands/coord/nats.ts").then((module) => module.default),
+    ...extensionCommands("svc-coord"),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-coord")),
   },

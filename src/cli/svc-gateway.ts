@@ -25,10 +25,9 @@ async function main(argv: string[]): Promise<number> {
 async function serve(argv: string[]): Promise<number> {
   const [first, ...rest] = argv;
   // A tool waits for it at each of its steps: it comes before everything that takes time to load.
-  if (first === "signal") {
-    const { runSignal } = await import("./commands/signal.ts");
-    return runSignal(rest);
-  }
+  const { extensionProgram } = await import("./extensions.ts");
+  const program = extensionProgram(first);
+  if (program) return program(rest);
   if (first === "mgr") return manage(rest);
   if (first === "coord") return coordinate(rest);
   if (first === "demo-agent") {

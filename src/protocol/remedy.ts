@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { BudgetState } from "./budget.ts";
 
 /**
  * What a person can do about a problem, as a code with its parameters. Each program words the codes in its
@@ -61,4 +62,10 @@ export type RemedyRecord = Static<typeof RemedyRecord>;
 export function toRemedyRecord(remedy: Remedy): RemedyRecord {
   const parameters = Object.entries(remedy).filter(([, value]) => value !== null);
   return Object.fromEntries(parameters) as RemedyRecord;
+}
+
+/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
+export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
+  const { of, name = "NAME", per = "total", level } = reached;
+  return { code: "raise_budget", of, name, per, level };
 }

@@ -63,7 +63,7 @@ test("the gateway's app runs on Web-standard APIs alone, with all that it loads"
   expect(ties).toEqual([]);
 });
 
-test.each(["bridges/agui.ts", "console/gateway.ts", "observe/gateway.ts"])(
+test.each(["bridges/agui.ts", "console/gateway.ts", "observe/app.ts"])(
   "so do the routes of %s, which an extension adds",
   async (path) => {
     const { reached, ties } = await findRuntimeTies(`src/routes/${path}`);
@@ -92,8 +92,8 @@ test("a gateway answers before it loads mail, AG-UI and any route", async () => 
     expect.arrayContaining(["src/routes/http/deferred-app.ts", "src/services/queue/queue.ts"]),
   );
   expect(loaded.filter((path) => late.test(path))).toEqual([]);
-  for (const entry of ["bridges-agent", "observe-agent"]) {
-    const early = await loadedBefore(`src/cli/extensions/${entry}.ts`);
+  for (const entry of ["cli/extensions", "cli/extensions/observe-agent", "services/signals/spool-source"]) {
+    const early = await loadedBefore(`src/${entry}.ts`);
     expect(early.filter((path) => late.test(path))).toEqual([]);
   }
   const further = await loadedBefore("src/cli/gateway-services.ts");

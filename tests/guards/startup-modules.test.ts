@@ -6,7 +6,8 @@ const entries = [
   "src/cli/svc-gateway.ts",
   "src/cli/programs.ts",
   "src/cli/commands/serve.ts",
-  "src/cli/extensions/bridges-agent.ts",
+  "src/services/signals/handover.ts",
+  "src/services/signals/spool-source.ts",
   "src/cli/extensions/observe-agent.ts",
 ];
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openCliContext } from "../../src/cli/cli-context.ts";
 import { type Coordinator, createCoordinator } from "../../src/cli/coordinator.ts";
-import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
+import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Processes } from "../../src/system/processes.ts";
@@ -28,6 +28,7 @@ export interface SimCoordinator {
 const name = "coordinator";
 
 const createExtensions = await loadGatewayExtensions();
+const extensions = await loadCoordinatorExtensions();
 
 const forwarded = Object.values(forwardedEndpoints).map(({ method, path, gatewayPath }) => ({
   method,
@@ -101,6 +102,7 @@ export function createSimCoordinator(options: {
         token: null,
         onShutdown: () => {},
         createExtensions,
+        extensions,
       });
       up = { process, coordinator, baseUrl: null };
       const mine = up;

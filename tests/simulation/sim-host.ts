@@ -1,9 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 // A world passes in one turn of the event loop, in which nothing can be loaded.
-import "../../src/cli/extensions/bridges-gateway.ts";
+import "../../src/routes/bridges/agui.ts";
+import "../../src/services/agui/agui.ts";
 import "../../src/cli/extensions/console-gateway.ts";
-import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
+import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import "../../src/cli/extensions/observe-gateway.ts";
 import "../../src/cli/gateway-services.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway.ts";

@@ -1,10 +1,14 @@
 import { adviseInManager } from "../../src/cli/remedies.ts";
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
 import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
+import { coordinatorEndpoints } from "../../src/protocol/coordinator-endpoints.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
+import { coordinatorConsoleRoutes } from "../../src/routes/console/coordinator.ts";
 import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import { createGate, hostRule } from "../../src/routes/http/gate.ts";
+import { mount } from "../../src/routes/http/mount.ts";
+import { coordinatorObserveRoutes } from "../../src/routes/observe/app.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
 import type { PersonMail } from "../../src/services/attention/people-mail.ts";
 import { createRemoteTerminal } from "../../src/services/console/remote-terminal.ts";
@@ -162,15 +166,6 @@ export function createCoordinatorBundle(
     asksForToken: options.token !== undefined,
   });
   const services: CoordinatorServices = {
-    console,
-    terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
-    sockets: { upgrade: () => false },
-    ledger: { sum: async ({ by }) => sumLedgers([], { by: keysIn(by), prices: samplePrices }) },
-    screens: {
-      async *follow() {
-        yield { item: "heartbeat" };
-      },
-    },
     states: {
       list: async ({ agents: ids }) => ({
         after: "a-1",
@@ -330,19 +325,40 @@ export function createCoordinatorBundle(
         return { schema_version: 1, version: "0", local_host: null, carriers: [], hosts: [] };
       },
     },
-    metrics: { scrape: async () => ({ text: "svc_agents 0\n", contentType: "text/plain; version=0.0.4" }) },
-    deliveries: {
-      list(query) {
-        asked.push(["deliveries", query]);
-        return { schema_version: 1, deliveries: [], next_before: null };
-      },
-    },
     forward: createForward({ directory, links, clock: gateway.clock }),
     events,
     server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
   };
   const app = createCoordinatorApp({
     services,
+    extensions: [
+      ...coordinatorConsoleRoutes({
+        console,
+        terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
+        sockets: { upgrade: () => false },
+        screens: {
+          async *follow() {
+            yield { item: "heartbeat" };
+          },
+        },
+      }),
+      ...coordinatorObserveRoutes({
+        ledger: { sum: async ({ by }) => sumLedgers([], { by: keysIn(by), prices: samplePrices }) },
+        metrics: {
+          scrape: async () => ({ text: "svc_agents 0\n", contentType: "text/plain; version=0.0.4" }),
+        },
+      }),
+      mount({
+        name: "deliveries",
+        endpoints: { listDeliveries: coordinatorEndpoints.listDeliveries },
+        handlers: {
+          listDeliveries({ query }) {
+            asked.push(["deliveries", query]);
+            return { schema_version: 1, deliveries: [], next_before: null };
+          },
+        },
+      }),
+    ],
     guards: createGate({
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],

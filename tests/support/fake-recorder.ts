@@ -1,5 +1,5 @@
 import type { RecordedMoment, RecorderStatus } from "../../src/protocol/recorder.ts";
-import type { GatewayObservers } from "../../src/routes/observe/gateway.ts";
+import type { GatewayObservers } from "../../src/routes/observe/app.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 
 /** The recorder of an agent without any recording but that of one moment. */

@@ -13,7 +13,7 @@ import { gatewayConsoleRoutes } from "../../src/routes/console/gateway.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { createGate, hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
-import { gatewayObserveRoutes } from "../../src/routes/observe/gateway.ts";
+import { gatewayObserveRoutes } from "../../src/routes/observe/app.ts";
 import { meterGateway } from "../../src/routes/observe/meter.ts";
 import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
 import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";

@@ -1,4 +1,4 @@
-import { loadGatewayExtensions } from "../../src/cli/extensions/extensions.ts";
+import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import { createGateway, type GatewayOptions } from "../../src/cli/gateway.ts";
 import { defaultTimings } from "../../src/protocol/terminal.ts";
 import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";

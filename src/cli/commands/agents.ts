@@ -1,4 +1,5 @@
 import { type Command, type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
+import { extensionCommands } from "../extension-commands.ts";
 import { targetFlags } from "../shared-flags.ts";
 
 const work = () => import("./agent/work.ts").then((module) => module.workCommands);
@@ -33,12 +34,7 @@ const reminders = group({
 /** What can be done to one agent, however it was named. */
 const ofOneAgent: Commands = {
   ...lazyLeaves(["state", "prompt", "interrupt"], work),
-  ...lazyLeaves(["log", "last", "search", "screen"], () =>
-    import("./agent/transcript.ts").then((module) => module.transcriptCommands),
-  ),
-  ...lazyLeaves(["record", "replay", "why"], () =>
-    import("./agent/recorder.ts").then((module) => module.recorderCommands),
-  ),
+  ...extensionCommands("svc-mgr agents single"),
   relaunch: () => import("./agent/lifecycle.ts").then((module) => module.relaunchCommand),
   mail: group({
     name: "mail",

@@ -5,7 +5,7 @@ import {
   type ConsoleLinkDeps,
   findConsole,
   linkToConsole,
-} from "../../services/console/console-link.ts";
+} from "../../services/fleet/console-link.ts";
 import { environmentWithout } from "../../services/sessions/environment.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visible } from "../../system/visible.ts";

@@ -23,7 +23,7 @@ import {
   isPainting,
   nextWakeMs,
 } from "../../services/demo/state.ts";
-import { demoRecordRoot } from "../../services/transcript/conversations.ts";
+import { demoRecordRoot } from "../../services/sessions/roots.ts";
 import { createClock, toTimestamp } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";

@@ -11,7 +11,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type CliIo, command, type Values } from "../command.ts";
-import { loadGatewayExtensions } from "../extensions/extensions.ts";
+import { loadGatewayExtensions } from "../extensions.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";

@@ -5,7 +5,7 @@ import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
-import { loadGatewayExtensions } from "../extensions/extensions.ts";
+import { loadGatewayExtensions } from "../extensions.ts";
 import { createGateway } from "../gateway.ts";
 import {
   chooseListener,

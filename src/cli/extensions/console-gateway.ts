@@ -8,8 +8,8 @@ import { createSignIn } from "../../services/console/sign-in.ts";
 import { readManifest } from "../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { consoleAssets } from "../console-archive.ts";
+import type { GatewayPart, OpenGateway } from "../extension.ts";
 import { adviseInManager } from "../remedies.ts";
-import type { GatewayPart, OpenGateway } from "./extension.ts";
 
 /** Between two pictures of the screen for one reader. */
 const screenGapMs = 100;

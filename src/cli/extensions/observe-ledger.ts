@@ -5,7 +5,7 @@ import { parseJson } from "../../protocol/json.ts";
 import { createLedger, type Ledger } from "../../services/ledger/ledger.ts";
 import { transcriptPaths } from "../../services/transcript/conversations.ts";
 import type { SessionTurns } from "../../services/transcript/turn-source.ts";
-import type { OpenGateway } from "./extension.ts";
+import type { OpenGateway } from "../extension.ts";
 
 /** tokens.json, in which versions before the ledger kept their sum: since when they counted. */
 const FormerCount = Type.Object({ since_ms: Type.Number() });

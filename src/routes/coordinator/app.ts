@@ -1,14 +1,9 @@
 import { Elysia } from "elysia";
-import { coordinatorSocketPath } from "../../protocol/console.ts";
 import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
-import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
 import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
-import type { FleetLedger, FleetLedgerQuery } from "../../protocol/fleet-ledger.ts";
 import type { HostList, HostListQuery } from "../../protocol/host-states.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
-import type { FleetScreens } from "../../services/console/fleet-screens.ts";
-import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
 import type { FleetStates } from "../../services/fleet/fleet-states.ts";
@@ -18,38 +13,33 @@ import type { FleetWork } from "../../services/fleet/fleet-work.ts";
 import type { Forward } from "../../services/fleet/forward.ts";
 import type { Answer } from "../../services/fleet/gateway-client.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { SocketUpgrade } from "../../system/sockets.ts";
-import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
-import { renderScreen } from "../console/screen-events.ts";
-import { terminalSocket } from "../console/terminal.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import type { Guard } from "../http/gate.ts";
 import { httpGate } from "../http/gate-plugin.ts";
-import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
+import { type Handlers, idempotencyKeyOf, mount, type Routes } from "../http/mount.ts";
 import { createFollowers, heartbeat, renderEvent, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 
-/** What the coordination server's routes call. */
+const {
+  metrics: _metrics,
+  fleetLedger: _ledger,
+  listDeliveries: _deliveries,
+  ...coreEndpoints
+} = coordinatorEndpoints;
+const { screensEvents: _screens, ...coreStreams } = coordinatorStreams;
+
+/** What the coordination server's own routes call. */
 export interface CoordinatorServices {
   view: FleetView;
   states: FleetStates;
   attention: Omit<Attention, "stop">;
-  deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
   hosts: { list(query: HostListQuery): HostList | Promise<HostList> };
-  ledger: { sum(query: FleetLedgerQuery): Promise<FleetLedger> };
-  /** A scrape in the Prometheus text format. */
-  metrics: { scrape(): Promise<{ text: string; contentType: string }> };
   work: FleetWork;
   turns: FleetTurns;
   launches: FleetLaunch;
   forward: Forward;
   events: FleetEvents;
-  screens: Pick<FleetScreens, "follow">;
-  /** The live terminal of any agent; throws `not_found` and `ambiguous`. */
-  terminals: { of(agentRef: string): LiveTerminal };
-  sockets: Pick<SocketUpgrade, "upgrade">;
-  console: ConsoleServices;
   server: {
     instance(): CoordinatorInstance;
     /** Ends the process soon, so that the answer is still given. */
@@ -67,40 +57,35 @@ export function createCoordinatorApp(options: {
   faults: FaultReporter;
   /** Answers what is for agents of other hosts, after the gate; undefined for all else. */
   relay?: (request: Request) => Promise<Response | undefined>;
+  /** Routes that extensions add. */
+  extensions?: readonly Routes[];
 }) {
   const { services } = options;
   const app = new Elysia({ name: "coordinator", normalize: false });
-  return app
+  app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
     .use(httpGate(options.guards))
     .use(relayed(options.relay))
     .use(
       mount({
         name: "coordinator",
-        endpoints: coordinatorEndpoints,
+        endpoints: coreEndpoints,
         handlers: coordinatorHandlers(services),
         bodyOptional: ["attachAgentGateway"],
-        unchecked: ["metrics"],
       }),
     )
     .use(
       mount({
         name: "coordinator-streams",
-        endpoints: coordinatorStreams,
+        endpoints: coreStreams,
         handlers: streamHandlers(services),
         unchecked: "all",
       }),
     )
     .use(forwardRoutes(services))
-    .use(
-      terminalSocket({
-        path: coordinatorSocketPath,
-        sockets: services.sockets,
-        terminalOf: (params) => services.terminals.of(params["agent_ref"] ?? ""),
-      }),
-    )
-    .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).coordinatorOpenApi));
+  for (const routes of options.extensions ?? []) app.use(routes);
+  return app;
 }
 
 export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
@@ -111,14 +96,11 @@ const coordinatorHandlers = ({
   view,
   states,
   hosts,
-  metrics,
-  ledger,
   attention,
-  deliveries,
   work,
   launches,
   turns,
-}: CoordinatorServices): Handlers<typeof coordinatorEndpoints> => ({
+}: CoordinatorServices): Handlers<typeof coreEndpoints> => ({
   health: () => ({ status: "ok", svc_service: "svc-coord" }),
   currentInstance: () => server.instance(),
   shutdown: () => {
@@ -133,14 +115,8 @@ const coordinatorHandlers = ({
       attention: asks === "true",
     }),
   listHosts: ({ query }) => hosts.list(query),
-  metrics: async () => {
-    const { text, contentType } = await metrics.scrape();
-    return new Response(text, { headers: { "content-type": contentType } });
-  },
-  fleetLedger: ({ query }) => ledger.sum(query),
   listAttention: ({ query }) => attention.list(query),
   answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
-  listDeliveries: ({ query }) => deliveries.list(query),
   readAgent: ({ params }) => view.identity(params.agent_ref),
   agentState: ({ params }) => view.state(params.agent_ref),
   agentStateDetail: ({ params }) => view.detail(params.agent_ref),
@@ -174,12 +150,8 @@ function streamHandlers({
   turns,
   events,
   attention,
-  screens,
-}: Pick<CoordinatorServices, "turns" | "events" | "attention" | "screens">): Handlers<
-  typeof coordinatorStreams
-> {
+}: Pick<CoordinatorServices, "turns" | "events" | "attention">): Handlers<typeof coreStreams> {
   const followers = createFollowers();
-  const viewers = createFollowers();
   const artifact = async (
     name: "stdout" | "stderr",
     { agent_ref, turn_id }: { agent_ref: string; turn_id: string },
@@ -204,11 +176,6 @@ function streamHandlers({
       const render = (item: AttentionStreamItem) =>
         item.item === "heartbeat" ? heartbeat : renderEvent(item.event.at_utc, item.event);
       return streamOf(items, render, { method: request.method });
-    },
-    screensEvents: ({ request, query }) => {
-      const agents = query.agents.split(",");
-      const items = viewers.admit(request.signal, (signal) => screens.follow(agents, signal));
-      return streamOf(items, renderScreen, { method: request.method });
     },
   };
 }

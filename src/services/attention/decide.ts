@@ -1,11 +1,10 @@
 import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protocol/attention.ts";
-import { type Advise, type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
+import { type Advise, budgetRemedy, type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { AttentionFacts, FailedRequest } from "../fleet/attention-facts.ts";
 import { type Diagnosis, diagnose, type Problem } from "../fleet/diagnose.ts";
-import { budgetRemedy } from "../ledger/budget.ts";
 import type { PersonMail } from "./people-mail.ts";
 
 /** What one condition adds to what every item has. */

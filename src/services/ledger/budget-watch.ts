@@ -3,19 +3,12 @@ import type { BudgetLimit, BudgetState } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
 import type { Advise } from "../../protocol/remedy.ts";
+import { budgetRemedy } from "../../protocol/remedy.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
-import {
-  type BudgetFacts,
-  budgetRemedy,
-  decideBudget,
-  type KnownTeam,
-  listTeams,
-  readBudget,
-  usedOf,
-} from "./budget.ts";
+import { type BudgetFacts, decideBudget, type KnownTeam, listTeams, readBudget, usedOf } from "./budget.ts";
 
 /** The budgets of an agent and of its team, as its gateway keeps them. */
 export interface BudgetWatch extends Lifecycle {

@@ -3,7 +3,6 @@ import { Budget, type BudgetLimit, type BudgetState } from "../../protocol/budge
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
-import type { RemedyOf } from "../../protocol/remedy.ts";
 import { TeamRecord } from "../../protocol/team-file.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -33,12 +32,6 @@ export function decideBudget(
   if (!budget) return null;
   const { of, name, limit } = budget;
   return { level, of, name, per: limit.per, detail: describe(budget, level) };
-}
-
-/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
-export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
-  const { of, name = "NAME", per = "total", level } = reached;
-  return { code: "raise_budget", of, name, per, level };
 }
 
 function describe({ of, name, limit, used }: BudgetFacts, level: "warn" | "hold"): string {

@@ -194,3 +194,8 @@ function absolute(path: string, what: string): string {
   if (isAbsolute(path)) return path;
   throw new ServiceError("invalid_request", `${what} must be an absolute path, not "${path}"`);
 }
+
+/** Where the scripted agent keeps its records. */
+export function demoRecordRoot(env: Environment, home: string): string {
+  return join(stateRootOf(env, home), "demo-agent");
+}

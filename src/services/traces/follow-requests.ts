@@ -7,8 +7,8 @@ import type { Network } from "../../system/network.ts";
 import type { StoredEventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
+import type { OtlpSettings } from "../sessions/otlp-settings.ts";
 import { createOtlpEncoding, type TracedAgent } from "./otlp-encoding.ts";
-import type { OtlpSettings } from "./otlp-settings.ts";
 import { type NotedWait, toRequestSpans, toTurnSpan } from "./request-trace.ts";
 import { createSpanExporter } from "./span-exporter.ts";
 

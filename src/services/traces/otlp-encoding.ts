@@ -8,7 +8,7 @@ import {
   ATTR_SERVICE_NAME,
   ATTR_SERVICE_VERSION,
 } from "@opentelemetry/semantic-conventions";
-import type { OtlpProtocol } from "./otlp-settings.ts";
+import type { OtlpProtocol } from "../sessions/otlp-settings.ts";
 import type { TraceSpan } from "./request-trace.ts";
 
 /** How spans become the body of a request, and what the answer says of them. */

@@ -4,8 +4,8 @@ import type { Network } from "../../system/network.ts";
 import { isLoopbackHost } from "../../system/network.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
+import type { OtlpSettings } from "../sessions/otlp-settings.ts";
 import type { OtlpEncoding } from "./otlp-encoding.ts";
-import type { OtlpSettings } from "./otlp-settings.ts";
 import type { TraceSpan } from "./request-trace.ts";
 
 /**

@@ -2,9 +2,9 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
 import { readDesiredConfig } from "../sessions/desired-config.ts";
+import { decideOtlp, type OtlpSettings } from "../sessions/otlp-settings.ts";
 import type { Environment } from "../sessions/roots.ts";
 import type { FollowedTraces, TraceSources } from "./follow-requests.ts";
-import { decideOtlp, type OtlpSettings } from "./otlp-settings.ts";
 
 interface TraceDeps extends TraceSources {
   files: Files;

@@ -5,7 +5,7 @@ import { toTimestamp } from "../../system/clock.ts";
 import { childPath, PathRefused } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import type { Environment } from "../sessions/roots.ts";
-import { stateRootOf } from "../sessions/roots.ts";
+import { demoRecordRoot } from "../sessions/roots.ts";
 
 /** A conversation of a session's tool: what is needed to find its turns again, also after a restart. */
 const Conversation = Type.Object({
@@ -65,11 +65,6 @@ export function recordRootOf({ tool, env, home }: RecordRootFacts): string | nul
     default:
       return null;
   }
-}
-
-/** Where the scripted agent keeps its records. */
-export function demoRecordRoot(env: Environment, home: string): string {
-  return join(stateRootOf(env, home), "demo-agent");
 }
 
 function absolute(value: string | undefined): string | null {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openCliContext } from "../../../src/cli/cli-context.ts";
 import { createCoordinator } from "../../../src/cli/coordinator.ts";
 import { runProgram } from "../../../src/cli/dispatch.ts";
-import { loadGatewayExtensions } from "../../../src/cli/extensions/extensions.ts";
+import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../../src/cli/extensions.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { programVersion } from "../../../src/cli/version.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
@@ -179,6 +179,7 @@ export async function createTreeFixture(
       token: null,
       onShutdown: () => {},
       createExtensions,
+      extensions: await loadCoordinatorExtensions(),
     });
     try {
       const init =

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { loadGatewayExtensions } from "../../../src/cli/extensions/extensions.ts";
+import { loadGatewayExtensions } from "../../../src/cli/extensions.ts";
 import { createGateway } from "../../../src/cli/gateway.ts";
 import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { decideOtlp } from "../../../src/services/traces/otlp-settings.ts";
+import { decideOtlp } from "../../../src/services/sessions/otlp-settings.ts";
 
 /** Whether traces go anywhere, and where. */
 

@@ -1,58 +1,63 @@
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace } from "../../cli-context.ts";
-import { type CliIo, command, UsageError } from "../../command.ts";
+import { type CliIo, type Command, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
+import type { ExtensionLoaders } from "../../extension.ts";
 import { busFlags, readBusAddress, toHostName } from "../../host-flags.ts";
 import { warn } from "../../narrate.ts";
 
-export default command({
-  name: "join",
-  description: "Let the operator of a fleet reach the agents of this user, until stopped",
-  examples: [
-    "svc-coord join --nats tls://bus.example.org:4222 --creds build-3.nk --host build-3",
-    "svc-coord join --stdio",
-  ],
-  args: {
-    ...busFlags,
-    host: {
-      type: "string",
-      valueHint: "NAME",
-      description: "name of this host in the fleet; default: the machine's name",
+/** `load`: what extensions add to the server that answers for this host. */
+export const joinCommand = (load: ExtensionLoaders): Command =>
+  command({
+    name: "join",
+    description: "Let the operator of a fleet reach the agents of this user, until stopped",
+    examples: [
+      "svc-coord join --nats tls://bus.example.org:4222 --creds build-3.nk --host build-3",
+      "svc-coord join --stdio",
+    ],
+    args: {
+      ...busFlags,
+      host: {
+        type: "string",
+        valueHint: "NAME",
+        description: "name of this host in the fleet; default: the machine's name",
+      },
+      stdio: {
+        type: "boolean",
+        description: "speak on standard input and output: what the ssh of svc-coord serve --ssh starts",
+      },
     },
-    stdio: {
-      type: "boolean",
-      description: "speak on standard input and output: what the ssh of svc-coord serve --ssh starts",
+    async run({ args, inherited, io }) {
+      const context = openCliContext(io, inherited);
+      const bus = readBusAddress(args, { io, files: context.files });
+      if (args.stdio) return overStdio({ args, context, io, load });
+      if (bus === null) throw new UsageError("--nats URL is needed: the NATS server of the fleet");
+      const host = toHostName("--host", args.host);
+      await prepareSessionPlace(context, io);
+      const { openJoin } = await import("../../coordinator-hosts.ts");
+      const join = await openJoin({ context, io, host, bus, load, log: (line) => void warn(io, line) });
+      endOnUnhandled(() => {});
+      const stopped = untilStopped(() => join.stop());
+      await join.start();
+      const line =
+        inherited["json"] === true
+          ? JSON.stringify({ event: "ready", host, fleet: bus.fleet })
+          : `the agents of this user are in the fleet "${bus.fleet}" as NAME@${host}\nCtrl-C leaves it; the agents live on.`;
+      await io.writeOut(`${line}\n`);
+      return stopped;
     },
-  },
-  async run({ args, inherited, io }) {
-    const context = openCliContext(io, inherited);
-    const bus = readBusAddress(args, { io, files: context.files });
-    if (args.stdio) return overStdio({ args, context, io });
-    if (bus === null) throw new UsageError("--nats URL is needed: the NATS server of the fleet");
-    const host = toHostName("--host", args.host);
-    await prepareSessionPlace(context, io);
-    const { openJoin } = await import("../../coordinator-hosts.ts");
-    const join = await openJoin({ context, io, host, bus, log: (line) => void warn(io, line) });
-    endOnUnhandled(() => {});
-    const stopped = untilStopped(() => join.stop());
-    await join.start();
-    const line =
-      inherited["json"] === true
-        ? JSON.stringify({ event: "ready", host, fleet: bus.fleet })
-        : `the agents of this user are in the fleet "${bus.fleet}" as NAME@${host}\nCtrl-C leaves it; the agents live on.`;
-    await io.writeOut(`${line}\n`);
-    return stopped;
-  },
-});
+  });
 
 async function overStdio({
   args,
   context,
   io,
+  load,
 }: {
   args: { nats: string | undefined; host: string | undefined };
   context: CliContext;
   io: CliIo;
+  load: ExtensionLoaders;
 }): Promise<number> {
   if (args.nats !== undefined || args.host !== undefined) {
     throw new UsageError("--stdio goes alone: the operator names the host, and there is no server");
@@ -68,6 +73,7 @@ async function overStdio({
   await joinOverStdio({
     context,
     io,
+    load,
     input: Bun.stdin.stream() as unknown as AsyncIterable<Uint8Array>,
     write: io.writeOut,
     signal: io.interrupted(),

@@ -7,9 +7,9 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
-import { type CoordinatorPaths, coordinatorClaim, runningCoordinators } from "../fleet/coordinator-files.ts";
-import { baseUrlOf, proveListener, whyUnreachable } from "../fleet/listener-proof.ts";
 import type { Environment } from "../sessions/roots.ts";
+import { type CoordinatorPaths, coordinatorClaim, runningCoordinators } from "./coordinator-files.ts";
+import { baseUrlOf, proveListener, whyUnreachable } from "./listener-proof.ts";
 
 /** Where a browser finds the console. */
 export interface ConsoleLink {

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../system/errors.ts";
-import { defaultEndpoint, noEndpoint, toEndpointUrl, toTracesUrl } from "../sessions/otlp-endpoint.ts";
-import type { Environment } from "../sessions/roots.ts";
+import { defaultEndpoint, noEndpoint, toEndpointUrl, toTracesUrl } from "./otlp-endpoint.ts";
+import type { Environment } from "./roots.ts";
 
 /** Where traces go, and how. */
 export interface OtlpSettings {

@@ -1,3 +1,5 @@
+import { coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import type { FleetLedger, FleetLedgerQuery } from "../../protocol/fleet-ledger.ts";
 import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { metricsEndpoints } from "../../protocol/metrics-endpoints.ts";
 import { recorderEndpoints } from "../../protocol/recorder.ts";
@@ -61,3 +63,26 @@ const ledgerHandlers = ({ ledger }: Pick<GatewayObservers, "ledger">): Handlers<
   ledger: ({ query }) => ledger.page(query),
   ledgerSummary: ({ query }) => ledger.summary(query),
 });
+
+/** What the routes about the past of all agents call. */
+export interface CoordinatorObservers {
+  ledger: { sum(query: FleetLedgerQuery): Promise<FleetLedger> };
+  /** A scrape in the Prometheus text format. */
+  metrics: { scrape(): Promise<{ text: string; contentType: string }> };
+}
+
+/** The ledger and the metrics of all agents. */
+export function coordinatorObserveRoutes({ ledger, metrics }: CoordinatorObservers): readonly Routes[] {
+  const { fleetLedger, metrics: fleetMetrics } = coordinatorEndpoints;
+  return [
+    mount({
+      name: "coordinator-observe",
+      endpoints: { fleetLedger, metrics: fleetMetrics },
+      unchecked: ["metrics"],
+      handlers: {
+        fleetLedger: ({ query }) => ledger.sum(query),
+        metrics: async () => textAnswer(await metrics.scrape()),
+      },
+    }),
+  ];
+}

@@ -1,0 +1,89 @@
+import { type Commands, group, lazyLeaves } from "./command.ts";
+import type { ExtensionLoaders } from "./extension.ts";
+import { loadCoordinatorExtensions, loadGatewayExtensions } from "./extensions.ts";
+
+const upkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
+
+/**
+ * The commands of each extension by the group that gets them. They are apart from the extensions because a
+ * command may load what extensions add. `load`: for those that run a server.
+ */
+const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Record<string, Commands>>>> = {
+  bridges: () => ({
+    "svc-mgr": {
+      acp: () => import("./commands/acp.ts").then((module) => module.default),
+      mcp: group({
+        name: "mcp",
+        description: "the MCP server by which agents reach each other without a shell",
+        examples: ["svc-mgr mcp install --tool claude", "svc-mgr mcp serve"],
+        subCommands: lazyLeaves(["serve", "install", "uninstall"], () =>
+          import("./commands/mcp.ts").then((module) => module.mcpCommands),
+        ),
+      }),
+    },
+  }),
+  observe: () => ({
+    "svc-mgr": {
+      budget: group({
+        name: "budget",
+        description: "what agents and teams of this machine may use",
+        examples: ["svc-mgr budget set --agent first --hold 2M", "svc-mgr budget show"],
+        subCommands: lazyLeaves(["set", "show", "clear"], () =>
+          import("./commands/budget.ts").then((module) => module.budgetCommands),
+        ),
+      }),
+      ledger: () => import("./commands/ledger.ts").then((module) => module.default),
+    },
+    "svc-mgr agents single": {
+      ...lazyLeaves(["log", "last", "search", "screen"], () =>
+        import("./commands/agent/transcript.ts").then((module) => module.transcriptCommands),
+      ),
+      ...lazyLeaves(["record", "replay", "why"], () =>
+        import("./commands/agent/recorder.ts").then((module) => module.recorderCommands),
+      ),
+    },
+  }),
+  console: () => ({
+    "svc-mgr": { console: () => import("./commands/console.ts").then((module) => module.default) },
+  }),
+  hosts: (load) => ({
+    "svc-coord": {
+      join: () => import("./commands/coord/join.ts").then((module) => module.joinCommand(load)),
+      hosts: () => import("./commands/coord/hosts.ts").then((module) => module.default),
+      nats: () => import("./commands/coord/nats.ts").then((module) => module.default),
+    },
+  }),
+  operations: () => ({
+    "svc-mgr": {
+      backup: group({
+        name: "backup",
+        description: "one archive of everything that belongs to your agents, and its restoration",
+        examples: ["svc-mgr backup create", "svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
+        subCommands: lazyLeaves(["create", "restore"], () =>
+          import("./commands/backup.ts").then((module) => module.backupCommands),
+        ),
+      }),
+      team: group({
+        name: "team",
+        description: "the agents and people of a project, as its svc.yaml says",
+        examples: ["svc-mgr team up", "svc-mgr team status"],
+        subCommands: lazyLeaves(["up", "down", "status"], () =>
+          import("./commands/team.ts").then((module) => module.teamCommands("svc-mgr team")),
+        ),
+      }),
+      doctor: () => import("./commands/doctor.ts").then((module) => module.default),
+      uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
+    },
+    "svc-mgr attention": lazyLeaves(["deliveries", "rules", "deliver-test"], () =>
+      import("./commands/deliveries.ts").then((module) => module.deliveryCommands),
+    ),
+    "svc-mgr mailbox": lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], upkeep),
+    "svc-mgr mailbox messages": lazyLeaves(["clear"], upkeep),
+  }),
+};
+
+/** What extensions add to a group of commands. */
+export function extensionCommands(group: string): Commands {
+  const load = { gateway: loadGatewayExtensions, coordinator: loadCoordinatorExtensions };
+  return Object.assign({}, ...Object.values(commands).map((commandsOf) => commandsOf(load)[group]));
+}

@@ -133,7 +133,17 @@ export const ScreenAbsent = Strict(
     at_utc: EventTime,
     reason: Type.String({ description: "why, one sentence" }),
   },
-  { description: "an agent whose screen cannot be shown" },
+  {
+    description: "an agent whose screen cannot be shown",
+    examples: [
+      {
+        kind: "screen_absent",
+        agent_id: "5f4dcc3b5aa765d61d8327deb882cf99",
+        at_utc: "2026-11-21T04:47:00.000+00:00",
+        reason: "no gateway runs for this agent",
+      },
+    ],
+  },
 );
 export type ScreenAbsent = Static<typeof ScreenAbsent>;
 

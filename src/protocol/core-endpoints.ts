@@ -199,7 +199,10 @@ export const documentEndpoints = {
     path: "/openapi.json",
     summary: "This document",
     status: 200,
-    response: Type.Record(Type.String(), Type.Unknown(), { description: "OpenAPI 3.1" }),
+    response: Type.Record(Type.String(), Type.Unknown(), {
+      description: "OpenAPI 3.1",
+      examples: [{ openapi: "3.1.1" }],
+    }),
   }),
   referencePage: endpoint({
     method: "GET",

@@ -29,6 +29,7 @@ export function Strict<P extends TProperties>(
     description?: string;
     title?: string;
     minProperties?: number;
+    examples?: unknown[];
     enforced?: Record<string, unknown>;
   } = {},
 ): TObject<P> {

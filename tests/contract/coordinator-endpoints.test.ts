@@ -9,12 +9,14 @@ import {
 import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
+import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { type HttpSurface, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { notUtf8 } from "../support/not-utf8.ts";
 import { bodyOfOldClient } from "../support/old-client.ts";
+import { createExampleRecorder, firstEvent } from "../support/recorded-examples.ts";
 import { until } from "../support/until.ts";
 
 const { agentTurnStdout, agentTurnStderr } = coordinatorStreams;
@@ -185,6 +187,8 @@ test("every route of the app is declared once, and every declaration has a route
   expect(told(routes)).toEqual(told(Object.values(allCoordinatorEndpoints)));
 });
 
+const recorder = createExampleRecorder(coordinatorOpenApi(), createExampleRecorder(gatewayOpenApi()));
+
 describe.each(surfaces)("every operation $surface", ({ open }) => {
   interface Server {
     bundle: CoordinatorBundle;
@@ -252,6 +256,13 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]).toEqual([endpoint.status, expect.stringContaining(type), ""]);
     const body: unknown = type === "application/json" ? JSON.parse(text) : text;
     expect([...Value.Errors(endpoint.response, body)]).toEqual([]);
+    for (const exchanged of [
+      { operationId: name, part: "request" as const, body: calls[name].body },
+      { operationId: name, part: endpoint.status, body },
+    ]) {
+      const example = recorder.compare(exchanged);
+      if (example) expect(example.body).toEqual(example.recorded as never);
+    }
   });
 
   const withBody = names.filter((name) => declared[name].body !== null);
@@ -463,6 +474,17 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
       ["follow", "a-7"],
       ["follow", "a-3"],
     ]);
+  });
+
+  test.each([
+    { component: "FleetEvent", path: "/svc/events" },
+    { component: "AttentionEvent", path: "/svc/attention/events" },
+  ])("$component is documented as it comes", async ({ component, path }) => {
+    await using bundle = createCoordinatorBundle();
+    await askQuestion(bundle);
+    const reply = await bundle.app.fetch(new Request(`http://127.0.0.1${path}`));
+    const example = recorder.compareWith(component, await firstEvent(reply));
+    expect(example.body).toEqual(example.recorded as never);
   });
 
   test("HEAD of the stream is answered at once, without a body", async () => {

@@ -5,7 +5,9 @@ import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { aguiConnectionHeader } from "../../src/protocol/wire.ts";
+import { gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { isOfPage } from "../support/console-services.ts";
+import { notReady } from "../support/fake-agent.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
@@ -13,13 +15,15 @@ import { type HttpSurface, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { notUtf8 } from "../support/not-utf8.ts";
 import { bodyOfOldClient } from "../support/old-client.ts";
+import { createExampleRecorder, firstEvent } from "../support/recorded-examples.ts";
+import { until } from "../support/until.ts";
 
 const declared = { ...gatewayEndpoints, ...documentEndpoints };
 type Name = keyof typeof declared;
 
 interface Call {
   /** Path and query; the endpoint's own path when absent. */
-  url?: (bundle: GatewayBundle) => Promise<string>;
+  url?: (bundle: GatewayBundle, isFresh: boolean) => Promise<string>;
   body?: object;
 }
 
@@ -39,16 +43,25 @@ const firstMail = `filesystem:msg-20260101T000000Z-${"1".padStart(32, "0")}`;
 const calls: Record<Name, Call> = {
   health: {},
   status: {},
-  snapshot: { url: async () => "/v1/snapshot?limit=5" },
-  submitRequest: { body: { kind: "submit_prompt", payload: { prompt: "hello", delivery: "immediate" } } },
-  listRequests: { url: async () => "/v1/requests?limit=5" },
-  readRequest: {
-    url: async ({ queue }) => {
-      const { request_id } = await queue.accept({ kind: "submit_prompt", payload: { prompt: "x" } });
-      return `/v1/requests/${request_id}`;
+  snapshot: {
+    url: async (bundle, isFresh) => {
+      await executeRequest(bundle, isFresh);
+      return "/v1/snapshot?limit=5";
     },
   },
-  controlPrompt: { body: { schema_version: 2, prompt: "hello" } },
+  submitRequest: {
+    body: { kind: "submit_prompt", payload: { prompt: "Run the tests.", delivery: "immediate" } },
+  },
+  listRequests: {
+    url: async (bundle, isFresh) => {
+      await executeRequest(bundle, isFresh);
+      return "/v1/requests?limit=5";
+    },
+  },
+  readRequest: {
+    url: async (bundle, isFresh) => `/v1/requests/${await executeRequest(bundle, isFresh)}`,
+  },
+  controlPrompt: { body: { schema_version: 2, prompt: "Run the tests." } },
   terminalState: {},
   terminalHistory: {},
   notePrompt: { body: { prompt: "typed by hand" } },
@@ -72,16 +85,14 @@ const calls: Record<Name, Call> = {
     body: { lease_id: "0".repeat(32), text: "x" },
   },
   ownAgentState: {},
-  ownAttention: {},
-  answerOwnAttention: {
-    url: async ({ app, agent }) => {
-      const { state } = giveTerminal(agent);
-      const options = [{ index: 1, text: "Yes", selected: true }];
-      state.awaiting_decision = { kind: "selection_menu", question: "Go on?", id: "aaaaaaaaaaaa", options };
-      const reply = await app.fetch(new Request("http://127.0.0.1/v1/attention"));
-      const { items } = (await reply.json()) as AttentionList;
-      return `/v1/attention/${items[0]?.id}/answers`;
+  ownAttention: {
+    url: async (bundle) => {
+      await askQuestion(bundle);
+      return "/v1/attention";
     },
+  },
+  answerOwnAttention: {
+    url: async (bundle) => `/v1/attention/${(await askQuestion(bundle)).items[0]?.id}/answers`,
     body: { answer: "1" },
   },
   consoleSession: {},
@@ -97,10 +108,16 @@ const calls: Record<Name, Call> = {
   ledgerSummary: { url: async () => "/v1/ledger/summary?until=2026-12-01T00:00:00Z" },
   transcriptTurn: { url: async () => "/v1/transcript/turn-one?offset=2&max_bytes=4" },
   mailStatus: {},
-  mailList: { body: { box: "inbox", include_body: true } },
+  mailList: { url: withMail("list"), body: { box: "inbox", include_body: true } },
   mailPeek: { url: withMail("peek"), body: { message_ref: firstMail } },
   mailRead: { url: withMail("read"), body: { message_ref: firstMail, box: "inbox" } },
-  mailSend: { body: { to: ["other@svc.localhost"], subject: "hello", body_content: "text" } },
+  mailSend: {
+    body: {
+      to: ["other@svc.localhost"],
+      subject: "The build is red",
+      body_content: "Two tests fail since noon.",
+    },
+  },
   mailPost: { body: { subject: "a note", body_content: "text", reply_policy: "none" } },
   mailReply: { url: withMail("reply"), body: { message_ref: firstMail, body_content: "thanks" } },
   mailMark: { url: withMail("mark"), body: { message_refs: [firstMail], read: true } },
@@ -137,6 +154,22 @@ function withMail(verb: string) {
   };
 }
 
+/** A request that was executed, so that its record is the same in each run; on a fresh gateway only. */
+async function executeRequest({ queue, store }: GatewayBundle, isFresh: boolean): Promise<string> {
+  const { request_id } = await queue.accept({ kind: "submit_prompt", payload: { prompt: "Run the tests." } });
+  if (isFresh) await until("the request to end", () => store.get(request_id)?.state === "completed");
+  return request_id;
+}
+
+/** The agent asks something; what waits for a person. */
+async function askQuestion({ app, agent }: GatewayBundle): Promise<AttentionList> {
+  const { state } = giveTerminal(agent);
+  const options = [{ index: 1, text: "Yes", selected: true }];
+  state.awaiting_decision = { kind: "selection_menu", question: "Go on?", id: "aaaaaaaaaaaa", options };
+  const reply = await app.fetch(new Request("http://127.0.0.1/v1/attention"));
+  return (await reply.json()) as AttentionList;
+}
+
 test("every route of the app is declared once, and every declaration has a route", async () => {
   await using bundle = createGatewayBundle();
   const told = (routes: readonly { method: string; path: string }[]) =>
@@ -146,6 +179,8 @@ test("every route of the app is declared once, and every declaration has a route
   const routes = bundle.app.routes.filter(({ path }) => !isOfPage(path));
   expect(told(routes)).toEqual(told(Object.values(all)));
 });
+
+const recorder = createExampleRecorder(gatewayOpenApi());
 
 describe.each(surfaces)("every operation $surface", ({ open }) => {
   interface Server {
@@ -169,11 +204,15 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   });
   type Change = (init: RequestInit) => RequestInit;
 
-  async function callOn({ bundle, http }: Server, name: Name, change: Change = (init) => init) {
+  async function callOn(server: Server, name: Name, change: Change = (init) => init) {
+    const { bundle, http } = server;
     const { url, body } = calls[name];
     const endpoint: Endpoint = declared[name];
     const init = body ? json(body, endpoint.method) : { method: endpoint.method };
-    const reply = await http.request((await url?.(bundle)) ?? endpoint.path, change(init));
+    const reply = await http.request(
+      (await url?.(bundle, server !== refusing)) ?? endpoint.path,
+      change(init),
+    );
     return { endpoint, reply, text: await reply.text() };
   }
 
@@ -200,6 +239,13 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]);
     const body: unknown = type === "application/json" ? JSON.parse(text) : text;
     expect([...Value.Errors(endpoint.response, body)]).toEqual([]);
+    for (const exchanged of [
+      { operationId: name, part: "request" as const, body: calls[name].body },
+      { operationId: name, part: endpoint.status, body },
+    ]) {
+      const example = recorder.compare(exchanged);
+      if (example) expect(example.body).toEqual(example.recorded as never);
+    }
   });
 
   test.each(names.filter((name) => declared[name].method === "GET"))(
@@ -348,4 +394,50 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
       ]);
     },
   );
+
+  const viewer = {
+    threadId: "thread",
+    runId: "run",
+    messages: [{ id: "1", role: "user", content: "Go on" }],
+  };
+  test.each<{ component: string; path: string; init?: RequestInit; status: number }>([
+    { component: "ErrorBody", path: "/v1/requests/nothing", status: 404 },
+    { component: "ValidationErrorBody", path: "/v1/requests", init: json({}), status: 422 },
+    {
+      component: "PromptRefusalBody",
+      path: "/v1/control/prompt",
+      init: json({ prompt: "Run the tests." }),
+      status: 409,
+    },
+    {
+      component: "AguiNotConnected",
+      path: "/v1/ag-ui/connections/none",
+      init: { method: "DELETE" },
+      status: 404,
+    },
+  ])("the refusal $component is documented as it comes", async ({ component, path, init, status }) => {
+    await using bundle = createGatewayBundle();
+    bundle.agent.setReadiness(notReady);
+    await using http = open((request) => bundle.app.fetch(request));
+    const reply = await http.request(path, init);
+    expect(reply.status).toBe(status);
+    const example = recorder.compareWith(component, await reply.json());
+    expect(example.body).toEqual(example.recorded as never);
+  });
+
+  test.each([
+    { component: "GatewayEvent", path: "/v1/events?after=0", init: undefined },
+    { component: "AguiEvent", path: "/v1/ag-ui/connect", init: json(viewer) },
+  ])("the event $component is documented as it comes", async ({ component, path, init }) => {
+    await using bundle = createGatewayBundle();
+    await executeRequest(bundle, true);
+    const reply = await bundle.app.fetch(new Request(`http://127.0.0.1${path}`, init));
+    const example = recorder.compareWith(component, await firstEvent(reply));
+    expect(example.body).toEqual(example.recorded as never);
+  });
+
+  test.each(["AguiConnectInput", "AguiRunInput"])("%s is documented as it is sent", (component) => {
+    const example = recorder.compareWith(component, viewer);
+    expect(example.body).toEqual(example.recorded as never);
+  });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
+import examples from "../../src/routes/openapi/examples.json" with { type: "json" };
 import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts";
 
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
@@ -110,7 +111,7 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     expect([...nothing, ...parameters]).toEqual([]);
   });
 
-  test("has an example of every JSON body and event, which its schema accepts; they are in src/routes/openapi/examples", () => {
+  test("has an example of every JSON body and event, which its schema accepts", () => {
     const ajv = new Ajv({ strict: false });
     ajv.addSchema({ $id: "document", components: document.components });
     const wanted = bodiesOf(document).flatMap(({ mediaType, schema, "x-item-schema": item }) =>
@@ -136,4 +137,9 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
       expect(Object.keys(kinds ?? {}).length).toBeGreaterThan(1);
     }
   });
+});
+
+test("no example is left of a component that is gone", () => {
+  const names = new Set(documents.flatMap(({ document }) => Object.keys(document.components.schemas)));
+  expect(Object.keys(examples).filter((name) => !names.has(name))).toEqual([]);
 });

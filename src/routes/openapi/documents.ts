@@ -15,10 +15,8 @@ import * as recorderSchemas from "../../protocol/recorder.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import { maxBodyBytes, openPaths } from "../http/gate.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument, type Refusal } from "./document.ts";
-import { coordinatorExamples } from "./examples/coordinator.ts";
-import { gatewayExamples } from "./examples/gateway.ts";
-import { recorderExamples } from "./examples/recorder.ts";
-import { mailExamples, terminalExamples } from "./examples/terminal.ts";
+import recordedExamples from "./examples.json" with { type: "json" };
+import { type JsonSchema, nameIn } from "./json-schema.ts";
 
 /**
  * The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway.
@@ -82,19 +80,19 @@ function gateRefusals(): Refusal[] {
   ];
 }
 
-const examples = {
-  ...gatewayExamples,
-  ...terminalExamples,
-  ...mailExamples,
-  ...coordinatorExamples,
-  ...recorderExamples,
-};
+/** Bodies that the contract tests recorded, by component. */
+const examples: Readonly<Record<string, unknown>> = recordedExamples;
 
-/** Adds the examples of bodies, in place. Returns the document. */
+/** Adds the examples of bodies, in place; those of a choice are of its branches. Returns the document. */
 function addExamples(document: OpenApiDocument): OpenApiDocument {
-  for (const [name, schema] of Object.entries(document.components.schemas)) {
-    const own = examples[name];
-    if (own) schema["examples"] = own;
+  const { schemas } = document.components;
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (name in examples) schema["examples"] = [examples[name]];
+  }
+  for (const schema of Object.values(schemas)) {
+    const branches = ((schema["anyOf"] ?? []) as JsonSchema[]).map(({ $ref }) => nameIn(String($ref)));
+    const ofBranches = branches.flatMap((branch) => schemas[branch]?.["examples"] ?? []);
+    if (ofBranches.length > 0) schema["examples"] ??= ofBranches;
   }
   return document;
 }

@@ -134,7 +134,7 @@ export const AgentGateway = Strict(
 export type AgentGateway = Static<typeof AgentGateway>;
 
 /** The redacted mailbox of an agent. */
-const AgentMailbox = Strict(
+export const AgentMailbox = Strict(
   {
     transport: Type.String({ description: "what keeps the mail: filesystem or jmap" }),
     principal_id: Nullable(PrincipalId),

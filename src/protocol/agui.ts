@@ -220,7 +220,7 @@ const detachFields = {
   connectionId: Type.String({ description: "id of the stream, from its header x-svc-connection-id" }),
   detail: Detail,
 };
-const AguiDetached = Strict(
+export const AguiDetached = Strict(
   {
     status: Type.Literal("detached"),
     ...detachFields,
@@ -228,7 +228,7 @@ const AguiDetached = Strict(
   },
   { description: "the stream was finished" },
 );
-const AguiNotConnected = Strict(
+export const AguiNotConnected = Strict(
   {
     status: Type.Literal("not_found"),
     ...detachFields,
@@ -241,15 +241,21 @@ const AguiNotConnected = Strict(
 const AnyObject = Type.Record(Type.String(), Type.Unknown());
 export type AguiObject = Static<typeof AnyObject>;
 
-const AguiErrorCode = StringEnum(["svc_gateway_request_failed", "svc_run_stream_failed"], {
+export const AguiErrorCode = StringEnum(["svc_gateway_request_failed", "svc_run_stream_failed"], {
   description: "whether the request of the gateway failed, or its stream",
 });
-const AguiActivityType = StringEnum(["svc.gateway.progress", "svc.gateway.completion", "svc.tui.status"], {
-  description: "what an activity is about",
-});
-const AguiCustomName = StringEnum(["svc.reasoning_redacted", "svc.gateway.diagnostic", "svc.gateway.event"], {
-  description: "what a custom event is about",
-});
+export const AguiActivityType = StringEnum(
+  ["svc.gateway.progress", "svc.gateway.completion", "svc.tui.status"],
+  {
+    description: "what an activity is about",
+  },
+);
+export const AguiCustomName = StringEnum(
+  ["svc.reasoning_redacted", "svc.gateway.diagnostic", "svc.gateway.event"],
+  {
+    description: "what a custom event is about",
+  },
+);
 /** What our AG-UI streams hold, by the type of the event. */
 const aguiEventKinds = {
   RUN_STARTED: "a run begins",
@@ -278,53 +284,53 @@ const run = {
 const message = { messageId: Type.String({ description: "id of the message that this belongs to" }) };
 const toolCall = { toolCallId: Type.String({ description: "id of the tool call" }) };
 
-const AguiRunStarted = event("RUN_STARTED", {
+export const AguiRunStarted = event("RUN_STARTED", {
   ...run,
   parentRunId: Type.Optional(Type.String({ description: "the run that this one follows" })),
   input: Type.Optional(describe(AnyObject, "what the client sent")),
 });
-const AguiRunFinished = event("RUN_FINISHED", {
+export const AguiRunFinished = event("RUN_FINISHED", {
   ...run,
   result: Type.Optional(describe(AnyObject, "what the run came to")),
 });
-const AguiRunError = event("RUN_ERROR", {
+export const AguiRunError = event("RUN_ERROR", {
   message: Type.String({ description: "one line for people" }),
   code: AguiErrorCode,
 });
-const AguiStateSnapshot = event("STATE_SNAPSHOT", {
+export const AguiStateSnapshot = event("STATE_SNAPSHOT", {
   snapshot: describe(AnyObject, "the whole state; it replaces the one before"),
 });
-const AguiTextMessageStart = event("TEXT_MESSAGE_START", {
+export const AguiTextMessageStart = event("TEXT_MESSAGE_START", {
   ...message,
   role: Type.Literal("assistant"),
 });
-const AguiTextMessageContent = event("TEXT_MESSAGE_CONTENT", {
+export const AguiTextMessageContent = event("TEXT_MESSAGE_CONTENT", {
   ...message,
   delta: Type.String({ description: "the next part of the text" }),
 });
-const AguiTextMessageEnd = event("TEXT_MESSAGE_END", message);
-const AguiToolCallStart = event("TOOL_CALL_START", {
+export const AguiTextMessageEnd = event("TEXT_MESSAGE_END", message);
+export const AguiToolCallStart = event("TOOL_CALL_START", {
   ...toolCall,
   toolCallName: Type.String({ description: "name of the tool" }),
 });
-const AguiToolCallArgs = event("TOOL_CALL_ARGS", {
+export const AguiToolCallArgs = event("TOOL_CALL_ARGS", {
   ...toolCall,
   delta: Type.String({ description: "the next part of the arguments, JSON text" }),
 });
-const AguiToolCallEnd = event("TOOL_CALL_END", toolCall);
-const AguiToolCallResult = event("TOOL_CALL_RESULT", {
+export const AguiToolCallEnd = event("TOOL_CALL_END", toolCall);
+export const AguiToolCallResult = event("TOOL_CALL_RESULT", {
   ...message,
   ...toolCall,
   role: Type.Literal("tool"),
   content: Type.String({ description: "what it holds" }),
 });
-const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
+export const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
   ...message,
   activityType: AguiActivityType,
   content: describe(AnyObject, "what it holds"),
   replace: Type.Literal(true),
 });
-const AguiCustom = event("CUSTOM", {
+export const AguiCustom = event("CUSTOM", {
   name: AguiCustomName,
   value: describe(AnyObject, "what it says"),
 });

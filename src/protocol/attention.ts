@@ -36,7 +36,7 @@ export const AttentionKind = StringEnum(attentionKinds, {
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 
-const AttentionAnswer = Strict(
+export const AttentionAnswer = Strict(
   {
     answer: Type.String({ description: "what to send as `answer`" }),
     label: Type.String({

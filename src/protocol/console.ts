@@ -86,7 +86,7 @@ export const ScreenRun = Strict(
 );
 export type ScreenRun = Static<typeof ScreenRun>;
 
-const ScreenRow = Strict(
+export const ScreenRow = Strict(
   {
     row: Type.Integer({ minimum: 0, description: "from the top, 0 first" }),
     runs: Type.Array(ScreenRun, {

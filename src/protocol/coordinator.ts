@@ -46,7 +46,7 @@ export const AgentListQuery = Strict({
 
 const optionalVersion = Type.Optional(SchemaVersion1);
 
-const AgentPromptRequest = Strict(
+export const AgentPromptRequest = Strict(
   {
     schema_version: optionalVersion,
     request_kind: Type.Literal("submit_prompt"),
@@ -55,7 +55,7 @@ const AgentPromptRequest = Strict(
   },
   { description: "submit a prompt" },
 );
-const AgentInterruptRequest = Strict(
+export const AgentInterruptRequest = Strict(
   {
     schema_version: optionalVersion,
     request_kind: Type.Literal("interrupt"),

@@ -151,7 +151,7 @@ export interface DeliveryBody {
 }
 
 export const deliveryStates = ["pending", "delivered", "given_up", "withdrawn"] as const;
-const DeliveryState = StringEnum(deliveryStates, {
+export const DeliveryState = StringEnum(deliveryStates, {
   description:
     "given_up: attempts failed for 24 h; withdrawn: all of its items ended before it was delivered, or its rule is gone",
 });

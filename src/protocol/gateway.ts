@@ -191,7 +191,7 @@ export const healthBody = (): Static<typeof HealthBody> => ({
   status: "ok",
 });
 
-const ReasoningPreset = Strict(
+export const ReasoningPreset = Strict(
   {
     level: Type.Integer({
       description:
@@ -201,7 +201,7 @@ const ReasoningPreset = Strict(
   },
   { description: "how much the model reasons" },
 );
-const ModelSelection = Strict(
+export const ModelSelection = Strict(
   {
     name: Type.Optional(NonBlank("model name")),
     reasoning: Type.Optional(
@@ -291,7 +291,7 @@ export const Submitter = Strict(
 );
 export type Submitter = Static<typeof Submitter>;
 
-const SubmitPromptRequest = Strict(
+export const SubmitPromptRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     kind: Type.Literal("submit_prompt"),
@@ -300,7 +300,7 @@ const SubmitPromptRequest = Strict(
   },
   { description: "queue a prompt" },
 );
-const InterruptRequest = Strict(
+export const InterruptRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     kind: Type.Literal("interrupt"),

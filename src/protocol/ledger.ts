@@ -25,7 +25,7 @@ export const WakeReason = StringEnum(wakeReasons, {
 export type WakeReason = Static<typeof WakeReason>;
 
 export const ledgerSources = ["tool", "screen", "headless", "acp"] as const;
-const LedgerSource = StringEnum(ledgerSources, {
+export const LedgerSource = StringEnum(ledgerSources, {
   description:
     "tool: its own record of the conversation; screen: the terminal alone, which counts nothing; headless: its stream; acp: what the agent reported",
 });

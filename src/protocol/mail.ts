@@ -39,7 +39,7 @@ export const MailParticipant = Strict(
 );
 export type MailParticipant = Static<typeof MailParticipant>;
 
-const MailAttachment = Strict(
+export const MailAttachment = Strict(
   {
     attachment_id: Type.String({ description: "id of the attachment in its message" }),
     kind: StringEnum(["path_ref", "managed_copy", "transport_owned"], {

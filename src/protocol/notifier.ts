@@ -19,10 +19,10 @@ import {
 export const NotifierMode = StringEnum(["any_inbox", "unread_only"], {
   description: "which mail wakes the agent; any_inbox: all mail in the inbox; unread_only: unread mail in it",
 });
-const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"], {
+export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"], {
   description: "what happens before a wake-up prompt when the context is degraded: go on, or clear it first",
 });
-const ContextAction = StringEnum(["none", "compact"], {
+export const ContextAction = StringEnum(["none", "compact"], {
   description:
     "what is done to the context before each wake-up prompt; compact: the tool's compact command is sent",
 });

@@ -159,7 +159,7 @@ export const ReminderDefinition = Strict(definition, {
 });
 export type ReminderDefinition = Static<typeof ReminderDefinition>;
 
-const ReminderCreateRequest = Strict(
+export const ReminderCreateRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     reminders: Type.Array(ReminderDefinition, {
@@ -171,7 +171,7 @@ const ReminderCreateRequest = Strict(
   { description: "reminders to create" },
 );
 
-const ReminderUpdateRequest = Strict(
+export const ReminderUpdateRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     ...definition,

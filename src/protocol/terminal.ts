@@ -13,7 +13,7 @@ import { describe, maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, T
 
 /** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
 
-const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
+export const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
 export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"], {
   description: "whether the terminal could be looked at and read",
 });
@@ -100,10 +100,10 @@ export const ProbeSnapshot = Strict(
 );
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
-const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
+export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
   description: "what the parser takes the tool to be doing",
 });
-const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
+export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
   description: "how the tool takes input",
 });
 
@@ -178,7 +178,7 @@ export const LastTurn = Strict(
 );
 export type LastTurn = Static<typeof LastTurn>;
 
-const ChatContext = StringEnum(["current", "degraded", "unknown"], {
+export const ChatContext = StringEnum(["current", "degraded", "unknown"], {
   description:
     "whether the conversation still has its whole context; degraded: the tool showed that some was lost",
 });
@@ -233,7 +233,7 @@ export const SecondWitness = Strict(
 );
 export type SecondWitness = Static<typeof SecondWitness>;
 
-const DecisionOption = Strict(
+export const DecisionOption = Strict(
   {
     index: Type.Integer({ description: "from 1, as shown" }),
     text: Type.String({ description: "the text as shown" }),

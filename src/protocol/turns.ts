@@ -63,7 +63,7 @@ export const TurnStatusRecord = Strict(
 export type TurnStatusRecord = Static<typeof TurnStatusRecord>;
 
 /** Answer of `GET /v1/turns`. */
-const TurnList = Strict(
+export const TurnList = Strict(
   {
     schema_version: SchemaVersion1,
     turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
@@ -72,7 +72,7 @@ const TurnList = Strict(
 );
 
 /** What a canonical event reports beyond its message. */
-const TurnEventPayload = Strict(
+export const TurnEventPayload = Strict(
   {
     provider: Type.String({ description: "the tool that wrote it" }),
     session_id: Nullable(
@@ -177,7 +177,7 @@ export const HeadlessState = Strict(
 export type HeadlessState = Static<typeof HeadlessState>;
 
 /** Body of `POST /v1/control/headless/next-prompt-session`. */
-const NextPromptSession = Strict(
+export const NextPromptSession = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     mode: Type.Literal("new"),

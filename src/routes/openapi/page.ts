@@ -78,7 +78,7 @@ function limits(schema: JsonSchema): string {
 /** A value as JSON; a string without its quotes. */
 function codeText(value: unknown): string {
   const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
-  return `<codeText>${escapeHtml(text)}</codeText>`;
+  return code(text);
 }
 
 /**

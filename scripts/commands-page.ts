@@ -1,8 +1,8 @@
-import { exitCodes, renderHelp } from "../src/cli/dispatch.ts";
+import { exitCodes, renderHelp } from "../src/cli/command-line/dispatch.ts";
+import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../src/cli/command-line/parse.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
-import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
 import { coordinatorCommands, gatewayCommands } from "../src/cli/programs.ts";
-import { shortCommands } from "../src/cli/short.ts";
+import { shortCommands } from "../src/cli/short/short.ts";
 import { renderTable } from "./table.ts";
 
 const meanings: Record<keyof typeof exitCodes, string> = {

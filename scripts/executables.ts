@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutCommit } from "../src/cli/version.ts";
+import { checkoutCommit } from "../src/cli/command-line/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";

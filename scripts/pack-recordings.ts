@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { recordingsBelow } from "../src/cli/shipped-recordings.ts";
+import { recordingsBelow } from "../src/cli/agent/shipped-recordings.ts";
 import { createSystem } from "../src/system/system.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 

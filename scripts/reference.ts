@@ -1,7 +1,7 @@
+import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/command-line/parse.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
-import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
 import { coordinatorCommands, gatewayCommands } from "../src/cli/programs.ts";
-import { shortCommands } from "../src/cli/short.ts";
+import { shortCommands } from "../src/cli/short/short.ts";
 import { PromptRefusalCode } from "../src/protocol/gateway.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
 import { renderTable } from "./table.ts";

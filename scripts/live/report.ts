@@ -1,6 +1,6 @@
 import { findComposer } from "../../src/services/terminal/detect/composer.ts";
-import { detect } from "../../src/services/terminal/detect.ts";
-import type { CompiledProfile } from "../../src/services/terminal/profile.ts";
+import { detect } from "../../src/services/terminal/detect/detect.ts";
+import type { CompiledProfile } from "../../src/services/terminal/profiles/profile.ts";
 import {
   differingLabels,
   type LabelDifference,
@@ -8,7 +8,7 @@ import {
   parseMeta,
   readLabels,
   type StoredRecording,
-} from "../../src/services/terminal/recorded-screen.ts";
+} from "../../src/services/terminal/recorded/recorded-screen.ts";
 
 /** One step of the lab as it ended. */
 export interface ReportedStep {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { recordingsBelow } from "../../src/cli/shipped-recordings.ts";
-import { profileFor } from "../../src/services/terminal/profile.ts";
-import type { StoredRecording } from "../../src/services/terminal/recorded-screen.ts";
+import { recordingsBelow } from "../../src/cli/agent/shipped-recordings.ts";
+import { profileFor } from "../../src/services/terminal/profiles/profile.ts";
+import type { StoredRecording } from "../../src/services/terminal/recorded/recorded-screen.ts";
 import { createSystem } from "../../src/system/system.ts";
 import type { LabTool } from "../../tests/live/lab/cli-cache.ts";
 import { repositoryRoot } from "../bootstrap.ts";

@@ -1,4 +1,4 @@
-import { type Commands, group, lazyLeaves } from "./command.ts";
+import { type Commands, group, lazyLeaves } from "./command-line/command.ts";
 import type { ExtensionLoaders } from "./extension.ts";
 import { loadCoordinatorExtensions, loadGatewayExtensions } from "./extensions.ts";
 

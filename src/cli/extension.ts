@@ -13,9 +13,9 @@ import type { Links } from "../services/fleet/links.ts";
 import type { TypingLeases } from "../services/prompt/typing-lease.ts";
 import type { Service } from "../system/service-list.ts";
 import type { SocketUpgrade } from "../system/sockets.ts";
-import type { CliContext } from "./cli-context.ts";
-import type { CliIo, Flags } from "./command.ts";
-import type { GatewayCore } from "./gateway-core.ts";
+import type { CliContext } from "./command-line/cli-context.ts";
+import type { CliIo, Flags } from "./command-line/command.ts";
+import type { GatewayCore } from "./gateway/gateway-core.ts";
 
 /** A part of the product that the core does not import, and that a program works without. */
 export interface Extension {

@@ -1,9 +1,9 @@
-import { group, lazyLeaves } from "./command.ts";
-import { runProgram } from "./dispatch.ts";
+import { group, lazyLeaves } from "./command-line/command.ts";
+import { runProgram } from "./command-line/dispatch.ts";
+import { createProcessIo } from "./command-line/process-io.ts";
+import { mailboxAdminFlags, mailboxRootFlag, rootFlags } from "./command-line/shared-flags.ts";
+import { programVersion } from "./command-line/version.ts";
 import { extensionCommands } from "./extension-commands.ts";
-import { createProcessIo } from "./process-io.ts";
-import { mailboxAdminFlags, mailboxRootFlag, rootFlags } from "./shared-flags.ts";
-import { programVersion } from "./version.ts";
 
 const attention = group({
   name: "attention",

@@ -1,10 +1,10 @@
-import { group, lazyLeaves } from "./command.ts";
-import { runProgram } from "./dispatch.ts";
+import { group, lazyLeaves } from "./command-line/command.ts";
+import { runProgram } from "./command-line/dispatch.ts";
+import { createProcessIo } from "./command-line/process-io.ts";
+import { rootFlags } from "./command-line/shared-flags.ts";
+import { programVersion } from "./command-line/version.ts";
 import { extensionCommands } from "./extension-commands.ts";
 import { loadServeExtensions } from "./extensions.ts";
-import { createProcessIo } from "./process-io.ts";
-import { rootFlags } from "./shared-flags.ts";
-import { programVersion } from "./version.ts";
 
 /** All commands of `svc-coord`. */
 export const coordinatorCommands = group({

@@ -14,7 +14,7 @@ async function main(argv: string[]): Promise<number> {
     case "svc-coord":
       return coordinate(argv);
     case "svc": {
-      const { runShort } = await import("./short.ts");
+      const { runShort } = await import("./short/short.ts");
       return runShort(argv);
     }
     default:

@@ -1,5 +1,5 @@
-import type { ControlConnection } from "../../src/services/terminal/tmux-control.ts";
-import { quoteArgument } from "../../src/services/terminal/tmux-protocol.ts";
+import type { ControlConnection } from "../../src/services/terminal/tmux/control.ts";
+import { quoteArgument } from "../../src/services/terminal/tmux/protocol.ts";
 import { type Bench, durationRows } from "./bench.ts";
 import { effort } from "./effort.ts";
 import { createBenchFixture } from "./fixture.ts";

@@ -2,7 +2,7 @@ import { dlopen, ptr } from "bun:ffi";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
+import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { runtimeSettings } from "../../src/services/sessions/environment.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { rebuildCatalog } from "../../src/db/mailbox/rebuild.ts";
 import type { MailEnvelope } from "../../src/protocol/mail-file.ts";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
-import { renderMessageFile, toIndexed } from "../../src/services/mail/filesystem/message-file.ts";
+import { renderMessageFile, toIndexed } from "../../src/services/mail/filesystem/delivery/message-file.ts";
 import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 

@@ -9,7 +9,7 @@ import { toRecordedTerminal } from "../../src/services/recorder/recorded-facts.t
 import { saveRecorderWish } from "../../src/services/recorder/recorder-control.ts";
 import { nothingKnown } from "../../src/services/recorder/records.ts";
 import { segmentName } from "../../src/services/recorder/segments.ts";
-import { followPane } from "../../src/services/terminal/tmux-pane-stream.ts";
+import { followPane } from "../../src/services/terminal/tmux/pane-stream.ts";
 import type { FakeAgent } from "../support/fake-agent.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { type Bench, durationRows, percentile, type Row, withLimit } from "./bench.ts";

@@ -1,8 +1,8 @@
-import { detect } from "../../src/services/terminal/detect.ts";
-import { profileFor } from "../../src/services/terminal/profile.ts";
-import { createControlConnection } from "../../src/services/terminal/tmux-control.ts";
-import { createTmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
-import { createPaneReader } from "../../src/services/terminal/tmux-pane-reader.ts";
+import { detect } from "../../src/services/terminal/detect/detect.ts";
+import { profileFor } from "../../src/services/terminal/profiles/profile.ts";
+import { createControlConnection } from "../../src/services/terminal/tmux/control.ts";
+import { createTmuxMutex } from "../../src/services/terminal/tmux/mutex.ts";
+import { createPaneReader } from "../../src/services/terminal/tmux/pane-reader.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses } from "../../src/system/processes.ts";

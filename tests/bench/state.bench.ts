@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { TerminalState } from "../../src/protocol/terminal.ts";
-import { profileFor } from "../../src/services/terminal/profile.ts";
-import type { ControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { profileFor } from "../../src/services/terminal/profiles/profile.ts";
+import type { ControlConnection } from "../../src/services/terminal/tmux/control.ts";
 import { createTracker, type Tracker } from "../../src/services/terminal/tracker.ts";
 import { type Bench, durationRows, type Row, wallMs, withLimit } from "./bench.ts";
 import { effort } from "./effort.ts";

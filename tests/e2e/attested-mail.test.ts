@@ -8,7 +8,7 @@ import {
   parseMessageFile,
   renderMessageFile,
   toIndexed,
-} from "../../src/services/mail/filesystem/message-file.ts";
+} from "../../src/services/mail/filesystem/delivery/message-file.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../../src/cli/dispatch.ts";
+import { runProgram } from "../../src/cli/command-line/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { launched } from "../support/cli-agent.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
-import { verifyHistories } from "../../src/services/mail/filesystem/history.ts";
+import { verifyHistories } from "../../src/services/mail/filesystem/delivery/history.ts";
 import {
   initMailRoot,
   type MailRoot,

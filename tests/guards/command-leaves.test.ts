@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { coordinatorCommands, gatewayCommands } from "../../src/cli/programs.ts";
-import { shortCommands } from "../../src/cli/short.ts";
+import { shortCommands } from "../../src/cli/short/short.ts";
 import { findUntestedLeaves, listLeaves, parseCommands } from "./command-leaves.ts";
 import { readTree } from "./tree.ts";
 

@@ -1,6 +1,6 @@
-import type { Command } from "../../src/cli/command.ts";
-import { renderHelp } from "../../src/cli/dispatch.ts";
-import { childOf, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
+import type { Command } from "../../src/cli/command-line/command.ts";
+import { renderHelp } from "../../src/cli/command-line/dispatch.ts";
+import { childOf, type Station, toStation, wordsOf } from "../../src/cli/command-line/parse.ts";
 
 /**
  * Every command that does something, as words: `svc-mgr agents single state`. Found as people find it, by the

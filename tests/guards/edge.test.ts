@@ -87,7 +87,7 @@ const late =
   /\/(?:mail|agui|mailbox|notifier|openapi)|gateway\/(?:app|core|events|headless|reminders)\.|http\/(?:mount|errors|gate-plugin)\.|\/endpoints\./;
 
 test("a gateway answers before it loads mail, AG-UI and any route", async () => {
-  const loaded = await loadedBefore("src/cli/gateway.ts");
+  const loaded = await loadedBefore("src/cli/gateway/gateway.ts");
   expect(loaded).toEqual(
     expect.arrayContaining(["src/routes/http/deferred-app.ts", "src/services/queue/queue.ts"]),
   );
@@ -96,6 +96,6 @@ test("a gateway answers before it loads mail, AG-UI and any route", async () => 
     const early = await loadedBefore(`src/${entry}.ts`);
     expect(early.filter((path) => late.test(path))).toEqual([]);
   }
-  const further = await loadedBefore("src/cli/gateway-services.ts");
+  const further = await loadedBefore("src/cli/gateway/gateway-services.ts");
   expect(further.filter((path) => late.test(path)).length).toBeGreaterThan(30);
 });

@@ -11,13 +11,13 @@ export const pathMakers: Readonly<Record<string, string>> = {
   "src/system/files.ts": "a temporary name of its own; names that a folder lists",
   "src/system/regular-files.ts": "judges where the open file lies",
   "src/system/ownership.ts": "looks at each folder on the way, follows what it finds and uses none",
-  "src/services/mail/filesystem/registrations.ts": "the folder that a person names",
+  "src/services/mail/filesystem/registration/registrations.ts": "the folder that a person names",
   "src/services/sessions/overlays.ts": "a digest; names that a folder of this user lists",
   "src/services/sessions/roots.ts": "fixed names in a helper",
   "src/services/skills/ownership.ts": "a table of folder names",
-  "src/services/terminal/tmux-launch.ts": "random names, and listed ones of that form",
-  "src/services/terminal/tmux-window.ts": "random names",
-  "src/cli/tmux-socket.ts": "the socket that this user's environment names",
+  "src/services/terminal/tmux/launch.ts": "random names, and listed ones of that form",
+  "src/services/terminal/tmux/window.ts": "random names",
+  "src/cli/command-line/tmux-socket.ts": "the socket that this user's environment names",
 };
 
 const call = /(?<![.\w])(join|resolve|normalize)\s*\(/g;

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { renderHelp } from "../../src/cli/dispatch.ts";
+import { renderHelp } from "../../src/cli/command-line/dispatch.ts";
+import {
+  childrenOf,
+  everywhere,
+  type Station,
+  toStation,
+  wordsOf,
+} from "../../src/cli/command-line/parse.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
-import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
 import { coordinatorCommands, gatewayCommands } from "../../src/cli/programs.ts";
-import { shortCommands } from "../../src/cli/short.ts";
+import { shortCommands } from "../../src/cli/short/short.ts";
 import { specifiedCommands } from "./spec-commands.ts";
 
 async function leavesBelow(chain: Station[]): Promise<Station[][]> {

@@ -9,19 +9,20 @@ const writers = /\bprocess\.(?:stdout|stderr)\.write\b|\bBun\.(?:stdout|stderr)\
 
 /** Each with why it may: its text is made visible there, or it is our own sequences. */
 const allowed: Readonly<Record<string, string>> = {
-  "src/cli/process-io.ts": "the door itself",
-  "src/cli/dispatch.ts": "colours of headings and of Error:, after visible()",
-  "src/cli/narrate.ts": "colours of the library, around visible()",
+  "src/cli/command-line/process-io.ts": "the door itself",
+  "src/cli/command-line/dispatch.ts": "colours of headings and of Error:, after visible()",
+  "src/cli/command-line/narrate.ts": "colours of the library, around visible()",
   "src/cli/commands/agent/transcript.ts": "moves of the cursor, between visibleCell() rows",
   "src/cli/commands/agent/tui.ts": "one line that is written over, visibleLine()",
   "src/cli/dashboard/terminal.ts":
     "moves of the cursor and colours, around the visibleCell() rows of render.ts",
-  "src/cli/replay-screen.ts": "a recording of a terminal, of which onlyDrawing() leaves what draws",
-  "src/cli/progress.ts": "one line that is written over, visibleLine()",
+  "src/cli/agent/replay-screen.ts": "a recording of a terminal, of which onlyDrawing() leaves what draws",
+  "src/cli/command-line/progress.ts": "one line that is written over, visibleLine()",
   "src/cli/commands/turn-bridge.ts": "the pane of a headless agent, rendered by display.ts with visible()",
   "src/cli/commands/demo-agent.ts": "the scripted agent, which draws as real ones do",
   "src/cli/commands/demo-agent-acp.ts": "the scripted agent, which writes as real ones do",
-  "src/cli/short-hints.ts": "what a command of svc-mgr writes, with other names of commands in it",
+  "src/cli/command-line/short-hints.ts":
+    "what a command of svc-mgr writes, with other names of commands in it",
   "src/system/signals.ts": "a fault at the very end, visible()",
 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toOrigins } from "../../src/cli/gateway-flags.ts";
+import { toOrigins } from "../../src/cli/gateway/gateway-flags.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 

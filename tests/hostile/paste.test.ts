@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { createExclusivePane } from "../../src/services/terminal/tmux-exclusive-pane.ts";
+import { createExclusivePane } from "../../src/services/terminal/tmux/exclusive-pane.ts";
 import { dropControl, stripControl } from "../../src/system/visible.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { createTmux } from "../support/tmux.ts";

@@ -13,12 +13,16 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
-import { getMessage, listAccounts, listMessages } from "../../src/services/mail/filesystem/accounts.ts";
-import { cleanUpMailRoot } from "../../src/services/mail/filesystem/cleanup.ts";
-import { clearMessages } from "../../src/services/mail/filesystem/clear.ts";
-import { exportMailRoot } from "../../src/services/mail/filesystem/export.ts";
-import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
+import {
+  getMessage,
+  listAccounts,
+  listMessages,
+} from "../../src/services/mail/filesystem/registration/accounts.ts";
+import { repairMailRoot } from "../../src/services/mail/filesystem/repair/repair.ts";
 import { initMailRoot, type MailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
+import { cleanUpMailRoot } from "../../src/services/mail/filesystem/upkeep/cleanup.ts";
+import { clearMessages } from "../../src/services/mail/filesystem/upkeep/clear.ts";
+import { exportMailRoot } from "../../src/services/mail/filesystem/upkeep/export.ts";
 import { createMailRootFixture } from "../support/mail-root.ts";
 import { draft, everything } from "../support/mail-story.ts";
 import { chooseCases, matrixChoice } from "../support/matrix.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { runProgram } from "../../src/cli/dispatch.ts";
+import { runProgram } from "../../src/cli/command-line/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { type Skill, skills } from "../../src/services/skills/catalog.ts";
 import { installSkills, uninstallSkills } from "../../src/services/skills/install.ts";

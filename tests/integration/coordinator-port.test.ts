@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkCoordinatorPort } from "../../src/cli/checks/machine.ts";
-import { openCliContext } from "../../src/cli/cli-context.ts";
+import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { coordinatorPaths, publishCoordinator } from "../../src/services/fleet/coordinator-files.ts";
 
 test("doctor distinguishes a coordination server on the port from one that died and a stranger in its place", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutCommit, selfCommand } from "../../src/cli/version.ts";
+import { checkoutCommit, selfCommand } from "../../src/cli/command-line/version.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { plantFolder, showsPlantedVariable } from "../support/planted-folder.ts";

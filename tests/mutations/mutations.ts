@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "lose a wake-up of the queue",
-    module: "src/cli/gateway.ts",
+    module: "src/cli/gateway/gateway.ts",
     text: "agent.onChange(() => slot.changed());",
     replacement: "agent.onChange(() => board.refresh());",
     breaks: "a prompt waits beside an idle agent",
@@ -93,7 +93,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "open exclusive access for two",
-    module: "src/services/terminal/tmux-exclusive-pane.ts",
+    module: "src/services/terminal/tmux/exclusive-pane.ts",
     text: "      line.run(async () => {",
     replacement: "      [line].map(async () => {",
     breaks: "two prompts are typed into each other",
@@ -118,7 +118,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "forget whom a copy is for",
-    module: "src/services/mail/filesystem/delivery.ts",
+    module: "src/services/mail/filesystem/delivery/delivery.ts",
     text: "const receivers = localOf([...to, ...cc]);",
     replacement: "const receivers = localOf(to);",
     breaks: "mail that was told as sent reaches only some",

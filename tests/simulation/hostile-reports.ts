@@ -4,10 +4,10 @@ import { createTerminalAgent } from "../../src/services/agent/terminal-agent.ts"
 import { demoSignature } from "../../src/services/demo/signature.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
-import { profileFor } from "../../src/services/terminal/profile.ts";
+import { profileFor } from "../../src/services/terminal/profiles/profile.ts";
 import { failingFacts } from "../../src/services/terminal/readiness.ts";
-import { createControlConnection } from "../../src/services/terminal/tmux-control.ts";
-import { createExclusivePane } from "../../src/services/terminal/tmux-exclusive-pane.ts";
+import { createControlConnection } from "../../src/services/terminal/tmux/control.ts";
+import { createExclusivePane } from "../../src/services/terminal/tmux/exclusive-pane.ts";
 import { createTracker } from "../../src/services/terminal/tracker.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { createHostileReporter, type ReportShape } from "../support/hostile-reporter.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { openCliContext } from "../../src/cli/cli-context.ts";
-import { type Coordinator, createCoordinator } from "../../src/cli/coordinator.ts";
+import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
+import { type Coordinator, createCoordinator } from "../../src/cli/coordinator/coordinator.ts";
 import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";

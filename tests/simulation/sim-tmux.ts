@@ -1,4 +1,4 @@
-import { tmuxCommand } from "../../src/services/terminal/tmux-protocol.ts";
+import { tmuxCommand } from "../../src/services/terminal/tmux/protocol.ts";
 import type { Output, PipedProcess, Processes, ProcessFacts } from "../../src/system/processes.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTmux } from "../../src/services/terminal/tmux-command.ts";
-import { createTmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
+import { createTmux } from "../../src/services/terminal/tmux/command.ts";
+import { createTmuxMutex } from "../../src/services/terminal/tmux/mutex.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";

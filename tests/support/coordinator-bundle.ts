@@ -1,4 +1,4 @@
-import { adviseInManager } from "../../src/cli/remedies.ts";
+import { adviseInManager } from "../../src/cli/command-line/remedies.ts";
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
 import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../../src/protocol/coordinator-endpoints.ts";

@@ -1,7 +1,7 @@
 import type { TerminalState } from "../../src/protocol/terminal.ts";
 import type { DispatchDeps } from "../../src/services/agent/dispatch.ts";
 import type { PromptNote, TerminalView } from "../../src/services/agent/terminal-view.ts";
-import { profileFor } from "../../src/services/terminal/profile.ts";
+import { profileFor } from "../../src/services/terminal/profiles/profile.ts";
 import { createFakeAgent } from "./fake-agent.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { giveTerminal } from "./fake-terminal.ts";

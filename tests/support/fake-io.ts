@@ -1,6 +1,6 @@
-import type { CliIo } from "../../src/cli/command.ts";
-import { createTerminalText } from "../../src/cli/process-io.ts";
-import { adviseInManager } from "../../src/cli/remedies.ts";
+import type { CliIo } from "../../src/cli/command-line/command.ts";
+import { createTerminalText } from "../../src/cli/command-line/process-io.ts";
+import { adviseInManager } from "../../src/cli/command-line/remedies.ts";
 import { visible } from "../../src/system/visible.ts";
 
 export interface FakeIo extends CliIo {

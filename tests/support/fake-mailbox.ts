@@ -13,7 +13,7 @@ import {
   planReply,
   replyPolicyHeader,
 } from "../../src/services/mail/draft.ts";
-import { idOf, toMail } from "../../src/services/mail/filesystem/message-file.ts";
+import { idOf, toMail } from "../../src/services/mail/filesystem/delivery/message-file.ts";
 import { messageId } from "../../src/services/mail/filesystem/root-paths.ts";
 import type { Mail, Mailbox, ReplyDraft } from "../../src/services/mail/mailbox.ts";
 import { previewOf } from "../../src/services/mail/message-body.ts";

@@ -1,7 +1,7 @@
 import type { TerminalState, TrackedSession } from "../../src/protocol/terminal.ts";
-import { explainState } from "../../src/services/terminal/explain.ts";
-import { toTerminalHistory, toTerminalState } from "../../src/services/terminal/record.ts";
-import { initialTrack } from "../../src/services/terminal/reduce-state.ts";
+import { explainState } from "../../src/services/terminal/detect/explain.ts";
+import { toTerminalHistory, toTerminalState } from "../../src/services/terminal/state/record.ts";
+import { initialTrack } from "../../src/services/terminal/state/reduce-state.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 
 const session: TrackedSession = {

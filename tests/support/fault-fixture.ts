@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
+import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";

@@ -1,4 +1,4 @@
-import { openCliContext } from "../../src/cli/cli-context.ts";
+import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
 import { findAgent } from "../../src/services/sessions/find.ts";
 import { launchAgent } from "../../src/services/sessions/launch.ts";

@@ -1,4 +1,4 @@
-import { adviseInManager } from "../../src/cli/remedies.ts";
+import { adviseInManager } from "../../src/cli/command-line/remedies.ts";
 import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
 import { reminderStoreOn } from "../../src/db/gateway/reminder-store.ts";

@@ -1,5 +1,5 @@
 import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
-import { createGateway, type GatewayOptions } from "../../src/cli/gateway.ts";
+import { createGateway, type GatewayOptions } from "../../src/cli/gateway/gateway.ts";
 import { defaultTimings } from "../../src/protocol/terminal.ts";
 import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";
 

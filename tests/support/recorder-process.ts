@@ -1,5 +1,5 @@
 import { createRecorder } from "../../src/services/recorder/recorder.ts";
-import type { PaneFrame } from "../../src/services/terminal/tmux-pane-stream.ts";
+import type { PaneFrame } from "../../src/services/terminal/tmux/pane-stream.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createFiles } from "../../src/system/files.ts";
 import { createIds } from "../../src/system/ids.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openTmux } from "../../src/cli/tmux-socket.ts";
+import { openTmux } from "../../src/cli/command-line/tmux-socket.ts";
 import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
 import type { StopAgentDeps } from "../../src/services/fleet/stop-agent.ts";
 import type { LaunchDeps, LaunchRequest } from "../../src/services/sessions/launch.ts";

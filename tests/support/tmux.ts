@@ -6,9 +6,9 @@ import {
   createTmux as createPort,
   type Tmux,
   type TmuxPane,
-} from "../../src/services/terminal/tmux-command.ts";
-import { type ControlConnection, createControlConnection } from "../../src/services/terminal/tmux-control.ts";
-import { createTmuxMutex, type TmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
+} from "../../src/services/terminal/tmux/command.ts";
+import { type ControlConnection, createControlConnection } from "../../src/services/terminal/tmux/control.ts";
+import { createTmuxMutex, type TmuxMutex } from "../../src/services/terminal/tmux/mutex.ts";
 import { type Clock, createClock } from "../../src/system/clock.ts";
 import { createFiles, type Files } from "../../src/system/files.ts";
 import { createIds, type Ids } from "../../src/system/ids.ts";

@@ -15,9 +15,9 @@ import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { interruptThrough, isFarEnough } from "../agent-requests.ts";
-import { findAnswer, renderAnswer } from "../agent-transcript.ts";
-import { acceptanceOf, bodyOf } from "../target.ts";
+import { interruptThrough, isFarEnough } from "../agent/agent-requests.ts";
+import { findAnswer, renderAnswer } from "../agent/agent-transcript.ts";
+import { acceptanceOf, bodyOf } from "../agent/target.ts";
 
 interface PromptRun {
   client: AgentContext;

@@ -12,14 +12,14 @@ import {
 import { isPermission } from "../../services/attention/decide.ts";
 import { createClock } from "../../system/clock.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
-import type { Invocation } from "../command.ts";
-import { CommandFailure } from "../dispatch.ts";
-import { requireAnswerer } from "../questions.ts";
-import { openReconnecting } from "../reconnecting-client.ts";
-import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
-import { openLiveTarget } from "../target.ts";
-import { programVersion } from "../version.ts";
+import { readTranscript, renderAnswer, withWholeAnswer } from "../agent/agent-transcript.ts";
+import { requireAnswerer } from "../agent/questions.ts";
+import { openReconnecting } from "../agent/reconnecting-client.ts";
+import { openLiveTarget } from "../agent/target.ts";
+import type { Invocation } from "../command-line/command.ts";
+import { CommandFailure } from "../command-line/dispatch.ts";
+import { createStdioMessages, type StdioMessages } from "../command-line/stdio-messages.ts";
+import { programVersion } from "../command-line/version.ts";
 import { runPrompt } from "./prompt-turn.ts";
 
 /** Turns that a loaded session replays at most. */

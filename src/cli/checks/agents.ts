@@ -6,7 +6,7 @@ import { judgeRecord } from "../../services/sessions/record.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
-import type { CliContext } from "../cli-context.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */

@@ -1,6 +1,6 @@
 import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
 import { launchVersionTimeoutMs, readToolVersion } from "../../services/sessions/tool-version.ts";
-import type { CliContext } from "../cli-context.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
 
 /**
  * `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only

@@ -4,10 +4,10 @@ import { hostNamePattern } from "../../protocol/wire.ts";
 import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import { askCoordinator } from "../ask-coordinator.ts";
-import type { CliContext } from "../cli-context.ts";
-import type { CliIo } from "../command.ts";
-import { usedMailboxRoots } from "../mailbox-openers.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { usedMailboxRoots } from "../command-line/mailbox-openers.ts";
+import { askCoordinator } from "../coordinator/ask-coordinator.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 /** Above this, times of two hosts cannot be read side by side. */

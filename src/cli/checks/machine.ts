@@ -4,7 +4,7 @@ import { coordinatorFault } from "../../services/fleet/fleet-watch.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { listen } from "../../system/http-server.ts";
-import type { CliContext } from "../cli-context.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Oldest tmux whose commands and formats we rely on. */

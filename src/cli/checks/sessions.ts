@@ -18,12 +18,12 @@ import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
 import { signalPaths } from "../../services/signals/spool-source.ts";
-import { agentPane } from "../../services/terminal/tmux-command.ts";
+import { agentPane } from "../../services/terminal/tmux/command.ts";
 import { messageOf } from "../../system/errors.ts";
 import { hasOwnNamespace } from "../../system/process-table.ts";
-import type { CliContext } from "../cli-context.ts";
-import { mailboxOpeners } from "../mailbox-openers.ts";
-import { toSentence } from "../remedies.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
+import { mailboxOpeners } from "../command-line/mailbox-openers.ts";
+import { toSentence } from "../command-line/remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /**

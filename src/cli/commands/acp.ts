@@ -1,5 +1,5 @@
-import { command, type Invocation } from "../command.ts";
-import { exitCodes } from "../dispatch.ts";
+import { command, type Invocation } from "../command-line/command.ts";
+import { exitCodes } from "../command-line/dispatch.ts";
 
 /**
  * What an editor starts. The library of the protocol is loaded here alone, so that no other command takes

@@ -1,11 +1,17 @@
 import type { TeamOwner } from "../../protocol/files.ts";
-import { withMailbox } from "../agent-mailbox.ts";
-import { command, UsageError } from "../command.ts";
-import { toWholeNumber } from "../flag-values.ts";
-import { attachmentRootFlag, originFlag, otlpFlag, toOrigins, toOtlpEndpoint } from "../gateway-flags.ts";
-import { toLaunchAnswer, withNotifier, withVersion } from "../launch-answer.ts";
+import { toLaunchAnswer, withNotifier, withVersion } from "../agent/launch-answer.ts";
+import { command, UsageError } from "../command-line/command.ts";
+import { toWholeNumber } from "../command-line/flag-values.ts";
+import { mailboxRootFlag, noSignalsFlag } from "../command-line/shared-flags.ts";
+import {
+  attachmentRootFlag,
+  originFlag,
+  otlpFlag,
+  toOrigins,
+  toOtlpEndpoint,
+} from "../gateway/gateway-flags.ts";
+import { withMailbox } from "../mail/agent-mailbox.ts";
 import { launchNamed } from "../operations/launch.ts";
-import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
 
 export default command({
   name: "launch",

@@ -4,11 +4,11 @@ import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import { type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { factsIn, renderWaiting } from "../attention-text.ts";
-import { command } from "../command.ts";
-import { warn } from "../narrate.ts";
+import { factsIn, renderWaiting } from "../agent/attention-text.ts";
+import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../agent/snapshot-text.ts";
+import { command } from "../command-line/command.ts";
+import { warn } from "../command-line/narrate.ts";
 import { listAgentNames, listAgents, listedStates } from "../operations/fleet.ts";
-import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
 
 /** The command `list` of the group or program that `commandPrefix` names. */
 export const listCommand = (commandPrefix: string) =>

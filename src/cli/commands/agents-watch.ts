@@ -1,19 +1,19 @@
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type Caller, type CliIo, command } from "../command.ts";
+import { followFleet } from "../agent/follow-fleet.ts";
+import { renderSnapshotTable, toSnapshotJson } from "../agent/snapshot-text.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type Caller, type CliIo, command } from "../command-line/command.ts";
+import { exitCodes } from "../command-line/dispatch.ts";
+import { openPeopleMail } from "../command-line/mailbox-openers.ts";
+import { warn } from "../command-line/narrate.ts";
 import { type CommandOutcome, runDashboard } from "../dashboard/run.ts";
 import type { DashboardAction } from "../dashboard/state.ts";
 import { createDashboardTerminal } from "../dashboard/terminal.ts";
-import { exitCodes } from "../dispatch.ts";
-import { followFleet } from "../follow-fleet.ts";
-import { openPeopleMail } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
 import { answerQuestion } from "../operations/attention.ts";
 import { outcomeOf, withoutTerminal } from "../operations/outcome.ts";
 import { interruptTurn, submitPrompt } from "../operations/prompt.ts";
 import { attachTerminal, stopNamed } from "../operations/session.ts";
-import { renderSnapshotTable, toSnapshotJson } from "../snapshot-text.ts";
 
 export default command({
   name: "watch",

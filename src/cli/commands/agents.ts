@@ -1,6 +1,13 @@
-import { type Command, type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
+import {
+  type Command,
+  type Commands,
+  type Flags,
+  group,
+  type LazyCommand,
+  lazyLeaves,
+} from "../command-line/command.ts";
+import { targetFlags } from "../command-line/shared-flags.ts";
 import { extensionCommands } from "../extension-commands.ts";
-import { targetFlags } from "../shared-flags.ts";
 
 const work = () => import("./agent/work.ts").then((module) => module.workCommands);
 const lifecycle = () => import("./agent/lifecycle.ts").then((module) => module.lifecycleCommands);

@@ -4,14 +4,14 @@ import type { AttentionFacts } from "../../services/fleet/attention-facts.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
-import { factsIn, renderItem } from "../attention-text.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command, type Flags } from "../command.ts";
-import { exitCodes } from "../dispatch.ts";
-import { toWholeNumber } from "../flag-values.ts";
-import { followFleet } from "../follow-fleet.ts";
-import { openPeopleMail } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
+import { factsIn, renderItem } from "../agent/attention-text.ts";
+import { followFleet } from "../agent/follow-fleet.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type CliIo, command, type Flags } from "../command-line/command.ts";
+import { exitCodes } from "../command-line/dispatch.ts";
+import { toWholeNumber } from "../command-line/flag-values.ts";
+import { openPeopleMail } from "../command-line/mailbox-openers.ts";
+import { warn } from "../command-line/narrate.ts";
 import { answerQuestion, attentionFilter, listAttention } from "../operations/attention.ts";
 
 const filterFlags = {

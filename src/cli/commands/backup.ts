@@ -9,14 +9,14 @@ import { configRootOf, planRoots, stateRootOf } from "../../services/sessions/ro
 import { toTimestamp } from "../../system/clock.ts";
 import { idStamp } from "../../system/ids.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command } from "../command.ts";
-import { confirmed } from "../confirm.ts";
-import { renderTable } from "../format.ts";
-import { knownMailboxRoots } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
-import { withProgress } from "../progress.ts";
-import { programVersion } from "../version.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type CliIo, command } from "../command-line/command.ts";
+import { confirmed } from "../command-line/confirm.ts";
+import { renderTable } from "../command-line/format.ts";
+import { knownMailboxRoots } from "../command-line/mailbox-openers.ts";
+import { warn } from "../command-line/narrate.ts";
+import { withProgress } from "../command-line/progress.ts";
+import { programVersion } from "../command-line/version.ts";
 
 const create = command({
   name: "create",

@@ -13,11 +13,11 @@ import { readPrices } from "../../services/ledger/prices.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command, type Flags, UsageError } from "../command.ts";
-import { pricesFile } from "../fleet-ledger.ts";
-import { renderTable } from "../format.ts";
-import { findNamed } from "../team-scope.ts";
+import { findNamed } from "../agent/team-scope.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type CliIo, command, type Flags, UsageError } from "../command-line/command.ts";
+import { renderTable } from "../command-line/format.ts";
+import { pricesFile } from "../coordinator/fleet-ledger.ts";
 
 const whose = {
   agent: { type: "string", valueHint: "NAME", offers: "agent-names", description: "the agent of this name" },

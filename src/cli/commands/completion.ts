@@ -1,4 +1,4 @@
-import { command, group } from "../command.ts";
+import { command, group } from "../command-line/command.ts";
 
 /** `PROGRAM completion bash|zsh|fish`, for each of our programs. */
 export function completionCommands(program: string) {

@@ -9,10 +9,10 @@ import {
 import { environmentWithout } from "../../services/sessions/environment.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visible } from "../../system/visible.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command } from "../command.ts";
-import { rootFlags } from "../shared-flags.ts";
-import { selfCommand } from "../version.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type CliIo, command } from "../command-line/command.ts";
+import { rootFlags } from "../command-line/shared-flags.ts";
+import { selfCommand } from "../command-line/version.ts";
 
 export default command({
   name: "console",

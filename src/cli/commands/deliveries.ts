@@ -6,12 +6,12 @@ import { stateRootOf } from "../../services/sessions/roots.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { suggest } from "../../system/similar-word.ts";
 import { visible, visibleLine } from "../../system/visible.ts";
-import { openCliContext } from "../cli-context.ts";
-import { command } from "../command.ts";
-import { CommandFailure, exitCodes } from "../dispatch.ts";
-import { toWholeNumber } from "../flag-values.ts";
-import { renderTable } from "../format.ts";
-import { rulesFlag, toRulesFile } from "../gateway-flags.ts";
+import { openCliContext } from "../command-line/cli-context.ts";
+import { command } from "../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { toWholeNumber } from "../command-line/flag-values.ts";
+import { renderTable } from "../command-line/format.ts";
+import { rulesFlag, toRulesFile } from "../gateway/gateway-flags.ts";
 
 const deliveries = command({
   name: "deliveries",

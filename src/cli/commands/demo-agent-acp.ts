@@ -12,8 +12,8 @@ import { messageOf } from "../../system/errors.ts";
 import { createFiles } from "../../system/files.ts";
 import { createIds } from "../../system/ids.ts";
 import { quietSteps } from "../../system/steps.ts";
-import type { CliIo } from "../command.ts";
-import { createProcessIo } from "../process-io.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { createProcessIo } from "../command-line/process-io.ts";
 import { type AgentOptions, openSession, saveSession, toAgentOptions } from "./demo-agent-headless.ts";
 
 /** A turn that runs, and what cancels it. */

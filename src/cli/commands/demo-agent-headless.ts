@@ -14,9 +14,9 @@ import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
 import { createIds, type Ids } from "../../system/ids.ts";
 import { quietSteps } from "../../system/steps.ts";
-import type { CliIo } from "../command.ts";
-import { readStdin } from "../flag-values.ts";
-import { createProcessIo } from "../process-io.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { readStdin } from "../command-line/flag-values.ts";
+import { createProcessIo } from "../command-line/process-io.ts";
 
 /** Options of every form of the scripted agent without a terminal. */
 export interface AgentOptions {

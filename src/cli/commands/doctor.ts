@@ -7,7 +7,7 @@ import {
   runningCoordinators,
 } from "../../services/fleet/coordinator-files.ts";
 import { defaultRulesFile, stateRootOf } from "../../services/sessions/roots.ts";
-import { allProfiles } from "../../services/terminal/profile.ts";
+import { allProfiles } from "../../services/terminal/profiles/profile.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
@@ -22,10 +22,10 @@ import {
   checkTmux,
 } from "../checks/machine.ts";
 import { checkAgents, checkSandboxes, checkSignals } from "../checks/sessions.ts";
-import { type CliContext, openCliContext, readProfiles } from "../cli-context.ts";
-import { type CliIo, command, type Paint } from "../command.ts";
-import { renderTable } from "../format.ts";
-import { programFolder } from "../version.ts";
+import { type CliContext, openCliContext, readProfiles } from "../command-line/cli-context.ts";
+import { type CliIo, command, type Paint } from "../command-line/command.ts";
+import { renderTable } from "../command-line/format.ts";
+import { programFolder } from "../command-line/version.ts";
 
 export default command({
   name: "doctor",

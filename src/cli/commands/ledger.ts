@@ -7,13 +7,13 @@ import {
 } from "../../protocol/fleet-ledger.ts";
 import { findRecord } from "../../services/sessions/find.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
-import { askCoordinator } from "../ask-coordinator.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { command, UsageError } from "../command.ts";
-import { pricesFile, sumFleetLedger } from "../fleet-ledger.ts";
-import { renderTable } from "../format.ts";
-import { namesADay } from "../moment.ts";
-import { toWholeName } from "../team-scope.ts";
+import { toWholeName } from "../agent/team-scope.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { command, UsageError } from "../command-line/command.ts";
+import { renderTable } from "../command-line/format.ts";
+import { namesADay } from "../command-line/moment.ts";
+import { askCoordinator } from "../coordinator/ask-coordinator.ts";
+import { pricesFile, sumFleetLedger } from "../coordinator/fleet-ledger.ts";
 
 export default command({
   name: "ledger",

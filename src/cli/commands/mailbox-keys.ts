@@ -2,9 +2,9 @@ import { openAttestations } from "../../db/mailbox/attestations.ts";
 import type { MailboxKeysForgetAnswer, MailboxKeysListAnswer } from "../../protocol/mailbox-admin.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { dropControl } from "../../system/visible.ts";
-import { command } from "../command.ts";
-import { renderTable } from "../format.ts";
-import { chooseRoot, withMailRoot } from "../mailbox-root.ts";
+import { command } from "../command-line/command.ts";
+import { renderTable } from "../command-line/format.ts";
+import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const list = command({
   name: "list",

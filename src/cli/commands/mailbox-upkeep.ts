@@ -6,19 +6,19 @@ import type {
   MailboxVerifyAnswer,
   MaintenanceAction,
 } from "../../protocol/mailbox-admin.ts";
-import { cleanUpMailRoot } from "../../services/mail/filesystem/cleanup.ts";
-import { clearMessages } from "../../services/mail/filesystem/clear.ts";
-import { exportMailRoot } from "../../services/mail/filesystem/export.ts";
-import { verifyHistories } from "../../services/mail/filesystem/history.ts";
-import type { MaintenanceResult } from "../../services/mail/filesystem/maintenance.ts";
-import { repairMailRoot } from "../../services/mail/filesystem/repair.ts";
-import { type Answer, command, type Flags, type Invocation, UsageError } from "../command.ts";
-import { confirmed } from "../confirm.ts";
-import { toWholeNumber } from "../flag-values.ts";
-import { renderPairs, renderTable } from "../format.ts";
-import { type ChosenRoot, chooseRoot, withMailRoot } from "../mailbox-root.ts";
-import { withProgress } from "../progress.ts";
-import { addressFlag } from "../shared-flags.ts";
+import { verifyHistories } from "../../services/mail/filesystem/delivery/history.ts";
+import { repairMailRoot } from "../../services/mail/filesystem/repair/repair.ts";
+import { cleanUpMailRoot } from "../../services/mail/filesystem/upkeep/cleanup.ts";
+import { clearMessages } from "../../services/mail/filesystem/upkeep/clear.ts";
+import { exportMailRoot } from "../../services/mail/filesystem/upkeep/export.ts";
+import type { MaintenanceResult } from "../../services/mail/filesystem/upkeep/maintenance.ts";
+import { type Answer, command, type Flags, type Invocation, UsageError } from "../command-line/command.ts";
+import { confirmed } from "../command-line/confirm.ts";
+import { toWholeNumber } from "../command-line/flag-values.ts";
+import { renderPairs, renderTable } from "../command-line/format.ts";
+import { withProgress } from "../command-line/progress.ts";
+import { addressFlag } from "../command-line/shared-flags.ts";
+import { type ChosenRoot, chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const dryRunFlag = {
   "dry-run": { type: "boolean", description: "say what would be removed and change nothing" },

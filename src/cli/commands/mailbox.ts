@@ -14,17 +14,17 @@ import {
   getMessage,
   listAccounts,
   listMessages,
-} from "../../services/mail/filesystem/accounts.ts";
-import type { RegisterRequest } from "../../services/mail/filesystem/registrations.ts";
+} from "../../services/mail/filesystem/registration/accounts.ts";
+import type { RegisterRequest } from "../../services/mail/filesystem/registration/registrations.ts";
 import { initMailRoot, mailRootStatus } from "../../services/mail/filesystem/root.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { dropControl } from "../../system/visible.ts";
-import { command } from "../command.ts";
-import { confirmed } from "../confirm.ts";
-import { givenFields } from "../flag-values.ts";
-import { renderPairs, renderTable } from "../format.ts";
-import { chooseRoot, withMailRoot } from "../mailbox-root.ts";
-import { addressFlag } from "../shared-flags.ts";
+import { command } from "../command-line/command.ts";
+import { confirmed } from "../command-line/confirm.ts";
+import { givenFields } from "../command-line/flag-values.ts";
+import { renderPairs, renderTable } from "../command-line/format.ts";
+import { addressFlag } from "../command-line/shared-flags.ts";
+import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const init = command({
   name: "init",

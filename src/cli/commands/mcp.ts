@@ -1,11 +1,11 @@
 import { dirname, relative } from "node:path";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { openCliContext } from "../cli-context.ts";
-import { command, type Flags, type Invocation, UsageError } from "../command.ts";
-import { exitCodes } from "../dispatch.ts";
+import { openCliContext } from "../command-line/cli-context.ts";
+import { command, type Flags, type Invocation, UsageError } from "../command-line/command.ts";
+import { exitCodes } from "../command-line/dispatch.ts";
+import { selfCommand } from "../command-line/version.ts";
 import { configurationPath, type McpClient, mcpClients, withServer } from "../mcp/configuration.ts";
-import { selfCommand } from "../version.ts";
 
 const serve = command({
   name: "serve",

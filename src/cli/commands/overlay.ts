@@ -5,9 +5,9 @@ import { explainExposure } from "../../services/sessions/trust.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { trustingSystem } from "../cli-context.ts";
-import { type CliIo, command, type Flags, group } from "../command.ts";
-import { renderPairs, renderTable } from "../format.ts";
+import { trustingSystem } from "../command-line/cli-context.ts";
+import { type CliIo, command, type Flags, group } from "../command-line/command.ts";
+import { renderPairs, renderTable } from "../command-line/format.ts";
 
 const overlayFlags = {
   path: {

@@ -6,16 +6,21 @@ import { joinAgent, managedIn } from "../../services/sessions/join.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
-import { tmuxAttachLine } from "../../services/terminal/tmux-screen.ts";
+import { tmuxAttachLine } from "../../services/terminal/tmux/screen.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
-import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
-import { type CliIo, command, type Values } from "../command.ts";
+import {
+  type CliContext,
+  openCliContext,
+  prepareSessionPlace,
+  readProfiles,
+} from "../command-line/cli-context.ts";
+import { type CliIo, command, type Values } from "../command-line/command.ts";
+import { warn } from "../command-line/narrate.ts";
+import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../command-line/shared-flags.ts";
 import { loadGatewayExtensions } from "../extensions.ts";
-import { createGateway } from "../gateway.ts";
-import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flags.ts";
-import { warn } from "../narrate.ts";
-import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../shared-flags.ts";
+import { createGateway } from "../gateway/gateway.ts";
+import { chooseListener, listenerFlags, readListenerWish } from "../gateway/gateway-flags.ts";
 
 /**
  * Serves the gateway of a session in this process until it is stopped; says where once it answers. Exit code.

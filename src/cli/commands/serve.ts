@@ -3,10 +3,12 @@ import { readDesiredConfig, saveWish } from "../../services/sessions/desired-con
 import { parseExecutionVariables } from "../../services/sessions/environment.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
-import { openBaseContext, readProfiles } from "../cli-context.ts";
-import { command } from "../command.ts";
+import { openBaseContext, readProfiles } from "../command-line/cli-context.ts";
+import { command } from "../command-line/command.ts";
+import { warn } from "../command-line/narrate.ts";
+import { rootFlags } from "../command-line/shared-flags.ts";
 import { loadGatewayExtensions } from "../extensions.ts";
-import { createGateway } from "../gateway.ts";
+import { createGateway } from "../gateway/gateway.ts";
 import {
   chooseListener,
   listenerFlags,
@@ -15,9 +17,7 @@ import {
   readTimings,
   serveTimingFlags,
   toOtlpEndpoint,
-} from "../gateway-flags.ts";
-import { warn } from "../narrate.ts";
-import { rootFlags } from "../shared-flags.ts";
+} from "../gateway/gateway-flags.ts";
 
 export default command({
   name: "serve",

@@ -13,9 +13,9 @@ import {
 } from "../../services/skills/ownership.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { openCliContext } from "../cli-context.ts";
-import { type Answer, type CliIo, command, type Flags, UsageError } from "../command.ts";
-import { renderTable } from "../format.ts";
+import { openCliContext } from "../command-line/cli-context.ts";
+import { type Answer, type CliIo, command, type Flags, UsageError } from "../command-line/command.ts";
+import { renderTable } from "../command-line/format.ts";
 
 /** Whose skills, and where. */
 const skillFlags = {

@@ -3,7 +3,11 @@ import { renderJson } from "../../protocol/json.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
-import { type CompiledProfile, matchProcesses, profileFor } from "../../services/terminal/profile.ts";
+import {
+  type CompiledProfile,
+  matchProcesses,
+  profileFor,
+} from "../../services/terminal/profiles/profile.ts";
 import {
   categoryOf,
   differingLabels,
@@ -13,20 +17,20 @@ import {
   type RecordedFacts,
   type RecordedMeta,
   readLabels,
-} from "../../services/terminal/recorded-screen.ts";
-import { scrubScreen } from "../../services/terminal/scrub-screen.ts";
-import { agentPane } from "../../services/terminal/tmux-command.ts";
-import { readPaneOnce } from "../../services/terminal/tmux-pane-reader.ts";
+} from "../../services/terminal/recorded/recorded-screen.ts";
+import { scrubScreen } from "../../services/terminal/recorded/scrub-screen.ts";
+import { agentPane } from "../../services/terminal/tmux/command.ts";
+import { readPaneOnce } from "../../services/terminal/tmux/pane-reader.ts";
 import { sleep } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { openTarget } from "../agent/target.ts";
 import { installedVersion } from "../checks/check.ts";
-import { type CliContext, readProfiles } from "../cli-context.ts";
-import { command, UsageError } from "../command.ts";
-import { toSeconds } from "../flag-values.ts";
-import { targetFlags } from "../shared-flags.ts";
-import { openTarget } from "../target.ts";
+import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
+import { command, UsageError } from "../command-line/command.ts";
+import { toSeconds } from "../command-line/flag-values.ts";
+import { targetFlags } from "../command-line/shared-flags.ts";
 
 interface Recorded {
   state: string;

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { defaultTimings } from "../../protocol/terminal.ts";
-import { explainRecording } from "../../services/terminal/explain.ts";
+import { explainRecording } from "../../services/terminal/detect/explain.ts";
+import { builtInProfiles } from "../../services/terminal/profiles/built-in.ts";
 import {
   allProfiles,
   type CompiledProfile,
@@ -8,8 +9,7 @@ import {
   type ProfileSet,
   parseProfiles,
   profileFor,
-} from "../../services/terminal/profile.ts";
-import { builtInProfiles } from "../../services/terminal/profiles/built-in.ts";
+} from "../../services/terminal/profiles/profile.ts";
 import {
   differingLabels,
   type LabelDifference,
@@ -17,16 +17,16 @@ import {
   parseMeta,
   readLabels,
   type StoredRecording,
-} from "../../services/terminal/recorded-screen.ts";
+} from "../../services/terminal/recorded/recorded-screen.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
-import { readProfiles, trustingSystem } from "../cli-context.ts";
-import { command, UsageError } from "../command.ts";
-import { exitCodes } from "../dispatch.ts";
-import { readFileFlag, readStdin, toWholeNumber } from "../flag-values.ts";
-import { renderTable } from "../format.ts";
-import { recordingsBelow, shippedRecordings } from "../shipped-recordings.ts";
-import { renderExplanation } from "../terminal-text.ts";
+import { recordingsBelow, shippedRecordings } from "../agent/shipped-recordings.ts";
+import { renderExplanation } from "../agent/terminal-text.ts";
+import { readProfiles, trustingSystem } from "../command-line/cli-context.ts";
+import { command, UsageError } from "../command-line/command.ts";
+import { exitCodes } from "../command-line/dispatch.ts";
+import { readFileFlag, readStdin, toWholeNumber } from "../command-line/flag-values.ts";
+import { renderTable } from "../command-line/format.ts";
 import record from "./tools-record.ts";
 
 /**

@@ -5,7 +5,7 @@ import { messageOf } from "../../system/errors.ts";
 import { outliveTerminal } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { visible } from "../../system/visible.ts";
-import { programVersion } from "../version.ts";
+import { programVersion } from "../command-line/version.ts";
 
 /**
  * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane.

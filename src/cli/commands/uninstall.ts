@@ -7,12 +7,12 @@ import { createWorktrees, pathsIn, type Worktrees } from "../../services/team/wo
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command } from "../command.ts";
-import { confirmed } from "../confirm.ts";
-import { CommandFailure, exitCodes } from "../dispatch.ts";
-import { openPeopleMail, usedMailboxRoots } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import { type CliIo, command } from "../command-line/command.ts";
+import { confirmed } from "../command-line/confirm.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { openPeopleMail, usedMailboxRoots } from "../command-line/mailbox-openers.ts";
+import { warn } from "../command-line/narrate.ts";
 
 /** What a removal would cost. An agent or a server that runs must be ended first. */
 interface Loss {

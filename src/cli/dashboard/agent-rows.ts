@@ -3,9 +3,9 @@ import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../../system/clock.ts";
-import { factsIn } from "../attention-text.ts";
-import { adviseInManager } from "../remedies.ts";
-import { type LastTurn, problemText, unreadText } from "../snapshot-text.ts";
+import { factsIn } from "../agent/attention-text.ts";
+import { type LastTurn, problemText, unreadText } from "../agent/snapshot-text.ts";
+import { adviseInManager } from "../command-line/remedies.ts";
 
 /** One agent as the dashboard lists it. */
 export interface AgentRow {

@@ -1,5 +1,5 @@
-import type { CliIo } from "../command.ts";
-import { takesColour } from "../format.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { takesColour } from "../command-line/format.ts";
 import type { Frame, Row, RowStyle } from "./render.ts";
 
 /** The terminal that the dashboard takes over and gives back. */

@@ -6,7 +6,7 @@ import { createFleetScreens } from "../../services/console/fleet-screens.ts";
 import { createRemoteTerminal } from "../../services/console/remote-terminal.ts";
 import { createSignIn } from "../../services/console/sign-in.ts";
 import { toUrl } from "../../services/fleet/gateway-client.ts";
-import { consoleAssets } from "../console-archive.ts";
+import { consoleAssets } from "../command-line/console-archive.ts";
 import type { CoordinatorPart, OpenCoordinator } from "../extension.ts";
 
 /** The console over all agents. */

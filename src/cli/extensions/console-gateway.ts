@@ -7,9 +7,9 @@ import { followScreens } from "../../services/console/screens.ts";
 import { createSignIn } from "../../services/console/sign-in.ts";
 import { readManifest } from "../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
-import { consoleAssets } from "../console-archive.ts";
+import { consoleAssets } from "../command-line/console-archive.ts";
+import { adviseInManager } from "../command-line/remedies.ts";
 import type { GatewayPart, OpenGateway } from "../extension.ts";
-import { adviseInManager } from "../remedies.ts";
 
 /** Between two pictures of the screen for one reader. */
 const screenGapMs = 100;

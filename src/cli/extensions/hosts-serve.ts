@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import type { Values } from "../command.ts";
-import type { ServeExtension } from "../extension.ts";
+import type { Values } from "../command-line/command.ts";
 import {
   busFlags,
   hostNameFlag,
@@ -10,7 +9,8 @@ import {
   toHostName,
   toSshProgram,
   toSshTargets,
-} from "../host-flags.ts";
+} from "../coordinator/host-flags.ts";
+import type { ServeExtension } from "../extension.ts";
 
 const flags = { ...busFlags, ...sshFlags, ...hostNameFlag };
 
@@ -22,7 +22,7 @@ export const serveHosts: ServeExtension = {
     const bus = readBusAddress(args, { io, files: context.files });
     if (bus === null && args.ssh.length === 0) return null;
     const localHost = toHostName("--host-name", args["host-name"]);
-    const { openOperator } = await import("../coordinator-hosts.ts");
+    const { openOperator } = await import("../coordinator/coordinator-hosts.ts");
     return openOperator({
       context,
       bus,

@@ -5,8 +5,8 @@ import { type BudgetWatch, createBudgetWatch, reportOnce } from "../../services/
 import type { Ledger } from "../../services/ledger/ledger.ts";
 import { readPrices } from "../../services/ledger/prices.ts";
 import { configRootOf, sessionPaths, stateRootOf } from "../../services/sessions/roots.ts";
+import { adviseInManager } from "../command-line/remedies.ts";
 import type { OpenGateway } from "../extension.ts";
-import { adviseInManager } from "../remedies.ts";
 
 /** The budgets that a gateway keeps; they join its execution slot. Not started. */
 export function openBudgets(

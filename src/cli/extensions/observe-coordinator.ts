@@ -19,7 +19,7 @@ export function observeFleet({ context, io, others, fleet }: OpenCoordinator): C
     routes: coordinatorObserveRoutes({
       ledger: {
         async sum(query) {
-          const { sumFleetLedger } = await import("../fleet-ledger.ts");
+          const { sumFleetLedger } = await import("../coordinator/fleet-ledger.ts");
           return sumFleetLedger(context, io, { query, remote });
         },
       },

@@ -3,9 +3,9 @@ import { mount } from "../../routes/http/mount.ts";
 import type { Delivery } from "../../services/delivery/delivery.ts";
 import { rulesProblem } from "../../services/delivery/rules.ts";
 import { defaultRulesFile, stateRootOf } from "../../services/sessions/roots.ts";
-import type { Values } from "../command.ts";
+import type { Values } from "../command-line/command.ts";
 import type { CoordinatorPart, OpenCoordinator, ServeExtension } from "../extension.ts";
-import { rulesFlag, toRulesFile } from "../gateway-flags.ts";
+import { rulesFlag, toRulesFile } from "../gateway/gateway-flags.ts";
 
 /** Deliveries to the outside. Without a file of rules at the start nothing is sent. */
 export function openDeliveries(coordinator: OpenCoordinator): CoordinatorPart {

@@ -9,11 +9,16 @@ import {
   PingRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { createClock } from "../../system/clock.ts";
-import type { Caller } from "../command.ts";
-import { describeFailure } from "../dispatch.ts";
+import type { Caller } from "../command-line/command.ts";
+import { describeFailure } from "../command-line/dispatch.ts";
+import {
+  createStdioMessages,
+  type StdioMessage,
+  type StdioMessages,
+  stdioCodes,
+} from "../command-line/stdio-messages.ts";
+import { programVersion } from "../command-line/version.ts";
 import { withoutTerminal } from "../operations/outcome.ts";
-import { createStdioMessages, type StdioMessage, type StdioMessages, stdioCodes } from "../stdio-messages.ts";
-import { programVersion } from "../version.ts";
 
 const instructions =
   "svc runs coding agents beside you. prompt_agent queues a task durably; wait and read_answer return its answer; mail reaches agents that are busy. Do not hand a task back to who gave it to you.";

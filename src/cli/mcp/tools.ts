@@ -15,22 +15,22 @@ import { NonBlank, Strict, visiblePattern } from "../../protocol/wire.ts";
 import { observeAgent } from "../../services/fleet/agent-reader.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
-import { performMail, performOrAsk } from "../agent-mail.ts";
-import { mailOf, refuseOtherRoot } from "../agent-mailbox.ts";
-import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
-import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
-import { openCliContext } from "../cli-context.ts";
-import type { Caller } from "../command.ts";
-import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent/agent-requests.ts";
+import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent/agent-transcript.ts";
+import { requireAnswerer } from "../agent/questions.ts";
+import { openReconnecting } from "../agent/reconnecting-client.ts";
+import { toSnapshotJson } from "../agent/snapshot-text.ts";
+import { bodyOf, openLiveTarget, openTarget } from "../agent/target.ts";
+import { findNamed } from "../agent/team-scope.ts";
+import { badEndOf, readLimit } from "../agent/turn-end.ts";
+import { openCliContext } from "../command-line/cli-context.ts";
+import type { Caller } from "../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { performMail, performOrAsk } from "../mail/agent-mail.ts";
+import { mailOf, refuseOtherRoot } from "../mail/agent-mailbox.ts";
 import { answerQuestion, attentionFilter, listAttention } from "../operations/attention.ts";
 import { listAgents } from "../operations/fleet.ts";
 import { submitPrompt } from "../operations/prompt.ts";
-import { requireAnswerer } from "../questions.ts";
-import { openReconnecting } from "../reconnecting-client.ts";
-import { toSnapshotJson } from "../snapshot-text.ts";
-import { bodyOf, openLiveTarget, openTarget } from "../target.ts";
-import { findNamed } from "../team-scope.ts";
-import { badEndOf, readLimit } from "../turn-end.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 export interface ToolSession extends Caller {

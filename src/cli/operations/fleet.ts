@@ -4,10 +4,10 @@ import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-s
 import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/record.ts";
 import type { Registry } from "../../services/sessions/registry.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import type { Caller } from "../command.ts";
-import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
+import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
+import type { Caller } from "../command-line/command.ts";
+import { mailboxOpeners, openPeopleMail } from "../command-line/mailbox-openers.ts";
+import { warn } from "../command-line/narrate.ts";
 
 /** What the record of a listed agent says of it. */
 export const listedStates = ["active", "stopped", "relaunching", "retired", "all"] as const;

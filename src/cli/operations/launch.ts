@@ -16,18 +16,23 @@ import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tool
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
-import { allProfiles } from "../../services/terminal/profile.ts";
+import { allProfiles } from "../../services/terminal/profiles/profile.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
-import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../agent-mailbox.ts";
+import { type LaunchedVersion, launchWarnings, warnWithoutSignals } from "../agent/launch-answer.ts";
 import { installedVersion } from "../checks/check.ts";
-import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
-import { type Caller, type CliIo, UsageError } from "../command.ts";
-import { CommandFailure, exitCodes } from "../dispatch.ts";
-import { readFileFlag } from "../flag-values.ts";
-import { toAttachmentRoots, warnOfTraces } from "../gateway-flags.ts";
-import { unlessInterrupted } from "../interruption.ts";
-import { type LaunchedVersion, launchWarnings, warnWithoutSignals } from "../launch-answer.ts";
-import { narrate, warn } from "../narrate.ts";
+import {
+  type CliContext,
+  openCliContext,
+  prepareSessionPlace,
+  readProfiles,
+} from "../command-line/cli-context.ts";
+import { type Caller, type CliIo, UsageError } from "../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { readFileFlag } from "../command-line/flag-values.ts";
+import { unlessInterrupted } from "../command-line/interruption.ts";
+import { narrate, warn } from "../command-line/narrate.ts";
+import { toAttachmentRoots, warnOfTraces } from "../gateway/gateway-flags.ts";
+import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../mail/agent-mailbox.ts";
 
 /** How the turns of a headless agent are run; a terminal agent takes none of it. */
 interface TurnsInput {

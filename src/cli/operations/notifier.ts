@@ -1,6 +1,6 @@
 import type { NotifierStatus, NotifierUpdate } from "../../protocol/notifier.ts";
 import { firstNotifierSettings } from "../../services/notifier/config.ts";
-import { type AgentCaller, bodyOf, openLiveTarget } from "../target.ts";
+import { type AgentCaller, bodyOf, openLiveTarget } from "../agent/target.ts";
 
 /** Wakes the agent when mail arrives. An omitted setting keeps its value, or gets that of a first time. */
 export async function enableNotifier(

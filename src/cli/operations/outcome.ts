@@ -1,5 +1,5 @@
-import type { CliIo } from "../command.ts";
-import { describeFailure } from "../dispatch.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { describeFailure } from "../command-line/dispatch.ts";
 
 /** What an operation came to, for a caller that goes on after a refusal. */
 export type Outcome<T> = { ok: true; value: T } | Refusal;

@@ -13,15 +13,15 @@ import { trackedAgentId } from "../../services/fleet/projection.ts";
 import { findSelf } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { awaitBackground, ownTurnsAfter } from "../agent-background.ts";
-import { interruptThrough, stateForPeople, waitForRequest } from "../agent-requests.ts";
-import { findAnswer } from "../agent-transcript.ts";
-import type { CliContext } from "../cli-context.ts";
-import type { CliIo } from "../command.ts";
-import { reportQuestions } from "../questions.ts";
-import { openReconnecting } from "../reconnecting-client.ts";
-import { type AgentCaller, acceptanceOf, openLiveTarget, type Target } from "../target.ts";
-import { type BadEnd, badEndOf, readLimit } from "../turn-end.ts";
+import { awaitBackground, ownTurnsAfter } from "../agent/agent-background.ts";
+import { interruptThrough, stateForPeople, waitForRequest } from "../agent/agent-requests.ts";
+import { findAnswer } from "../agent/agent-transcript.ts";
+import { reportQuestions } from "../agent/questions.ts";
+import { openReconnecting } from "../agent/reconnecting-client.ts";
+import { type AgentCaller, acceptanceOf, openLiveTarget, type Target } from "../agent/target.ts";
+import { type BadEnd, badEndOf, readLimit } from "../agent/turn-end.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
+import type { CliIo } from "../command-line/command.ts";
 
 export interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
   delivery?: PromptPayload["delivery"] | undefined;

@@ -3,10 +3,10 @@ import { type AgentStop, stopAgent, stopDamaged } from "../../services/fleet/sto
 import { type FoundAgent, openRecord } from "../../services/sessions/find.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { shellWord } from "../../system/shell-word.ts";
-import type { CliContext } from "../cli-context.ts";
-import { CommandFailure, exitCodes } from "../dispatch.ts";
-import { type AgentCaller, openRecordTarget, openTarget } from "../target.ts";
-import { socketOfPane } from "../tmux-socket.ts";
+import { type AgentCaller, openRecordTarget, openTarget } from "../agent/target.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { socketOfPane } from "../command-line/tmux-socket.ts";
 
 export interface StoppedAgent {
   record: RegistryRecord;

@@ -3,10 +3,10 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import type { ToolReport } from "../../protocol/tool-report.ts";
 import type { System } from "../../system/system.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import type { ReportSource } from "../terminal/report-source.ts";
 import type { Observation } from "../terminal/screen.ts";
-import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
+import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import type { Submission } from "./agent.ts";
 
 /** What happens to an agent, for those that change nothing of it. Each listener is called at once. */

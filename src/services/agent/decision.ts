@@ -2,8 +2,8 @@ import type { AwaitingDecision, DecisionAnswer, TerminalState } from "../../prot
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { KeyName } from "../terminal/keys.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
-import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
+import type { PaneWriter } from "../terminal/tmux/exclusive-pane.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
 /** How long a dialog may take to show that a key reached it. */

@@ -2,8 +2,8 @@ import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { KeyName } from "../terminal/keys.ts";
-import { type CompiledProfile, isProvedVersion } from "../terminal/profile.ts";
-import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
+import { type CompiledProfile, isProvedVersion } from "../terminal/profiles/profile.ts";
+import type { PaneWriter } from "../terminal/tmux/exclusive-pane.ts";
 import { enterDelayMs, isDraftOf, listOpensWithinMs, pastesOf } from "./prompt-text.ts";
 import {
   beginAtDraft,

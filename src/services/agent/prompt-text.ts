@@ -1,7 +1,7 @@
 import type { ReceivedRule } from "../../protocol/tool-profile.ts";
 import { isOlder } from "../../system/versions.ts";
 import { stripControl } from "../../system/visible.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 
 /**
  * The text that is really typed for a prompt: without control characters and trailing newlines, with a

@@ -1,7 +1,7 @@
 import { agentQuestion, type DecisionAnswer, type TerminalState } from "../../protocol/terminal.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import type { Chosen } from "./decision.ts";
 import type { TerminalView } from "./terminal-view.ts";
 

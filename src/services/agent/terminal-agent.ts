@@ -3,9 +3,9 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { type KeyName, parseKeySequence } from "../terminal/keys.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
-import type { ExclusivePane, PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
+import type { ExclusivePane, PaneWriter } from "../terminal/tmux/exclusive-pane.ts";
 import type {
   Agent,
   Connectivity,

@@ -2,7 +2,7 @@ import type { LeaseGrant, LeaseRequest } from "../../protocol/console.ts";
 import type { TypingLease } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { TypingLeases } from "../prompt/typing-lease.ts";
-import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
+import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import type { TerminalFrame } from "./frames.ts";
 
 /** The terminal of one agent, live: what a viewer of it sees and does. Its methods throw ServiceError. */

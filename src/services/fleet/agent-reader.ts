@@ -11,7 +11,7 @@ import { createTurnReader } from "../headless/turn-reader.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
-import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
+import { agentPane, type Tmux } from "../terminal/tmux/command.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 import { type GatewayLink, type GatewayLinkDeps, linkGateway, type ReadGateway } from "./gateway-link.ts";
 import { toAgentState } from "./projection.ts";

@@ -15,8 +15,8 @@ import { environmentWithout, runtimeSettings, toExecutionVariables } from "../se
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
-import { closeWindow, openWindow } from "../terminal/tmux-window.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
+import { closeWindow, openWindow } from "../terminal/tmux/window.ts";
 import { type GatewayLink, linkGateway } from "./gateway-link.ts";
 import { type ClaimDeps, clearClaims, settleClaims } from "./liveness.ts";
 

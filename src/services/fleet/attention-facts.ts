@@ -18,7 +18,7 @@ import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { readOfflineRequests } from "../status/project.ts";
 import { stuckOn } from "../terminal/readiness.ts";
-import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
+import { tmuxAttachLine } from "../terminal/tmux/screen.ts";
 import type { AgentHealth, GatewayCondition } from "./diagnose.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 

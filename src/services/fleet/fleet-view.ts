@@ -28,7 +28,7 @@ import { readOfflineStatus } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
 import {
   type AgentReading,
   diagnose,

@@ -5,7 +5,7 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Refusal } from "../agent/agent.ts";
-import { TmuxError } from "../terminal/tmux-protocol.ts";
+import { TmuxError } from "../terminal/tmux/protocol.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import type { FleetTurns } from "./fleet-turns.ts";
 import type { GatewayClient } from "./gateway-client.ts";

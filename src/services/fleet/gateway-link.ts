@@ -8,8 +8,8 @@ import type { Processes } from "../../system/processes.ts";
 import { readDesiredConfig } from "../sessions/desired-config.ts";
 import { type GatewayFolder, readOfflineStatus } from "../sessions/gateway-folder.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
-import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
+import { findWindow, type WindowHandles } from "../terminal/tmux/window.ts";
 import type { SchemaCheck } from "./compiled-checks.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import {

@@ -8,7 +8,7 @@ import { retireLiveFiles } from "../sessions/live-files.ts";
 import { sessionNames } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
 import {
   type GatewayLink,
   type GatewayLinkDeps,

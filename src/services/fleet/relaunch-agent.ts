@@ -15,7 +15,7 @@ import {
   relaunchSession,
 } from "../sessions/relaunch.ts";
 import type { Resume } from "../sessions/tool-arguments.ts";
-import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
+import { instanceId, type TmuxPane } from "../terminal/tmux/command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
 import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";

@@ -23,9 +23,9 @@ import {
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
-import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
-import { respawnShell } from "../terminal/tmux-launch.ts";
-import { closeWindow } from "../terminal/tmux-window.ts";
+import { agentPane, type Tmux } from "../terminal/tmux/command.ts";
+import { respawnShell } from "../terminal/tmux/launch.ts";
+import { closeWindow } from "../terminal/tmux/window.ts";
 import { claimOf, isGatewayProcess, linkGateway, readCurrentInstance, windowOf } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { type ClaimDeps, clearClaims } from "./liveness.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Connectivity as AgentConnectivity } from "../agent/agent.ts";
-import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux/command.ts";
 import { instanceMarkOf } from "./turn-request.ts";
 
 /** Whether a headless agent is there: its tmux session with its own pane, and a manifest that can be read. */

@@ -5,7 +5,7 @@ import { parseTimestamp } from "../../system/clock.ts";
 import { localPart, splitHostAddress, toFleetAddress } from "../mail/address.ts";
 import { attestedOf } from "../mail/attestation.ts";
 import { hopsHeader, hopsOf } from "../mail/draft.ts";
-import type { StoredMessage } from "../mail/filesystem/message-file.ts";
+import type { StoredMessage } from "../mail/filesystem/delivery/message-file.ts";
 import { storedTime } from "../mail/view-state.ts";
 
 /**

@@ -11,7 +11,7 @@ import type {
   RegisterResult,
   Registration,
   Registrations,
-} from "./filesystem/registrations.ts";
+} from "./filesystem/registration/registrations.ts";
 
 export interface RegisterDeps {
   clock: Clock;

@@ -4,7 +4,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { MailboxOpener } from "./binding.ts";
-import { toServiceError } from "./filesystem/carrier-fault.ts";
+import { toServiceError } from "./filesystem/delivery/carrier-fault.ts";
 import type { MailRoot } from "./filesystem/root.ts";
 import { createJmapClient } from "./jmap/client.ts";
 import { createJmapMailbox } from "./jmap/mailbox.ts";

@@ -7,7 +7,7 @@ import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { ExecutionSlot } from "../queue/slot.ts";
-import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
+import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import { toRecordedDecision, toRecordedQueue, toRecordedTerminal } from "./recorded-facts.ts";
 import { createRecorder, type Recorder, type RecorderSources } from "./recorder.ts";
 import type { RecorderLimits } from "./segments.ts";

@@ -5,7 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { faultLine } from "../../system/storage-fault.ts";
-import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
+import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import { type Batch, createEncoder, type Item } from "./encoder.ts";
 import { nothingKnown, renderRecord } from "./records.ts";
 import {

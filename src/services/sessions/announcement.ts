@@ -1,6 +1,6 @@
 import type { Manifest } from "../../protocol/files.ts";
 import { protocolVersion } from "../../protocol/gateway.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
 import type { GatewayLocator, Registry } from "./registry.ts";
 import { type Environment, sessionPaths } from "./roots.ts";
 

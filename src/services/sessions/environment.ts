@@ -5,7 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { runtimeOptions } from "../../system/processes.ts";
 import type { GatewayExecution } from "../status/project.ts";
-import { paneVariables } from "../terminal/tmux-launch.ts";
+import { paneVariables } from "../terminal/tmux/launch.ts";
 import type { Environment } from "./roots.ts";
 
 /**

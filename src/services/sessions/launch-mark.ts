@@ -3,9 +3,9 @@ import { sha256 } from "../../system/digest.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import { isBlank } from "../terminal/screen.ts";
-import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
-import { readPaneOnce } from "../terminal/tmux-pane-reader.ts";
-import { paneTail } from "../terminal/tmux-screen.ts";
+import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
+import { readPaneOnce } from "../terminal/tmux/pane-reader.ts";
+import { paneTail } from "../terminal/tmux/screen.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 
 /** Who makes or joins a tmux session, and for which agent: on the session from its first moment with us. */
@@ -125,7 +125,7 @@ async function screenOf(
   if (seen === null || seen.rows.every(isBlank)) return "nothing";
   if (profile === null) return "something";
   // Most commands list agents or ask one, and never read a screen.
-  const { detect } = await import("../terminal/detect.ts");
+  const { detect } = await import("../terminal/detect/detect.ts");
   const { promptVisible, awaitingDecision } = detect(seen, profile);
   return promptVisible || awaitingDecision !== null ? "own" : "something";
 }

@@ -2,7 +2,7 @@ import type { AcpProfile } from "../../protocol/acp.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
 import { suggest } from "../../system/similar-word.ts";
-import { type CompiledProfile, matchProcesses } from "../terminal/profile.ts";
+import { type CompiledProfile, matchProcesses } from "../terminal/profiles/profile.ts";
 
 /** What a launch must know of a tool. */
 export interface LaunchTool {

@@ -3,7 +3,7 @@ import type { Clock } from "../../system/clock.ts";
 import { md5 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
-import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
+import { tmuxAttachLine } from "../terminal/tmux/screen.ts";
 import { isFresh, type SessionAlive } from "./record.ts";
 
 /** Backend of a session whose agent is an interactive terminal program. */

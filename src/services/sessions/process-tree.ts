@@ -1,7 +1,7 @@
 import type { Manifest } from "../../protocol/files.ts";
 import { type Clock, pollUntil } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
-import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
+import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 
 /** A process, identified beyond its id, which a later process may get. */

@@ -1,7 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { type Manifest, RegistryRecord, type TeamOwner } from "../../protocol/files.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
-import type { Tmux } from "../terminal/tmux-command.ts";
+import type { Tmux } from "../terminal/tmux/command.ts";
 
 /** tmux proves that a terminal agent lives; its lease only has to outlast it (spec/coordination.md). */
 const leaseMs = 100 * 365 * 24 * 3600 * 1000;

@@ -7,8 +7,8 @@ import {
   withSignals,
   writeHandover,
 } from "../signals/handover.ts";
-import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
-import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux/command.ts";
+import { createLauncher, type PaneProgram } from "../terminal/tmux/launch.ts";
 import { planEnvironment, readLaunchEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
 import {

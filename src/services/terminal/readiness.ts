@@ -1,6 +1,6 @@
 import { agentQuestion, type Parked, type TerminalState } from "../../protocol/terminal.ts";
 import { parseTimestamp } from "../../system/clock.ts";
-import { reportedTurn } from "./fusion.ts";
+import { reportedTurn } from "./state/fusion.ts";
 
 type Judged = Pick<
   TerminalState,

@@ -13,20 +13,20 @@ import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { createExclusive } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { detect } from "./detect/detect.ts";
+import { explainState } from "./detect/explain.ts";
 import type { Signals } from "./detect/signals.ts";
-import { detect } from "./detect.ts";
-import { explainState } from "./explain.ts";
 import { keyOfText } from "./keys.ts";
-import { type CompiledProfile, isProvedVersion } from "./profile.ts";
-import { toTerminalHistory, toTerminalState, toTrackedSession } from "./record.ts";
-import { reduce } from "./reduce.ts";
-import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
-import { isUnsettled, nextDeadlineMs } from "./reduce-transition.ts";
+import { type CompiledProfile, isProvedVersion } from "./profiles/profile.ts";
 import type { ReportSource } from "./report-source.ts";
 import type { Observation } from "./screen.ts";
-import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
-import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
-import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
+import { toTerminalHistory, toTerminalState, toTrackedSession } from "./state/record.ts";
+import { reduce } from "./state/reduce.ts";
+import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./state/reduce-state.ts";
+import { isUnsettled, nextDeadlineMs } from "./state/reduce-transition.ts";
+import { instanceId, type Tmux, type TmuxPane } from "./tmux/command.ts";
+import type { ControlConnection, ControlEvent } from "./tmux/control.ts";
+import { createPaneReader, createReadAhead } from "./tmux/pane-reader.ts";
 
 /** What a listener gets with each new state. */
 interface StateChange {

@@ -1,7 +1,7 @@
 import { type Fields, numberOf, textOf } from "../headless/json-fields.ts";
 import { findComposer } from "../terminal/detect/composer.ts";
 import { closesTurn } from "../terminal/detect/transcript.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import { parseScreen, type Row } from "../terminal/screen.ts";
 import type { TurnItem } from "./turn-source.ts";
 

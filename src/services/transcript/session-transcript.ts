@@ -8,7 +8,7 @@ import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import type { Environment } from "../sessions/roots.ts";
 import { keyOfText } from "../terminal/keys.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import { createConversations, transcriptPaths } from "./conversations.ts";
 import { createHeadlessSource } from "./headless-source.ts";
 import { readScreenTurn, type ScreenCapture, type ScreenTurnLine } from "./screen-turn.ts";

@@ -25,7 +25,7 @@ import {
 } from "../../../src/protocol/turn-files.ts";
 import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
-import { keyFileName } from "../../../src/services/mail/filesystem/mailbox-keys.ts";
+import { keyFileName } from "../../../src/services/mail/filesystem/registration/mailbox-keys.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";

@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { openHostOutbox } from "../../../src/db/mailbox/host-outbox.ts";
 import type { HostMail, HostMailReceipt } from "../../../src/protocol/hosts.ts";
 import { createMailCarrier, type MailCarrier } from "../../../src/services/hosts/mail-carrier.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { ServiceError } from "../../../src/system/errors.ts";

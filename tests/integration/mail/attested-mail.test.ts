@@ -4,17 +4,17 @@ import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from "node:path";
 import { openAttestations } from "../../../src/db/mailbox/attestations.ts";
 import { attestationHeader } from "../../../src/protocol/mail-file.ts";
-import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
-import { verifyHistories } from "../../../src/services/mail/filesystem/history.ts";
+import { verifyHistories } from "../../../src/services/mail/filesystem/delivery/history.ts";
 import {
   parseMessageFile,
   renderMessageFile,
   type StoredMessage,
   toIndexed,
-} from "../../../src/services/mail/filesystem/message-file.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+} from "../../../src/services/mail/filesystem/delivery/message-file.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
+import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
 import type { Mail, Mailbox } from "../../../src/services/mail/mailbox.ts";
 import type { Files } from "../../../src/system/files.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createBackup } from "../../../src/services/backup/create.ts";
 import { planRestore } from "../../../src/services/backup/plan-restore.ts";
 import { restoreBackup } from "../../../src/services/backup/restore.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { createOverlays } from "../../../src/services/sessions/overlays.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

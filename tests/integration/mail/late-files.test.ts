@@ -13,9 +13,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { getMessage } from "../../../src/services/mail/filesystem/accounts.ts";
-import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { getMessage } from "../../../src/services/mail/filesystem/registration/accounts.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
+import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { answeredMail, waitingMail } from "../../support/late-mail.ts";
 import { draft, everything } from "../../support/mail-story.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
 import { eligibleMail, runCycle } from "../../../src/services/notifier/cycle.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

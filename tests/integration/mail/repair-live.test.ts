@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 

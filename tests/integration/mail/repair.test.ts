@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { RepairResult } from "../../../src/protocol/mailbox-admin.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";

@@ -12,11 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
-import { exportMailRoot } from "../../../src/services/mail/filesystem/export.ts";
-import { verifyHistories } from "../../../src/services/mail/filesystem/history.ts";
-import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { verifyHistories } from "../../../src/services/mail/filesystem/delivery/history.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
+import { exportMailRoot } from "../../../src/services/mail/filesystem/upkeep/export.ts";
 import type { Mail } from "../../../src/services/mail/mailbox.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 import { sentMail } from "../../support/late-mail.ts";

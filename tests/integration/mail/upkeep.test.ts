@@ -18,10 +18,10 @@ import {
   getMessage,
   listAccounts,
   listMessages,
-} from "../../../src/services/mail/filesystem/accounts.ts";
-import { cleanUpMailRoot } from "../../../src/services/mail/filesystem/cleanup.ts";
-import { clearMessages } from "../../../src/services/mail/filesystem/clear.ts";
-import { type ExportOptions, exportMailRoot } from "../../../src/services/mail/filesystem/export.ts";
+} from "../../../src/services/mail/filesystem/registration/accounts.ts";
+import { cleanUpMailRoot } from "../../../src/services/mail/filesystem/upkeep/cleanup.ts";
+import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
+import { type ExportOptions, exportMailRoot } from "../../../src/services/mail/filesystem/upkeep/export.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { loadGatewayExtensions } from "../../../src/cli/extensions.ts";
-import { createGateway } from "../../../src/cli/gateway.ts";
+import { createGateway } from "../../../src/cli/gateway/gateway.ts";
 import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";

@@ -5,8 +5,8 @@ import {
   type ControlConnection,
   type ControlEvent,
   createControlConnection,
-} from "../../../src/services/terminal/tmux-control.ts";
-import { panesOf } from "../../../src/services/terminal/tmux-pane-reader.ts";
+} from "../../../src/services/terminal/tmux/control.ts";
+import { panesOf } from "../../../src/services/terminal/tmux/pane-reader.ts";
 import type { Clock } from "../../../src/system/clock.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createTmux } from "../../support/tmux.ts";

@@ -5,7 +5,7 @@ import { parseKeySequence } from "../../../src/services/terminal/keys.ts";
 import {
   createExclusivePane,
   type ExclusivePane,
-} from "../../../src/services/terminal/tmux-exclusive-pane.ts";
+} from "../../../src/services/terminal/tmux/exclusive-pane.ts";
 import type { Steps } from "../../../src/system/steps.ts";
 import { createTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";

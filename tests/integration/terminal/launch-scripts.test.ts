@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { utimesSync, writeFileSync } from "node:fs";
-import { removeLeftScripts } from "../../../src/services/terminal/tmux-launch.ts";
+import { removeLeftScripts } from "../../../src/services/terminal/tmux/launch.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 

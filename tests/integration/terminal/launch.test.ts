@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { agentPane, instanceId } from "../../../src/services/terminal/tmux-command.ts";
-import { createLauncher } from "../../../src/services/terminal/tmux-launch.ts";
+import { agentPane, instanceId } from "../../../src/services/terminal/tmux/command.ts";
+import { createLauncher } from "../../../src/services/terminal/tmux/launch.ts";
 import { createTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 

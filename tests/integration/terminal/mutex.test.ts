@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { createControlConnection } from "../../../src/services/terminal/tmux-control.ts";
-import { createExclusivePane } from "../../../src/services/terminal/tmux-exclusive-pane.ts";
-import { createLauncher, respawnShell } from "../../../src/services/terminal/tmux-launch.ts";
+import { createControlConnection } from "../../../src/services/terminal/tmux/control.ts";
+import { createExclusivePane } from "../../../src/services/terminal/tmux/exclusive-pane.ts";
+import { createLauncher, respawnShell } from "../../../src/services/terminal/tmux/launch.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 
 const ATTACHES = 150;

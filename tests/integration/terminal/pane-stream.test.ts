@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { type IBufferCell, Terminal } from "@xterm/headless";
 import { parseScreen } from "../../../src/services/terminal/screen.ts";
-import { followPane, type PaneFrame } from "../../../src/services/terminal/tmux-pane-stream.ts";
+import { followPane, type PaneFrame } from "../../../src/services/terminal/tmux/pane-stream.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openTmux } from "../../../src/cli/tmux-socket.ts";
+import { openTmux } from "../../../src/cli/command-line/tmux-socket.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { createTmux } from "../../support/tmux.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { endStrayClients } from "../../../src/services/terminal/tmux-command.ts";
+import { endStrayClients } from "../../../src/services/terminal/tmux/command.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createTmux } from "../../support/tmux.ts";

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
-import type { ControlConnection } from "../../../src/services/terminal/tmux-control.ts";
-import { createLauncher } from "../../../src/services/terminal/tmux-launch.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
+import type { ControlConnection } from "../../../src/services/terminal/tmux/control.ts";
+import { createLauncher } from "../../../src/services/terminal/tmux/launch.ts";
 import { createTracker, type Tracker } from "../../../src/services/terminal/tracker.ts";
 import type { Clock } from "../../../src/system/clock.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
@@ -347,7 +347,7 @@ test("a tracker that is stopped samples no more and leaves no timer; it may be s
 test("a first look does not wait for a terminal that is not there", async () => {
   await using t: TmuxFixture = await createTmux();
   await t.newSession("keeper", ["cat"]);
-  const { createControlConnection } = await import("../../../src/services/terminal/tmux-control.ts");
+  const { createControlConnection } = await import("../../../src/services/terminal/tmux/control.ts");
   const control = createControlConnection({ ...t, session: SESSION, log: () => {} });
   const tracker = createTracker({
     control,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { closeWindow, openWindow, type WindowProgram } from "../../../src/services/terminal/tmux-window.ts";
+import { closeWindow, openWindow, type WindowProgram } from "../../../src/services/terminal/tmux/window.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 

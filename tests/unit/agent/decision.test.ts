@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { answerDecision } from "../../../src/services/agent/decision.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 
 const profile = (() => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { dispatchText, submitAgain } from "../../../src/services/agent/dispatch.ts";
-import type { CompiledProfile } from "../../../src/services/terminal/profile.ts";
+import type { CompiledProfile } from "../../../src/services/terminal/profiles/profile.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 
 async function finished<T>(clock: { advance(ms: number): Promise<void> }, work: Promise<T>): Promise<T> {

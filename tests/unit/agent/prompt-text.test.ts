@@ -6,7 +6,7 @@ import {
   prepareText,
   receivedText,
 } from "../../../src/services/agent/prompt-text.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 
 function profile(tool: string) {
   const found = profileFor(tool);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { Value } from "@sinclair/typebox/value";
-import { adviseInManager } from "../../../src/cli/remedies.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
 import type { Manifest, RegistryRecord } from "../../../src/protocol/files.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";

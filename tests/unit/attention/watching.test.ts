@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { adviseInManager } from "../../../src/cli/remedies.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import { createAttention } from "../../../src/services/attention/attention.ts";
 import { unusableFacts } from "../../../src/services/fleet/attention-facts.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

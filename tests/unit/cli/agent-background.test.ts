@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { awaitBackground, ownTurnsAfter } from "../../../src/cli/agent-background.ts";
+import { awaitBackground, ownTurnsAfter } from "../../../src/cli/agent/agent-background.ts";
 import type { TranscriptTurn } from "../../../src/protocol/transcript.ts";
 import type { GatewayCalls } from "../../../src/services/fleet/gateway-client.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { command, group } from "../../../src/cli/command.ts";
-import { completeLine, splitTypedLine } from "../../../src/cli/completion.ts";
+import { command, group } from "../../../src/cli/command-line/command.ts";
+import { completeLine, splitTypedLine } from "../../../src/cli/command-line/completion.ts";
 
 describe("a line as it is typed", () => {
   test.each<{ line: string; words: string[]; current: string }>([

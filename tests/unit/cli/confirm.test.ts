@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { confirmed } from "../../../src/cli/confirm.ts";
+import { confirmed } from "../../../src/cli/command-line/confirm.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 
 const terminal = { stdinIsTty: true, stderrIsTty: true };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { command, group, UsageError } from "../../../src/cli/command.ts";
-import { CommandFailure, runProgram } from "../../../src/cli/dispatch.ts";
+import { command, group, UsageError } from "../../../src/cli/command-line/command.ts";
+import { CommandFailure, runProgram } from "../../../src/cli/command-line/dispatch.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 

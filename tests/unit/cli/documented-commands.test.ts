@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import type { Command } from "../../../src/cli/command.ts";
+import type { Command } from "../../../src/cli/command-line/command.ts";
+import {
+  childrenOf,
+  parseCommandLine,
+  type Station,
+  toStation,
+  wordsOf,
+} from "../../../src/cli/command-line/parse.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
-import { childrenOf, parseCommandLine, type Station, toStation, wordsOf } from "../../../src/cli/parse.ts";
 import { coordinatorCommands, gatewayCommands } from "../../../src/cli/programs.ts";
-import { shortCommands } from "../../../src/cli/short.ts";
+import { shortCommands } from "../../../src/cli/short/short.ts";
 
 /** Every command of the tree, by the words that lead to it. */
 async function allCommands(chain: Station[]): Promise<Station[][]> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { UsageError } from "../../../src/cli/command.ts";
-import { fieldFlags } from "../../../src/cli/field-flags.ts";
+import { UsageError } from "../../../src/cli/command-line/command.ts";
+import { fieldFlags } from "../../../src/cli/command-line/field-flags.ts";
 import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
 import { NotifierUpdate } from "../../../src/protocol/notifier.ts";
 import { ReminderDefinition } from "../../../src/protocol/reminders.ts";

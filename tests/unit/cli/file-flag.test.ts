@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { UsageError } from "../../../src/cli/command.ts";
-import { maxInputBytes, readFileFlag, readPrompt, readStdin } from "../../../src/cli/flag-values.ts";
-import { readContent } from "../../../src/cli/mail-flags.ts";
+import { UsageError } from "../../../src/cli/command-line/command.ts";
+import {
+  maxInputBytes,
+  readFileFlag,
+  readPrompt,
+  readStdin,
+} from "../../../src/cli/command-line/flag-values.ts";
+import { readContent } from "../../../src/cli/mail/mail-flags.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 import { createScratch } from "../../support/scratch.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findAnswer } from "../../../src/cli/agent-transcript.ts";
+import { findAnswer } from "../../../src/cli/agent/agent-transcript.ts";
 import type { TranscriptPage, TranscriptTurn } from "../../../src/protocol/transcript.ts";
 import type { GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { acceptanceOf } from "../../../src/cli/target.ts";
+import { acceptanceOf } from "../../../src/cli/agent/target.ts";
 
 const look = "svc-mgr agents single --agent-name worker requests list";
 const failureOf = (sent: boolean) => {

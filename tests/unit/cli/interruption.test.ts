@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { unlessInterrupted } from "../../../src/cli/interruption.ts";
+import { unlessInterrupted } from "../../../src/cli/command-line/interruption.ts";
 
 const never = () => new Promise<string>(() => {});
 const state = "the agent runs; end it with: svc stop worker";

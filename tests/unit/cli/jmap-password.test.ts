@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { UsageError } from "../../../src/cli/command.ts";
+import { UsageError } from "../../../src/cli/command-line/command.ts";
 import { giveJmapMailbox } from "../../../src/cli/commands/agent/mailbox.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createScratch } from "../../support/scratch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { renderMail, renderMailList } from "../../../src/cli/mail-text.ts";
+import { renderMail, renderMailList } from "../../../src/cli/mail/mail-text.ts";
 import { mailSample } from "../../support/mail-sample.ts";
 
 const list = (messages: ReturnType<typeof mailSample>[], columns = 80) =>

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { toStation } from "../../../src/cli/command-line/parse.ts";
 import { notifierCommands } from "../../../src/cli/commands/agent/notifier.ts";
-import { toStation } from "../../../src/cli/parse.ts";
 import { NotifierUpdate } from "../../../src/protocol/notifier.ts";
 
 /** `enabled` is the command itself; tokens are never words of a command line. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { CliIo } from "../../../src/cli/command.ts";
-import { CommandFailure, exitCodes } from "../../../src/cli/dispatch.ts";
+import type { CliIo } from "../../../src/cli/command-line/command.ts";
+import { CommandFailure, exitCodes } from "../../../src/cli/command-line/dispatch.ts";
+import { withShortHints } from "../../../src/cli/command-line/short-hints.ts";
 import { outcomeOf, withoutTerminal } from "../../../src/cli/operations/outcome.ts";
-import { withShortHints } from "../../../src/cli/short-hints.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 
 test.each<{ id: string; operation: () => Promise<unknown>; want: object }>([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { command, group, UsageError } from "../../../src/cli/command.ts";
-import { parseCommandLine, wordsOf } from "../../../src/cli/parse.ts";
+import { command, group, UsageError } from "../../../src/cli/command-line/command.ts";
+import { parseCommandLine, wordsOf } from "../../../src/cli/command-line/parse.ts";
 
 const leaf =
   (name: string, args = {}, rest?: string) =>

@@ -1,12 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { isFarEnough, stillWaitsFor } from "../../../src/cli/agent-requests.ts";
+import { isFarEnough, stillWaitsFor } from "../../../src/cli/agent/agent-requests.ts";
 import { checkTmux, tmuxAdvice } from "../../../src/cli/checks/machine.ts";
-import { UsageError } from "../../../src/cli/command.ts";
-import { readPrompt, toWholeNumber } from "../../../src/cli/flag-values.ts";
-import { renderPairs, renderTable } from "../../../src/cli/format.ts";
-import { bareTmuxSocket, chooseTmuxSocket, longSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
+import { UsageError } from "../../../src/cli/command-line/command.ts";
+import { readPrompt, toWholeNumber } from "../../../src/cli/command-line/flag-values.ts";
+import { renderPairs, renderTable } from "../../../src/cli/command-line/format.ts";
+import {
+  bareTmuxSocket,
+  chooseTmuxSocket,
+  longSocket,
+  serverSocket,
+} from "../../../src/cli/command-line/tmux-socket.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
-import { tmuxAttachLine } from "../../../src/services/terminal/tmux-screen.ts";
+import { tmuxAttachLine } from "../../../src/services/terminal/tmux/screen.ts";
 import { suggest } from "../../../src/system/similar-word.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 

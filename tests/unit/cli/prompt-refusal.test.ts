@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { stepAfterBlocked, stepAfterRefusal } from "../../../src/cli/recovery-advice.ts";
+import { stepAfterBlocked, stepAfterRefusal } from "../../../src/cli/agent/recovery-advice.ts";
 import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
 
 const commands = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chooseRecoveryAdvice, type UnservedAgent } from "../../../src/cli/recovery-advice.ts";
+import { chooseRecoveryAdvice, type UnservedAgent } from "../../../src/cli/agent/recovery-advice.ts";
 
 const commands = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8");
 const words = "svc-mgr agents single --agent-name worker";

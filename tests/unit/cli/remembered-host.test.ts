@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chooseListener } from "../../../src/cli/gateway-flags.ts";
+import { chooseListener } from "../../../src/cli/gateway/gateway-flags.ts";
 
 const access = { token: undefined, allowUnauthenticated: false, allowOrigins: [] };
 const refusal = (wished: string | undefined, desired: string) => {

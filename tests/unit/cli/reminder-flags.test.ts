@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { UsageError } from "../../../src/cli/command.ts";
+import { planReminder } from "../../../src/cli/agent/reminder-flags.ts";
+import { UsageError } from "../../../src/cli/command-line/command.ts";
 import { renderReminder, renderReminders } from "../../../src/cli/commands/agent/reminders.ts";
-import { planReminder } from "../../../src/cli/reminder-flags.ts";
 import type { ReminderRecord } from "../../../src/protocol/reminders.ts";
 
 type Given = Parameters<typeof planReminder>[0]["given"];

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { renderRequest } from "../../../src/cli/agent-requests.ts";
-import { renderQuestions } from "../../../src/cli/questions.ts";
+import { renderRequest } from "../../../src/cli/agent/agent-requests.ts";
+import { renderQuestions } from "../../../src/cli/agent/questions.ts";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 
 const record = {

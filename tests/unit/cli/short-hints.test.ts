@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { toShortHints } from "../../../src/cli/short-hints.ts";
+import { toShortHints } from "../../../src/cli/command-line/short-hints.ts";
 
 const one = "svc-mgr agents single --agent-name my-agent";
 

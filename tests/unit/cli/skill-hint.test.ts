@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { skillHint, withMailbox } from "../../../src/cli/agent-mailbox.ts";
+import { skillHint, withMailbox } from "../../../src/cli/mail/agent-mailbox.ts";
 import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

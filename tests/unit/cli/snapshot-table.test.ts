@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { adviseInManager } from "../../../src/cli/remedies.ts";
-import { renderSnapshotTable } from "../../../src/cli/snapshot-text.ts";
+import { renderSnapshotTable } from "../../../src/cli/agent/snapshot-text.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 
 function snapshot(name: string): AgentSnapshot {

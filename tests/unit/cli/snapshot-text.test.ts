@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { adviseInManager } from "../../../src/cli/remedies.ts";
-import { ageText, toSnapshotCells } from "../../../src/cli/snapshot-text.ts";
+import { ageText, toSnapshotCells } from "../../../src/cli/agent/snapshot-text.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { stateForPeople } from "../../../src/cli/agent-requests.ts";
+import { stateForPeople } from "../../../src/cli/agent/agent-requests.ts";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 
 const steps = (...proofs: [string, string][]) =>

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { findTeamFile, readEnvironment, readRole } from "../../../src/cli/team-files.ts";
-import { nearestTeamFile } from "../../../src/cli/team-scope.ts";
+import { nearestTeamFile } from "../../../src/cli/agent/team-scope.ts";
+import { findTeamFile, readEnvironment, readRole } from "../../../src/cli/team/team-files.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 import { createScratch } from "../../support/scratch.ts";
 

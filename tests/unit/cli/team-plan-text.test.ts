@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderPlan } from "../../../src/cli/team-plan-text.ts";
+import { renderPlan } from "../../../src/cli/team/team-plan-text.ts";
 import type { TeamAgent } from "../../../src/protocol/team-file.ts";
 import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
 import { widthOf } from "../../../src/system/text-columns.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { interruptedSteps, performSteps } from "../../../src/cli/team-steps.ts";
+import { interruptedSteps, performSteps } from "../../../src/cli/team/team-steps.ts";
 import type { TeamStep } from "../../../src/services/team/plan.ts";
 
 const launch = (agent: string): TeamStep => ({ step: "worktree", agent });

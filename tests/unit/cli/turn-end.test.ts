@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { badEndOf } from "../../../src/cli/turn-end.ts";
+import { badEndOf } from "../../../src/cli/agent/turn-end.ts";
 import type { TranscriptTurn } from "../../../src/protocol/transcript.ts";
 
 type Status = TranscriptTurn["status"];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { chooseNewest, followAccepted } from "../../../src/cli/agent-turns.ts";
+import { chooseNewest, followAccepted } from "../../../src/cli/agent/agent-turns.ts";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../../src/protocol/turns.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderWait } from "../../../src/cli/terminal-text.ts";
+import { renderWait } from "../../../src/cli/agent/terminal-text.ts";
 import type { AwaitingDecision, TerminalState, WaitResult } from "../../../src/protocol/terminal.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { adviseInManager } from "../../../src/cli/remedies.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import type { GatewayStatus, RequestRecord } from "../../../src/protocol/gateway.ts";

@@ -3,7 +3,7 @@ import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { toConnectivity } from "../../../src/services/fleet/agent-reader.ts";
 import { createLiveness } from "../../../src/services/fleet/liveness.ts";
-import type { TmuxSession } from "../../../src/services/terminal/tmux-command.ts";
+import type { TmuxSession } from "../../../src/services/terminal/tmux/command.ts";
 import { timestampNow } from "../../../src/system/clock.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { sampleRecord } from "../../support/session-samples.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Manifest } from "../../../src/protocol/files.ts";
 import { createHeadlessConnectivity } from "../../../src/services/headless/connectivity.ts";
-import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
+import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux/command.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 const manifestOf = (life: string) =>

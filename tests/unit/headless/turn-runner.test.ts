@@ -5,7 +5,7 @@ import type { Submission } from "../../../src/services/agent/agent.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { createTurnRunner } from "../../../src/services/headless/turn-runner.ts";
 import { createManifestStore, readManifest, toRestarted } from "../../../src/services/sessions/manifest.ts";
-import type { TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
+import type { TmuxPane } from "../../../src/services/terminal/tmux/command.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";

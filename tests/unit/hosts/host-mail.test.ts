@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RegistrationRow } from "../../../src/db/mailbox/catalog.ts";
 import { fromHostMail, toHostMail } from "../../../src/services/hosts/host-mail.ts";
 import { idBesideForeign } from "../../../src/services/mail/address.ts";
-import type { StoredMessage } from "../../../src/services/mail/filesystem/message-file.ts";
+import type { StoredMessage } from "../../../src/services/mail/filesystem/delivery/message-file.ts";
 
 const id = (digit: string) => `msg-20261125T100000Z-${digit.repeat(32)}`;
 const at = (address: string) => ({ principal_id: `SVC-${address.split("@")[0]}`, address });

@@ -19,7 +19,7 @@ import {
   parseMessageFile,
   renderMessageFile,
   toMail,
-} from "../../../src/services/mail/filesystem/message-file.ts";
+} from "../../../src/services/mail/filesystem/delivery/message-file.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sha256 } from "../../../src/system/digest.ts";
 import { createSigningKey, openSigningKey, type SigningKey } from "../../../src/system/signatures.ts";

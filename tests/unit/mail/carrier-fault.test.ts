@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { toServiceError } from "../../../src/services/mail/filesystem/carrier-fault.ts";
+import { toServiceError } from "../../../src/services/mail/filesystem/delivery/carrier-fault.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 
 const withCode = (code: string) => Object.assign(new Error("raw"), { code });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { planCleanup } from "../../../src/services/mail/filesystem/cleanup.ts";
-import type { Registration } from "../../../src/services/mail/filesystem/registrations.ts";
+import type { Registration } from "../../../src/services/mail/filesystem/registration/registrations.ts";
+import { planCleanup } from "../../../src/services/mail/filesystem/upkeep/cleanup.ts";
 
 const nowMs = Date.parse("2026-11-21T10:00:00Z");
 const root = "/mail";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { PlacedMessage } from "../../../src/db/mailbox/inspect.ts";
-import { planExport, toLists } from "../../../src/services/mail/filesystem/export-plan.ts";
-import { done, type Outcome } from "../../../src/services/mail/filesystem/maintenance.ts";
-import type { Registration } from "../../../src/services/mail/filesystem/registrations.ts";
+import type { Registration } from "../../../src/services/mail/filesystem/registration/registrations.ts";
+import { planExport, toLists } from "../../../src/services/mail/filesystem/upkeep/export-plan.ts";
+import { done, type Outcome } from "../../../src/services/mail/filesystem/upkeep/maintenance.ts";
 
 const message = {
   messageId: "msg-20261121T044700Z-00000000000000000000000000000001",

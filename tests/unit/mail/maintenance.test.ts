@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { planLinks } from "../../../src/services/mail/filesystem/repair/repair-mailbox.ts";
+import { planKeep } from "../../../src/services/mail/filesystem/repair/repair-run.ts";
+import { liesBelow, whyOutside } from "../../../src/services/mail/filesystem/root-paths.ts";
 import {
   applyFileStep,
   applyPlan,
@@ -7,10 +10,7 @@ import {
   type Outcome,
   type PlannedStep,
   type Progress,
-} from "../../../src/services/mail/filesystem/maintenance.ts";
-import { planLinks } from "../../../src/services/mail/filesystem/repair-mailbox.ts";
-import { planKeep } from "../../../src/services/mail/filesystem/repair-run.ts";
-import { liesBelow, whyOutside } from "../../../src/services/mail/filesystem/root-paths.ts";
+} from "../../../src/services/mail/filesystem/upkeep/maintenance.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 describe("what lies below a folder", () => {

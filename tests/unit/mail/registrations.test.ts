@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { RegisterRequest } from "../../../src/services/mail/filesystem/registrations.ts";
+import type { RegisterRequest } from "../../../src/services/mail/filesystem/registration/registrations.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 
 const ben = { address: "ben@svc.localhost", principalId: "SVC-ben" };

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { RegistrationRow } from "../../../src/db/mailbox/catalog.ts";
 import type { MailEnvelope } from "../../../src/protocol/mail-file.ts";
-import { type EvidenceFacts, planDelivered } from "../../../src/services/mail/filesystem/repair-index.ts";
+import {
+  type EvidenceFacts,
+  planDelivered,
+} from "../../../src/services/mail/filesystem/repair/repair-index.ts";
 
 const principal = (name: string) => ({ principal_id: `SVC-${name}`, address: `${name}@svc.localhost` });
 const envelope: MailEnvelope = {

@@ -13,7 +13,7 @@ import {
   isEnvelope,
   parseMessageFile,
   renderMessageFile,
-} from "../../../src/services/mail/filesystem/message-file.ts";
+} from "../../../src/services/mail/filesystem/delivery/message-file.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
 import type { MailQuery } from "../../../src/services/mail/mailbox.ts";
 import { previewOf } from "../../../src/services/mail/message-body.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { defaultTimings, type TerminalState } from "../../../src/protocol/terminal.ts";
 import { judgeReadiness } from "../../../src/services/agent/readiness.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { toTerminalState } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
-import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
+import { toTerminalState } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import { initialTrack, type TrackState } from "../../../src/services/terminal/state/reduce-state.ts";
+import { nextDeadlineMs } from "../../../src/services/terminal/state/reduce-transition.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";

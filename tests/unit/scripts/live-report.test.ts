@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeReport, readSteps, renderReport, type StepAccount } from "../../../scripts/live/report.ts";
-import { compileProfile } from "../../../src/services/terminal/profile.ts";
 import { geminiProfile } from "../../../src/services/terminal/profiles/gemini.ts";
-import type { StoredRecording } from "../../../src/services/terminal/recorded-screen.ts";
+import { compileProfile } from "../../../src/services/terminal/profiles/profile.ts";
+import type { StoredRecording } from "../../../src/services/terminal/recorded/recorded-screen.ts";
 
 const root = join(import.meta.dir, "../../screens");
 const stored = (state: string, change = (text: string) => text): StoredRecording => {

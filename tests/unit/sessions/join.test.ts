@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chooseAgent } from "../../../src/services/sessions/join.ts";
 import { toLaunchTool } from "../../../src/services/sessions/launch-tools.ts";
-import { allProfiles, compileProfile } from "../../../src/services/terminal/profile.ts";
+import { allProfiles, compileProfile } from "../../../src/services/terminal/profiles/profile.ts";
 
 const tools = allProfiles().map((profile) => toLaunchTool(compileProfile(profile), ["demo"], () => false));
 const shell = { pid: 1, parentPid: 0, command: "bash", argv: ["-bash"] };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { acpProfiles, toAcpTool } from "../../../src/services/sessions/acp-tools.ts";
 import { chooseTool, toLaunchTool } from "../../../src/services/sessions/launch-tools.ts";
-import { allProfiles, compileProfile } from "../../../src/services/terminal/profile.ts";
+import { allProfiles, compileProfile } from "../../../src/services/terminal/profiles/profile.ts";
 
 const tools = allProfiles().map((profile) =>
   toLaunchTool(compileProfile(profile), ["/self", "demo-agent"], () => false),

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { awaitProcessReady } from "../../../src/services/sessions/launch-mark.ts";
 import type { LaunchTool } from "../../../src/services/sessions/launch-tools.ts";
 // A launch loads it meanwhile, and a fake clock does not wait for files.
-import "../../../src/services/terminal/detect.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
-import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
+import "../../../src/services/terminal/detect/detect.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
+import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux/command.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 

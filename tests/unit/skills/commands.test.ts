@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import {
+  childrenOf,
+  parseCommandLine,
+  type Station,
+  toStation,
+} from "../../../src/cli/command-line/parse.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
-import { childrenOf, parseCommandLine, type Station, toStation } from "../../../src/cli/parse.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { fillIn, placeholdersOf, skillCommands } from "../../support/skill-commands.ts";
 

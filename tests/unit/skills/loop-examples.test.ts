@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { parseCommandLine } from "../../../src/cli/command-line/parse.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
-import { parseCommandLine } from "../../../src/cli/parse.ts";
 import { guideSkills } from "../../support/loop-guide.ts";
 import { fillIn, placeholdersOf, skillCommands } from "../../support/skill-commands.ts";
 import { brokenRules, type LoopRule, onEventRules, onTickRules } from "./loop-rules.ts";

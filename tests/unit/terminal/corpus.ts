@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Signals } from "../../../src/services/terminal/detect/signals.ts";
-import { type CompiledProfile, profileFor } from "../../../src/services/terminal/profile.ts";
+import { type CompiledProfile, profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 import {
   observeRecording,
   type RecordedFacts,
   readLabels,
   type ScreenLabels,
-} from "../../../src/services/terminal/recorded-screen.ts";
+} from "../../../src/services/terminal/recorded/recorded-screen.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
 
 export type Labels = ScreenLabels;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { observationOf } from "../../../src/services/terminal/explain.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
+import { observationOf } from "../../../src/services/terminal/detect/explain.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";

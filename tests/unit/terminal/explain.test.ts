@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { defaultTimings, TerminalExplanation } from "../../../src/protocol/terminal.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { explainRecording, explainState } from "../../../src/services/terminal/explain.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
+import { explainRecording, explainState } from "../../../src/services/terminal/detect/explain.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import { initialTrack } from "../../../src/services/terminal/state/reduce-state.ts";
 import { compiled, loadCorpus, type Recording } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 import { done, draft, idle, play, type Step, working } from "./steps.ts";

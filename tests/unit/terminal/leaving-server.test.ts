@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createTmux } from "../../../src/services/terminal/tmux-command.ts";
+import { createTmux } from "../../../src/services/terminal/tmux/command.ts";
 import { createProcesses, type Processes } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { observedFields, toTerminalState } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack, type Moment, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
-import { newTransitions, nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
+import { observedFields, toTerminalState } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import {
+  initialTrack,
+  type Moment,
+  type TrackState,
+} from "../../../src/services/terminal/state/reduce-state.ts";
+import { newTransitions, nextDeadlineMs } from "../../../src/services/terminal/state/reduce-transition.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 import { compiled } from "./corpus.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { compilePattern, type Pattern } from "../../../src/services/terminal/profile-pattern.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
+import { compilePattern, type Pattern } from "../../../src/services/terminal/profiles/profile-pattern.ts";
 import { loadCorpus, observe } from "./corpus.ts";
 
 function compiled(source: string): Pattern {

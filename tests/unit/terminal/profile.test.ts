@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { ToolProfile } from "../../../src/protocol/tool-profile.ts";
+import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
 import {
   allProfiles,
   compileProfile,
   matchProcesses,
   parseProfiles,
   profileFor,
-} from "../../../src/services/terminal/profile.ts";
-import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
+} from "../../../src/services/terminal/profiles/profile.ts";
 import { compiled } from "./corpus.ts";
 
 describe("the built-in profiles", () => {

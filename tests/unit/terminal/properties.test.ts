@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { explainRecording, observationOf } from "../../../src/services/terminal/explain.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
+import { explainRecording, observationOf } from "../../../src/services/terminal/detect/explain.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack, type TrackEvent } from "../../../src/services/terminal/reduce-state.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
+import { observedFields } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import { initialTrack, type TrackEvent } from "../../../src/services/terminal/state/reduce-state.ts";
 import { compiled, loadCorpus } from "./corpus.ts";
 
 const corpus = loadCorpus();

@@ -2,17 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { chooseOption } from "../../../src/services/agent/decision.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
+import { observedFields } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
 import {
   initialTrack,
   type Moment,
   type TrackEvent,
   type TrackState,
-} from "../../../src/services/terminal/reduce-state.ts";
-import type { Observation } from "../../../src/services/terminal/screen.ts";
+} from "../../../src/services/terminal/state/reduce-state.ts";
 import { sampleReport } from "../../support/sample-report.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createReadAhead } from "../../../src/services/terminal/tmux-pane-reader.ts";
+import { createReadAhead } from "../../../src/services/terminal/tmux/pane-reader.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 function begun({ fails = false } = {}) {

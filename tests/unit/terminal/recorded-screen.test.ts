@@ -4,7 +4,7 @@ import {
   differingLabels,
   labelsNamed,
   parseMeta,
-} from "../../../src/services/terminal/recorded-screen.ts";
+} from "../../../src/services/terminal/recorded/recorded-screen.ts";
 import { loadCorpus, type Recording } from "./corpus.ts";
 
 const corpus = loadCorpus();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
-import { toTerminalHistory, toTerminalState } from "../../../src/services/terminal/record.ts";
-import type { TrackState } from "../../../src/services/terminal/reduce-state.ts";
-import { isUnsettled, nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
+import { toTerminalHistory, toTerminalState } from "../../../src/services/terminal/state/record.ts";
+import type { TrackState } from "../../../src/services/terminal/state/reduce-state.ts";
+import { isUnsettled, nextDeadlineMs } from "../../../src/services/terminal/state/reduce-transition.ts";
 import { demoScreen } from "./screens.ts";
 
 import { asked, done, draft, idle, play, type Step, working } from "./steps.ts";

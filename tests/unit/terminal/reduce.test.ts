@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
-import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import { initialTrack } from "../../../src/services/terminal/state/reduce-state.ts";
+import { nextDeadlineMs } from "../../../src/services/terminal/state/reduce-transition.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseResetTime, type ResetFacts } from "../../../src/services/terminal/usage-limit.ts";
+import { parseResetTime, type ResetFacts } from "../../../src/services/terminal/detect/usage-limit.ts";
 
 const hour = 3_600_000;
 /** Saturday, 14:10 in UTC, 15:10 in Berlin, 09:10 in New York. */

@@ -1,5 +1,5 @@
 import { demoSignature as look } from "../../../src/services/demo/signature.ts";
-import { observationOf } from "../../../src/services/terminal/explain.ts";
+import { observationOf } from "../../../src/services/terminal/detect/explain.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 

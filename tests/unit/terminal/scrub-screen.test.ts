@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { scrubScreen } from "../../../src/services/terminal/recorded/scrub-screen.ts";
 import { parseScreen, plainText } from "../../../src/services/terminal/screen.ts";
-import { scrubScreen } from "../../../src/services/terminal/scrub-screen.ts";
 import { loadCorpus } from "./corpus.ts";
 
 const scrub = (raw: string, width = 80) => scrubScreen(raw, { home: "/srv/people/ann", width });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings, type TrackedSession } from "../../../src/protocol/terminal.ts";
 import { judgeReadiness } from "../../../src/services/agent/readiness.ts";
-import { explainState } from "../../../src/services/terminal/explain.ts";
-import { secondWitness, type WitnessFacts } from "../../../src/services/terminal/fusion.ts";
-import { toTerminalState } from "../../../src/services/terminal/record.ts";
-import type { TrackState } from "../../../src/services/terminal/reduce-state.ts";
-import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
+import { explainState } from "../../../src/services/terminal/detect/explain.ts";
 import { type Observation, parseScreen } from "../../../src/services/terminal/screen.ts";
+import { secondWitness, type WitnessFacts } from "../../../src/services/terminal/state/fusion.ts";
+import { toTerminalState } from "../../../src/services/terminal/state/record.ts";
+import type { TrackState } from "../../../src/services/terminal/state/reduce-state.ts";
+import { nextDeadlineMs } from "../../../src/services/terminal/state/reduce-transition.ts";
 import { compiled } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 import { play } from "./steps.ts";

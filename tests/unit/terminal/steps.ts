@@ -1,17 +1,17 @@
 import { expect } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
 import { failingFacts } from "../../../src/services/terminal/readiness.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
+import { observedFields } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
 import {
   initialTrack,
   type TrackEvent,
   type TrackState,
-} from "../../../src/services/terminal/reduce-state.ts";
-import type { Observation } from "../../../src/services/terminal/screen.ts";
+} from "../../../src/services/terminal/state/reduce-state.ts";
 import { compiled } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 

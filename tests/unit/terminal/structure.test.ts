@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { detect } from "../../../src/services/terminal/detect.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import { type Observation, parseScreen, type Row } from "../../../src/services/terminal/screen.ts";
 import { compiled, loadCorpus, observe, type Recording } from "./corpus.ts";
 

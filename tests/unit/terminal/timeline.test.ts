@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
+import { observationOf } from "../../../src/services/terminal/detect/explain.ts";
 import type { Signals } from "../../../src/services/terminal/detect/signals.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { observationOf } from "../../../src/services/terminal/explain.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
+import { observedFields } from "../../../src/services/terminal/state/record.ts";
+import { reduce } from "../../../src/services/terminal/state/reduce.ts";
+import { initialTrack, type TrackState } from "../../../src/services/terminal/state/reduce-state.ts";
 import { compiled, loadCorpus, loadTimeline, observe, type Recording } from "./corpus.ts";
 
 /** Phase and result, once for each run of equal frames: `ready/none@0` is from frame 0 on. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { detect } from "../../../src/services/terminal/detect.ts";
+import { detect } from "../../../src/services/terminal/detect/detect.ts";
 import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { createDice } from "../../simulation/dice.ts";
 import { compiled, loadCorpus, observe, type Recording } from "./corpus.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createControlConnection } from "../../../src/services/terminal/tmux-control.ts";
-import type { TmuxMutex } from "../../../src/services/terminal/tmux-mutex.ts";
+import { createControlConnection } from "../../../src/services/terminal/tmux/control.ts";
+import type { TmuxMutex } from "../../../src/services/terminal/tmux/mutex.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 

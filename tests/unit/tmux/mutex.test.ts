@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createTmuxMutex } from "../../../src/services/terminal/tmux-mutex.ts";
+import { createTmuxMutex } from "../../../src/services/terminal/tmux/mutex.ts";
 import type { Locks } from "../../../src/system/locks.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 

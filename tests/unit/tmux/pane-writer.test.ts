@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { ControlConnection } from "../../../src/services/terminal/tmux-control.ts";
-import { createPaneWriter } from "../../../src/services/terminal/tmux-exclusive-pane.ts";
-import type { TmuxMutex } from "../../../src/services/terminal/tmux-mutex.ts";
+import type { ControlConnection } from "../../../src/services/terminal/tmux/control.ts";
+import { createPaneWriter } from "../../../src/services/terminal/tmux/exclusive-pane.ts";
+import type { TmuxMutex } from "../../../src/services/terminal/tmux/mutex.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 

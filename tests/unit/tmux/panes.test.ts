@@ -4,8 +4,8 @@ import {
   instanceId,
   parsePane,
   type TmuxPane,
-} from "../../../src/services/terminal/tmux-command.ts";
-import { launchScript } from "../../../src/services/terminal/tmux-launch.ts";
+} from "../../../src/services/terminal/tmux/command.ts";
+import { launchScript } from "../../../src/services/terminal/tmux/launch.ts";
 
 const line = "$3 1795237333 @4 0 %5 678 0 120 36 agent of mine";
 const [pane] = parsePane(line) as [TmuxPane];

@@ -7,7 +7,7 @@ import {
   exactWindow,
   quoteArgument,
   tmuxCommand,
-} from "../../../src/services/terminal/tmux-protocol.ts";
+} from "../../../src/services/terminal/tmux/protocol.ts";
 import { stripControl } from "../../../src/system/visible.ts";
 
 const bytes = (text: string) => Buffer.from(text, "utf8");

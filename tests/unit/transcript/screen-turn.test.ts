@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 import { readScreenTurn } from "../../../src/services/transcript/screen-turn.ts";
 
 // Recorded in the lab with `capture-pane -p -e -S -` on a screen of 36 rows.

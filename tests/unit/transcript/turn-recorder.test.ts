@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../../../src/services/diagnostics/gateway-log.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
+import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 import { createSessionTranscript } from "../../../src/services/transcript/session-transcript.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";

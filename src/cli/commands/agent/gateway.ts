@@ -8,12 +8,16 @@ import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/g
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { readOfflineRequests } from "../../../services/status/project.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { interruptThrough, renderRequest } from "../../agent-requests.ts";
-import { command, type Invocation, UsageError } from "../../command.ts";
-import { CommandFailure, exitCodes } from "../../dispatch.ts";
-import { endpointCommand } from "../../endpoint-command.ts";
-import { readPrompt } from "../../flag-values.ts";
-import { renderPairs } from "../../format.ts";
+import { interruptThrough, renderRequest } from "../../agent/agent-requests.ts";
+import { endpointCommand } from "../../agent/endpoint-command.ts";
+import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../agent/recovery-advice.ts";
+import { bodyOf, openLiveTarget, openTarget, requireMayAnswer, type Target } from "../../agent/target.ts";
+import { command, type Invocation, UsageError } from "../../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
+import { readPrompt } from "../../command-line/flag-values.ts";
+import { renderPairs } from "../../command-line/format.ts";
+import { narrate, warn } from "../../command-line/narrate.ts";
+import { promptFlag } from "../../command-line/shared-flags.ts";
 import {
   attachmentRootFlag,
   attachTimingFlags,
@@ -25,11 +29,7 @@ import {
   toOrigins,
   toOtlpEndpoint,
   warnOfTraces,
-} from "../../gateway-flags.ts";
-import { narrate, warn } from "../../narrate.ts";
-import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
-import { promptFlag } from "../../shared-flags.ts";
-import { bodyOf, openLiveTarget, openTarget, requireMayAnswer, type Target } from "../../target.ts";
+} from "../../gateway/gateway-flags.ts";
 
 const attach = command({
   name: "attach",

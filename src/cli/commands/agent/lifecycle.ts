@@ -7,18 +7,18 @@ import { environmentWithout } from "../../../services/sessions/environment.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { parseResume, type Resume } from "../../../services/sessions/tool-arguments.ts";
-import { agentPane } from "../../../services/terminal/tmux-command.ts";
-import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
+import { agentPane } from "../../../services/terminal/tmux/command.ts";
+import { sessionOfPane } from "../../../services/terminal/tmux/screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
-import { type Answer, command, UsageError } from "../../command.ts";
-import { confirmed } from "../../confirm.ts";
-import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
-import { narrate, warn } from "../../narrate.ts";
+import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
+import { openRecordTarget, openTarget, type Target, toCaller } from "../../agent/target.ts";
+import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
+import { type Answer, command, UsageError } from "../../command-line/command.ts";
+import { confirmed } from "../../command-line/confirm.ts";
+import { narrate, warn } from "../../command-line/narrate.ts";
+import { joinFlags, readJoinFlags } from "../../command-line/shared-flags.ts";
 import { attachTerminal, stopNamed } from "../../operations/session.ts";
-import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
-import { openRecordTarget, openTarget, type Target, toCaller } from "../../target.ts";
 
 const stop = command({
   name: "stop",

@@ -1,14 +1,22 @@
 import { MailListRequest, type MailMessage } from "../../../protocol/mail.ts";
-import { type MailAsked, performMail, performOrAsk, resolveLive } from "../../agent-mail.ts";
-import { mailOf, openMailTarget } from "../../agent-mailbox.ts";
-import { type Answer, type Command, command, UsageError } from "../../command.ts";
-import { exitCodes } from "../../dispatch.ts";
-import { fieldFlags } from "../../field-flags.ts";
-import { givenFields } from "../../flag-values.ts";
-import { renderPairs } from "../../format.ts";
-import { boxFlag, choice, contentFlags, readContent, readRefs, refFlag, refsFlag } from "../../mail-flags.ts";
-import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail-text.ts";
-import { openTarget } from "../../target.ts";
+import { openTarget } from "../../agent/target.ts";
+import { type Answer, type Command, command, UsageError } from "../../command-line/command.ts";
+import { exitCodes } from "../../command-line/dispatch.ts";
+import { fieldFlags } from "../../command-line/field-flags.ts";
+import { givenFields } from "../../command-line/flag-values.ts";
+import { renderPairs } from "../../command-line/format.ts";
+import { type MailAsked, performMail, performOrAsk, resolveLive } from "../../mail/agent-mail.ts";
+import { mailOf, openMailTarget } from "../../mail/agent-mailbox.ts";
+import {
+  boxFlag,
+  choice,
+  contentFlags,
+  readContent,
+  readRefs,
+  refFlag,
+  refsFlag,
+} from "../../mail/mail-flags.ts";
+import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail/mail-text.ts";
 
 const status = command({
   name: "status",

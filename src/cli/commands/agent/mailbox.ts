@@ -9,14 +9,14 @@ import {
 } from "../../../services/mail/jmap/register.ts";
 import type { FoundAgent } from "../../../services/sessions/find.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { inMailbox } from "../../agent-mail.ts";
-import { giveMailbox, mailOf } from "../../agent-mailbox.ts";
-import type { CliContext } from "../../cli-context.ts";
-import { type CliIo, command, type Flags } from "../../command.ts";
-import { readFileFlag, readStdin } from "../../flag-values.ts";
-import { renderPairs } from "../../format.ts";
-import { mailboxRootFlag } from "../../shared-flags.ts";
-import { openTarget } from "../../target.ts";
+import { openTarget } from "../../agent/target.ts";
+import type { CliContext } from "../../command-line/cli-context.ts";
+import { type CliIo, command, type Flags } from "../../command-line/command.ts";
+import { readFileFlag, readStdin } from "../../command-line/flag-values.ts";
+import { renderPairs } from "../../command-line/format.ts";
+import { mailboxRootFlag } from "../../command-line/shared-flags.ts";
+import { inMailbox } from "../../mail/agent-mail.ts";
+import { giveMailbox, mailOf } from "../../mail/agent-mailbox.ts";
 
 /** The server of a JMAP mailbox and the login there. */
 const jmapFlags = {

@@ -1,13 +1,13 @@
 import { type NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
 import type { Files } from "../../../system/files.ts";
-import { openCliContext } from "../../cli-context.ts";
-import { command, type Flags, UsageError } from "../../command.ts";
-import { endpointCommand } from "../../endpoint-command.ts";
-import { fieldFlags } from "../../field-flags.ts";
-import { givenFields, readFileFlag } from "../../flag-values.ts";
-import { renderPairs, renderTable } from "../../format.ts";
+import { endpointCommand } from "../../agent/endpoint-command.ts";
+import { toCaller } from "../../agent/target.ts";
+import { openCliContext } from "../../command-line/cli-context.ts";
+import { command, type Flags, UsageError } from "../../command-line/command.ts";
+import { fieldFlags } from "../../command-line/field-flags.ts";
+import { givenFields, readFileFlag } from "../../command-line/flag-values.ts";
+import { renderPairs, renderTable } from "../../command-line/format.ts";
 import { enableNotifier } from "../../operations/notifier.ts";
-import { toCaller } from "../../target.ts";
 
 const settings = fieldFlags(NotifierUpdate, {
   enabled: null,

@@ -1,12 +1,12 @@
 import { pathParameters } from "../../../protocol/endpoint.ts";
 import type { ReminderFiring, ReminderRecord } from "../../../protocol/reminders.ts";
 import { visibleLine } from "../../../system/visible.ts";
-import { command, type Flags, UsageError } from "../../command.ts";
-import { endpointCommand } from "../../endpoint-command.ts";
-import { readId, readPrompt } from "../../flag-values.ts";
-import { renderPairs, renderTable } from "../../format.ts";
-import { planReminder, reminderFlags } from "../../reminder-flags.ts";
-import { bodyOf, openLiveTarget } from "../../target.ts";
+import { endpointCommand } from "../../agent/endpoint-command.ts";
+import { planReminder, reminderFlags } from "../../agent/reminder-flags.ts";
+import { bodyOf, openLiveTarget } from "../../agent/target.ts";
+import { command, type Flags, UsageError } from "../../command-line/command.ts";
+import { readId, readPrompt } from "../../command-line/flag-values.ts";
+import { renderPairs, renderTable } from "../../command-line/format.ts";
 
 const idFlag = {
   id: { type: "positional", description: pathParameters["reminder_id"]?.description ?? "" },

@@ -2,12 +2,12 @@ import type { RequestRecord } from "../../../protocol/gateway.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { readOfflineRequest, readOfflineRequests } from "../../../services/status/project.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { renderRequest, stateForPeople } from "../../agent-requests.ts";
-import { type CliIo, command } from "../../command.ts";
-import { readId } from "../../flag-values.ts";
-import { renderTable } from "../../format.ts";
-import { warn } from "../../narrate.ts";
-import { bodyOf, openMaybeLive, type Target } from "../../target.ts";
+import { renderRequest, stateForPeople } from "../../agent/agent-requests.ts";
+import { bodyOf, openMaybeLive, type Target } from "../../agent/target.ts";
+import { type CliIo, command } from "../../command-line/command.ts";
+import { readId } from "../../command-line/flag-values.ts";
+import { renderTable } from "../../command-line/format.ts";
+import { warn } from "../../command-line/narrate.ts";
 
 const list = command({
   name: "list",

@@ -1,6 +1,6 @@
 import type { TranscriptTurn } from "../../../protocol/transcript.ts";
-import { agentPane } from "../../../services/terminal/tmux-command.ts";
-import { paneScreen } from "../../../services/terminal/tmux-screen.ts";
+import { agentPane } from "../../../services/terminal/tmux/command.ts";
+import { paneScreen } from "../../../services/terminal/tmux/screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { visibleCell } from "../../../system/visible.ts";
 import {
@@ -9,12 +9,12 @@ import {
   renderTurn,
   sourceNote,
   withWholeAnswer,
-} from "../../agent-transcript.ts";
-import { command, type Invocation, UsageError } from "../../command.ts";
-import { CommandFailure, exitCodes } from "../../dispatch.ts";
-import { toWholeNumber } from "../../flag-values.ts";
-import { narrate, warn } from "../../narrate.ts";
-import { openLiveTarget, openTarget } from "../../target.ts";
+} from "../../agent/agent-transcript.ts";
+import { openLiveTarget, openTarget } from "../../agent/target.ts";
+import { command, type Invocation, UsageError } from "../../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
+import { toWholeNumber } from "../../command-line/flag-values.ts";
+import { narrate, warn } from "../../command-line/narrate.ts";
 
 const followIntervalMs = 500;
 const maxFollowed = 100;

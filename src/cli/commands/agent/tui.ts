@@ -6,17 +6,22 @@ import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
-import { type CliIo, command } from "../../command.ts";
-import { exitCodes } from "../../dispatch.ts";
-import { endpointCommand } from "../../endpoint-command.ts";
-import { fieldFlags } from "../../field-flags.ts";
-import { readPrompt, toSeconds } from "../../flag-values.ts";
-import { renderTable } from "../../format.ts";
-import { warn } from "../../narrate.ts";
-import { reportQuestions } from "../../questions.ts";
-import { promptFlag } from "../../shared-flags.ts";
-import { bodyOf, openLiveTarget, requireMayAnswer } from "../../target.ts";
-import { renderExplanation, renderTerminal, renderTerminalLine, renderWait } from "../../terminal-text.ts";
+import { endpointCommand } from "../../agent/endpoint-command.ts";
+import { reportQuestions } from "../../agent/questions.ts";
+import { bodyOf, openLiveTarget, requireMayAnswer } from "../../agent/target.ts";
+import {
+  renderExplanation,
+  renderTerminal,
+  renderTerminalLine,
+  renderWait,
+} from "../../agent/terminal-text.ts";
+import { type CliIo, command } from "../../command-line/command.ts";
+import { exitCodes } from "../../command-line/dispatch.ts";
+import { fieldFlags } from "../../command-line/field-flags.ts";
+import { readPrompt, toSeconds } from "../../command-line/flag-values.ts";
+import { renderTable } from "../../command-line/format.ts";
+import { warn } from "../../command-line/narrate.ts";
+import { promptFlag } from "../../command-line/shared-flags.ts";
 
 const state = endpointCommand("terminalState", {
   name: "state",

@@ -7,12 +7,19 @@ import {
   openTurns,
   renderTurn,
   waitForTurn,
-} from "../../agent-turns.ts";
-import { type Answer, type CliIo, type Command, command, type Flags, UsageError } from "../../command.ts";
-import { exitCodes } from "../../dispatch.ts";
-import { readPrompt, readTimeout } from "../../flag-values.ts";
-import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
-import { acceptanceOf, openLiveTarget } from "../../target.ts";
+} from "../../agent/agent-turns.ts";
+import { acceptanceOf, openLiveTarget } from "../../agent/target.ts";
+import {
+  type Answer,
+  type CliIo,
+  type Command,
+  command,
+  type Flags,
+  UsageError,
+} from "../../command-line/command.ts";
+import { exitCodes } from "../../command-line/dispatch.ts";
+import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
+import { modelFlags, promptFlag, readExecution } from "../../command-line/shared-flags.ts";
 
 const turnFlag = {
   turn: {

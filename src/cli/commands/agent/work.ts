@@ -1,17 +1,17 @@
 import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
 import { toIdentity } from "../../../services/fleet/projection.ts";
-import { renderRequest } from "../../agent-requests.ts";
-import { renderAnswer, sourceNote } from "../../agent-transcript.ts";
-import { command } from "../../command.ts";
-import { CommandFailure, exitCodes } from "../../dispatch.ts";
-import { readPrompt, readTimeout } from "../../flag-values.ts";
-import { renderPairs } from "../../format.ts";
-import { narrate, warn } from "../../narrate.ts";
+import { renderRequest } from "../../agent/agent-requests.ts";
+import { renderAnswer, sourceNote } from "../../agent/agent-transcript.ts";
+import { openTarget, toCaller } from "../../agent/target.ts";
+import { renderDecision } from "../../agent/terminal-text.ts";
+import { command } from "../../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
+import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
+import { renderPairs } from "../../command-line/format.ts";
+import { narrate, warn } from "../../command-line/narrate.ts";
+import { modelFlags, promptFlag, readExecution } from "../../command-line/shared-flags.ts";
 import { askAgent, interruptTurn, submitPrompt } from "../../operations/prompt.ts";
-import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
-import { openTarget, toCaller } from "../../target.ts";
-import { renderDecision } from "../../terminal-text.ts";
 
 const state = command({
   name: "state",

@@ -1,8 +1,8 @@
 import { HostList } from "../../../protocol/host-states.ts";
-import { requireCoordinator } from "../../ask-coordinator.ts";
-import { openCliContext } from "../../cli-context.ts";
-import { command } from "../../command.ts";
-import { renderTable } from "../../format.ts";
+import { openCliContext } from "../../command-line/cli-context.ts";
+import { command } from "../../command-line/command.ts";
+import { renderTable } from "../../command-line/format.ts";
+import { requireCoordinator } from "../../coordinator/ask-coordinator.ts";
 
 export default command({
   name: "hosts",

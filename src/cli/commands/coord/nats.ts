@@ -3,10 +3,10 @@ import { stateRootOf } from "../../../services/sessions/roots.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { shellWord } from "../../../system/shell-word.ts";
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
-import { type CliContext, openCliContext } from "../../cli-context.ts";
-import { type Answer, type CliIo, command, UsageError } from "../../command.ts";
-import { toHostName } from "../../host-flags.ts";
-import { warn } from "../../narrate.ts";
+import { type CliContext, openCliContext } from "../../command-line/cli-context.ts";
+import { type Answer, type CliIo, command, UsageError } from "../../command-line/command.ts";
+import { warn } from "../../command-line/narrate.ts";
+import { toHostName } from "../../coordinator/host-flags.ts";
 
 const defaultListen = "127.0.0.1:4222";
 

@@ -1,8 +1,8 @@
 import { forwardedEndpoints } from "../../../protocol/endpoints.ts";
 import { RequestList, type RequestRecord } from "../../../protocol/gateway.ts";
-import { requireCoordinator } from "../../ask-coordinator.ts";
-import { openCliContext } from "../../cli-context.ts";
-import { command } from "../../command.ts";
+import { openCliContext } from "../../command-line/cli-context.ts";
+import { command } from "../../command-line/command.ts";
+import { requireCoordinator } from "../../coordinator/ask-coordinator.ts";
 
 export default command({
   name: "outcome",

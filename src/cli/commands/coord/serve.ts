@@ -1,12 +1,17 @@
 import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-files.ts";
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
-import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
-import { type Command, command, type Flag } from "../../command.ts";
-import { type Coordinator, createCoordinator } from "../../coordinator.ts";
+import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
+import { type Command, command, type Flag } from "../../command-line/command.ts";
+import { warn } from "../../command-line/narrate.ts";
+import { type Coordinator, createCoordinator } from "../../coordinator/coordinator.ts";
 import type { CoordinatorHosts, ServeExtension } from "../../extension.ts";
 import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../extensions.ts";
-import { chooseListener, coordinatorListenerFlags, toPort, toRulesFile } from "../../gateway-flags.ts";
-import { warn } from "../../narrate.ts";
+import {
+  chooseListener,
+  coordinatorListenerFlags,
+  toPort,
+  toRulesFile,
+} from "../../gateway/gateway-flags.ts";
 
 /** `extensions`: flags that they add, and what these ask for. */
 export const serveCommand = (extensions: readonly ServeExtension[]): Command =>

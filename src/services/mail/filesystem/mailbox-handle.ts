@@ -4,8 +4,9 @@ import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.t
 import { afterThisTurn } from "../../../system/clock.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
-import type { LateFiles } from "./late-files.ts";
+import { ensureMailbox, settleArtifacts } from "./delivery/artifacts.ts";
+import type { LateFiles } from "./delivery/late-files.ts";
+import { holdsMovedMail, seedStep } from "./registration/seeding.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import {
   isMarked,
@@ -15,7 +16,6 @@ import {
   registrationIn,
   stateFileName,
 } from "./root-paths.ts";
-import { holdsMovedMail, seedStep } from "./seeding.ts";
 
 /** A mailbox as it is now. Do not keep it: another registration may replace it at any time. */
 export interface Present {

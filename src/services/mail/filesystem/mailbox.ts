@@ -23,18 +23,25 @@ import {
   toCursor,
   type ViewState,
 } from "../view-state.ts";
-import { toServiceError } from "./carrier-fault.ts";
-import type { Delivery } from "./delivery.ts";
-import { watchDoorbell } from "./doorbell.ts";
-import { createInspector, fromStoredVerdict, toStoredVerdict } from "./inspector.ts";
-import { type LateFiles, readDelivered } from "./late-files.ts";
+import { toServiceError } from "./delivery/carrier-fault.ts";
+import type { Delivery } from "./delivery/delivery.ts";
+import { watchDoorbell } from "./delivery/doorbell.ts";
+import { type LateFiles, readDelivered } from "./delivery/late-files.ts";
+import {
+  bodyOf,
+  idOf,
+  isFileOf,
+  parseMessageFile,
+  type StoredMessage,
+  toMail,
+} from "./delivery/message-file.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
-import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
-import { ensureOperator, type Registrations } from "./registrations.ts";
-import type { Party } from "./remote-party.ts";
+import { ensureOperator, type Registrations } from "./registration/registrations.ts";
+import type { Party } from "./registration/remote-party.ts";
+import { placeLinks } from "./registration/seeding.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import { mailboxFolder, messageFile } from "./root-paths.ts";
-import { placeLinks } from "./seeding.ts";
+import { createInspector, fromStoredVerdict, toStoredVerdict } from "./upkeep/inspector.ts";
 
 interface FilesystemMailboxDeps extends MailRootDeps {
   root: string;

@@ -7,11 +7,11 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import type { Mailbox } from "../mailbox.ts";
-import { toServiceError } from "./carrier-fault.ts";
-import { createDelivery, type Delivery } from "./delivery.ts";
-import { createLateFiles } from "./late-files.ts";
+import { toServiceError } from "./delivery/carrier-fault.ts";
+import { createDelivery, type Delivery } from "./delivery/delivery.ts";
+import { createLateFiles } from "./delivery/late-files.ts";
 import { createFilesystemMailbox } from "./mailbox.ts";
-import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
+import { createRegistrations, ensureOperator, type Registrations } from "./registration/registrations.ts";
 import type { MailRootDeps } from "./root-paths.ts";
 import { pathInRoot, rootPaths } from "./root-paths.ts";
 

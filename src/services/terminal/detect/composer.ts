@@ -1,5 +1,5 @@
-import type { CompiledProfile } from "../profile.ts";
-import type { Pattern } from "../profile-pattern.ts";
+import type { CompiledProfile } from "../profiles/profile.ts";
+import type { Pattern } from "../profiles/profile-pattern.ts";
 import {
   firstVisible,
   isBlank,

@@ -1,6 +1,6 @@
 import type { AwaitingDecision } from "../../../protocol/terminal.ts";
-import type { CompiledDialog, CompiledProfile } from "../profile.ts";
-import type { Match, Pattern } from "../profile-pattern.ts";
+import type { CompiledDialog, CompiledProfile } from "../profiles/profile.ts";
+import type { Match, Pattern } from "../profiles/profile-pattern.ts";
 import { commonBackground, firstVisible, isBlank, type Row } from "../screen.ts";
 import { closesTurn } from "./transcript.ts";
 

@@ -1,4 +1,4 @@
-import type { CompiledProfile } from "../profile.ts";
+import type { CompiledProfile } from "../profiles/profile.ts";
 import { firstVisible, isBlank, type Row } from "../screen.ts";
 import type { Composer } from "./composer.ts";
 import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";

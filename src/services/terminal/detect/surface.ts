@@ -1,5 +1,5 @@
 import type { ParsedSurface, Surface } from "../../../protocol/terminal.ts";
-import type { CompiledProfile } from "../profile.ts";
+import type { CompiledProfile } from "../profiles/profile.ts";
 import type { Composer } from "./composer.ts";
 import type { ScreenFacts } from "./facts.ts";
 import type { Signals, TitleVerdict } from "./signals.ts";

@@ -1,5 +1,5 @@
 import type { Marker } from "../../../protocol/tool-profile.ts";
-import type { CompiledMarker, CompiledProfile } from "../profile.ts";
+import type { CompiledMarker, CompiledProfile } from "../profiles/profile.ts";
 import { commonBackground, firstVisible, isBlank, isRed, isReddish, type Row } from "../screen.ts";
 
 /** What is above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */

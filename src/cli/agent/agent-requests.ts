@@ -1,0 +1,132 @@
+import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
+import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
+import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
+import { coalescedInto } from "../../services/fleet/gateway-client.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { renderPairs } from "../command-line/format.ts";
+import { bodyOf } from "./target.ts";
+
+/** A request for people: how far it got and what proved it. Pure. */
+export function renderRequest(record: RequestRecord): string {
+  const waiting = record.waiting;
+  return renderPairs([
+    ["request", record.request_id],
+    ["kind", record.request_kind],
+    ["state", stateForPeople(record)],
+    ["from agent", record.submitted_by?.agent_name],
+    ["error", record.error_detail],
+    ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
+    ...resultOf(record),
+    ...record.evidence.map((one) => [one.step, `${one.at_utc}  ${one.proof}`] as const),
+  ]);
+}
+
+/**
+ * The state of a request in words that do not mislead: `completed` says of a prompt that it was delivered,
+ * and its turn may still run. JSON keeps the contract's states. Pure.
+ */
+export function stateForPeople(record: RequestRecord): string {
+  const { state, request_kind: kind, evidence } = record;
+  if (wasInterrupted(record)) return "interrupted";
+  if (state !== "completed" || kind === "interrupt") return state;
+  const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
+  if (last === undefined) return "delivered";
+  if (last.step === "turn_started") return "delivered, its turn runs";
+  return /interrupt/.test(last.proof) ? "interrupted" : "ended";
+}
+
+/** What the result adds to the rows that every request has. */
+function resultOf({ result_json }: RequestRecord): (readonly [string, string])[] {
+  const known = ["request_kind", "completed_at_utc"];
+  return Object.entries(result_json ?? {})
+    .filter(([name]) => !known.includes(name))
+    .map(([name, value]) => [
+      name.replaceAll("_", " "),
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]);
+}
+
+/** `finished`: the request is no longer accepted or running. `turn_ended`: also its turn has ended. */
+type WaitUntil = "finished" | "turn_ended";
+
+const pollIntervalMs = 100;
+
+/**
+ * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced
+ * goes no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over, and
+ * with exit 130 when `interrupted` aborts: the request goes on, and `howToFollow` says what a person can do
+ * with it.
+ */
+export async function waitForRequest(
+  clock: Clock,
+  client: GatewayCalls,
+  requestId: string,
+  options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
+): Promise<RequestRecord> {
+  const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
+  const interruption = () => {
+    const detail =
+      `interrupted; request ${requestId} goes on without us. ${options.howToFollow ?? ""}`.trim();
+    const json = { error: "interrupted", detail, request_id: requestId };
+    return new CommandFailure(exitCodes.interrupted, detail, json);
+  };
+  for (;;) {
+    const response = await client.call("readRequest", { params: { request_id: requestId } });
+    if (response.kind === "unreachable" && options.interrupted?.aborted) throw interruption();
+    if (response.kind === "unreachable") {
+      const detail = `request ${requestId} is accepted and kept, but its gateway stopped answering: ${response.detail}`;
+      throw new CommandFailure(exitCodes.unreachable, detail, {
+        error: "unreachable",
+        detail,
+        request_id: requestId,
+      });
+    }
+    const record = bodyOf<GatewayEndpoints["readRequest"]>(response);
+    if (isFarEnough(record, options.until)) return record;
+    if (clock.monotonicMs() >= deadlineMs) {
+      const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;
+      throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
+    }
+    await sleep(clock, pollIntervalMs, options.interrupted);
+    if (options.interrupted?.aborted) throw interruption();
+  }
+}
+
+/** Pure. A completed prompt has been typed and taken; its turn may still run. */
+export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
+  if (record.state === "failed" || record.state === "coalesced") return true;
+  if (record.state !== "completed") return false;
+  return until === "finished" || record.evidence.some((one) => one.step === "turn_ended");
+}
+
+/**
+ * Pure. What a request has come to that is not far enough: to people, "completed" would mean that its turn
+ * has ended.
+ */
+export function stillWaitsFor(record: RequestRecord): string {
+  if (record.state === "completed") return "was taken, and its turn has not ended";
+  return record.waiting ? `waits (${record.waiting.detail})` : `is ${record.state}`;
+}
+
+/** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
+const timeoutSeconds = 15;
+
+/**
+ * Asks the gateway to interrupt. `record`: the finished one of this request; `outcome`: that of the request
+ * which did its work, another one where several interrupts waited and were coalesced.
+ */
+export async function interruptThrough(
+  clock: Clock,
+  client: GatewayCalls,
+): Promise<{ record: RequestRecord; outcome: RequestRecord }> {
+  const body = { schema_version: 1 as const, kind: "interrupt" as const, payload: {} };
+  const accepted = bodyOf(await client.call("submitRequest", { body }));
+  const finished = (id: string) => waitForRequest(clock, client, id, { until: "finished", timeoutSeconds });
+  const record = await finished(accepted.request_id);
+  let outcome = record;
+  for (let into = coalescedInto(outcome); into !== null; into = coalescedInto(outcome)) {
+    outcome = await finished(into);
+  }
+  return { record, outcome };
+}

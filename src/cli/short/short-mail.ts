@@ -1,0 +1,112 @@
+import type { MailboxBinding, RegistryRecord } from "../../protocol/files.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { visibleLine } from "../../system/visible.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
+import { command, type Invocation, UsageError } from "../command-line/command.ts";
+import type { NamedBinding } from "../mail/agent-mailbox.ts";
+import { flagged, manage, nameOnly, textOf } from "./shorthand.ts";
+
+export const mail = command({
+  name: "mail",
+  description:
+    "send mail to the agent, or as @NAME to a group or person of svc.yaml: from the agent in whose session this runs, else from a person's mailbox",
+  examples: [
+    'svc mail worker "the build is red" please look at it',
+    'svc mail worker "the log" < build.log',
+    'svc mail @reviewers "please review" the last commit',
+  ],
+  args: {
+    ...nameOnly,
+    subject: { type: "positional", description: "one line" },
+    text: textOf("the text, as Markdown; without it standard input is read"),
+    from: {
+      type: "string",
+      valueHint: "ADDRESS",
+      offers: "addresses",
+      description: "whose mailbox it is sent from; default: SVC_MAIL_FROM, else USER@svc.localhost",
+    },
+  },
+  async run(invocation) {
+    const { args, io, inherited } = invocation;
+    const { openCliContext } = await import("../command-line/cli-context.ts");
+    const { findSelf } = await import("../../services/sessions/find.ts");
+    const context = openCliContext(io, inherited);
+    const { warn } = await import("../command-line/narrate.ts");
+    const plain = invocation as unknown as Invocation;
+    const ofTeam = async (name: string): Promise<Recipients> => {
+      const { findMembers } = await import("../team/team-files.ts");
+      const { agents, people, path } = await findMembers(plain, name);
+      for (const { member, record } of agents) {
+        if (record === null)
+          await warn(io, `"${member}" gets nothing: ${visibleLine(path)} launched no such agent`);
+        else if (!record.mailbox) await warn(io, `"${member}" has no mailbox and gets nothing`);
+      }
+      const bound = agents.flatMap(({ member, record }) =>
+        record?.mailbox ? [{ name: member, binding: record.mailbox }] : [],
+      );
+      if (bound.length + people.length === 0)
+        throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
+      return { agents: bound, people };
+    };
+    const ofAgent = async (): Promise<Recipients> => {
+      const binding = bindingOf(await findRecipient(plain, context, args.name));
+      return { agents: [{ name: args.name, binding }], people: [] };
+    };
+    const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : await ofAgent();
+    const self = async () => {
+      const { files, registry, paneTmux: tmux, clock } = context;
+      return findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() }).catch(() => null);
+    };
+    const from = args.from ?? io.env["SVC_MAIL_FROM"];
+    const sending = from === undefined ? await self() : null;
+    const address = from ?? `${io.env["USER"] || "operator"}@svc.localhost`;
+    const addresses = [...to.agents.map(({ binding }) => binding.address), ...to.people];
+    const rootOf = () => (sending ? sending.manifest.launch_plan.mailbox?.filesystem_root : rootHere(plain));
+    const root = to.agents.length > 0 ? await rootOf() : undefined;
+    const { refuseOtherRoot } = await import("../mail/agent-mailbox.ts");
+    for (const one of to.agents) refuseOtherRoot(context, one, { root, address, isAgent: sending !== null });
+    const sender = sending ? ["agents", "self", "mail", "send"] : ["mail", "send", `--address=${address}`];
+    const words = [...sender, ...addresses.map((one) => `--to=${one}`), `--subject=${args.subject}`];
+    return manage(plain, [...words, ...flagged("body-content", args.text)]);
+  },
+});
+
+/** Whom a message goes to. */
+interface Recipients {
+  agents: NamedBinding[];
+  /** Addresses. */
+  people: string[];
+}
+
+/**
+ * The agent of the name. Where only svc.yaml has it, the refusal names the word that means a person or group.
+ */
+async function findRecipient(
+  invocation: Invocation,
+  context: CliContext,
+  agentName: string,
+): Promise<RegistryRecord> {
+  const { findNamed } = await import("../agent/team-scope.ts");
+  try {
+    return await findNamed(context, invocation.io, agentName);
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.reason !== "not_found") throw error;
+    const { findMembers } = await import("../team/team-files.ts");
+    const members = await findMembers(invocation, agentName).catch(() => null);
+    if (members === null || members.agents.some(({ member }) => member === agentName)) throw error;
+    const detail = `there is no agent named "${agentName}"; for the person or group of svc.yaml write @${agentName}`;
+    throw new ServiceError("not_found", detail, { cause: error });
+  }
+}
+
+function bindingOf({ agent_name: name, mailbox }: RegistryRecord): MailboxBinding {
+  if (mailbox) return mailbox;
+  const advice = `svc-mgr agents single --agent-name ${name} mailbox register`;
+  throw new ServiceError("precondition_failed", `"${name}" has no mailbox. Give it one: ${advice}`);
+}
+
+/** The mailbox root through which a person's mail from the working directory goes. */
+async function rootHere({ io, inherited }: Invocation): Promise<string> {
+  const { chooseRoot } = await import("../mail/mailbox-root.ts");
+  return chooseRoot({ io, inherited }, { creates: false }).root;
+}

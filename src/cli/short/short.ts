@@ -1,0 +1,375 @@
+import { visibleLine } from "../../system/visible.ts";
+import { findQuestions, renderQuestions } from "../agent/questions.ts";
+import {
+  type Command,
+  command,
+  group,
+  type Invocation,
+  lazyLeaves,
+  UsageError,
+} from "../command-line/command.ts";
+import { firstWordAsked } from "../command-line/completion.ts";
+import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
+import { unlessInterrupted } from "../command-line/interruption.ts";
+import { createProcessIo } from "../command-line/process-io.ts";
+import { rootFlags } from "../command-line/shared-flags.ts";
+import { programVersion } from "../command-line/version.ts";
+import { mail } from "./short-mail.ts";
+import {
+  agentName,
+  flagged,
+  inShortWords,
+  manage,
+  momentFlag,
+  nameOnly,
+  shorthand,
+  single,
+  textOf,
+} from "./shorthand.ts";
+
+const ls = shorthand({
+  name: "ls",
+  description: "show what waits for a person, then all agents; `svc` alone does the same",
+  examples: ["svc", "svc ls --json"],
+  words: () => ["agents", "list"],
+});
+
+const launch = shorthand({
+  name: "new",
+  description: "start an agent here, with a gateway beside it",
+  examples: ["svc new worker claude", "svc new reviewer codex -m -d ../project"],
+  args: {
+    ...nameOnly,
+    tool: {
+      type: "positional",
+      description: "claude, codex, gemini, opencode, kimi or demo; NAME-acp, such as gemini-acp, over ACP",
+      offers: "tools",
+    },
+    mailbox: { type: "boolean", alias: "m", description: "give it a mailbox" },
+    workdir: {
+      type: "string",
+      alias: "d",
+      valueHint: "DIR",
+      description: "where it works; default: here",
+    },
+    wait: { type: "boolean", alias: "w", description: "wait until it takes a prompt" },
+  },
+  rest: "TOOL_ARGUMENTS",
+  words: (args) => [
+    "agents",
+    "launch",
+    `--agent-name=${args.name}`,
+    `--tool=${args.tool}`,
+    ...(args.mailbox ? ["--mailbox"] : []),
+    ...flagged("workdir", args.workdir),
+  ],
+});
+
+const launchAndWait: Command = {
+  ...launch,
+  async run(context) {
+    const invocation = context.data as Invocation;
+    const launched = (await launch.run?.(context)) as number;
+    const waits = invocation.args["wait"] === true && !String(invocation.args["tool"]).endsWith("-acp");
+    // An agent without a terminal takes a prompt at once.
+    if (launched !== exitCodes.done || !waits) return launched;
+    const wait = ["gateway", "tui", "wait", "--for=ready", "--timeout=120"];
+    const name = String(invocation.args["name"]);
+    const state = `the agent runs; wait for it again with: svc ${single(name, ...wait).join(" ")}. End it with: svc stop ${name}`;
+    // The launch has taken the signals of this process.
+    return unlessInterrupted(invocation.io.interrupted(), state, () =>
+      manage({ ...invocation, rest: [] }, single(name, ...wait)),
+    );
+  },
+};
+
+const promptArgs = { ...nameOnly, text: textOf("the prompt; without it standard input is read") };
+
+const ask = shorthand({
+  name: "ask",
+  description: "give the agent a prompt, wait for the end of its turn and print the answer",
+  examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
+  args: {
+    ...promptArgs,
+    "no-background": {
+      type: "boolean",
+      description: "do not wait for work that goes on in the background",
+    },
+  },
+  words: ({ name, text, "no-background": none }) => [
+    ...single(name, "prompt", ...flagged("prompt", text), "--wait"),
+    ...(none ? ["--no-background"] : []),
+  ],
+});
+
+const tell = command({
+  name: "tell",
+  description: "queue a prompt for the agent, or for the agents of a group of svc.yaml, and go on",
+  examples: [
+    "svc tell worker run the tests",
+    "svc tell worker < task.md",
+    "svc tell @reviewers look at the last commit",
+  ],
+  args: promptArgs,
+  async run(invocation) {
+    const { io } = invocation;
+    const { name, text } = invocation.args;
+    const plain = invocation as unknown as Invocation;
+    const words = ["prompt", ...flagged("prompt", text)];
+    if (!name.startsWith("@")) return manage(plain, single(name, ...words));
+    if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
+    const { findMembers } = await import("../team/team-files.ts");
+    const { agents, path } = await findMembers(plain, name.slice(1));
+    if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
+    let worst: number = exitCodes.done;
+    for (const { member, record } of agents) {
+      if (record === null || record.lifecycle.state !== "active") {
+        const { warn } = await import("../command-line/narrate.ts");
+        await warn(
+          io,
+          `"${member}" gets nothing: ${visibleLine(path)} launched no agent of this name that runs`,
+        );
+        worst = Math.max(worst, exitCodes.refused);
+      } else {
+        const line = ["agents", "single", `--agent-id=${record.agent_id}`, ...words];
+        worst = Math.max(worst, await manage(plain, line));
+      }
+    }
+    return worst;
+  },
+});
+
+const ofOne = (
+  name: string,
+  { description, examples, words }: { description: string; examples?: string[]; words: string[] },
+): Command =>
+  shorthand({
+    name,
+    description,
+    examples: examples ?? [`svc ${name} worker`],
+    args: nameOnly,
+    words: (args) => single(args.name, ...words),
+  });
+
+const ok = command({
+  name: "ok",
+  description: "answer what an agent asks a person; without an answer, show the question",
+  examples: ["svc ok", "svc ok worker", "svc ok worker 1", "svc ok worker yes"],
+  args: {
+    name: { ...agentName, required: false },
+    answer: textOf("an option's number or text"),
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const { name } = args;
+    const decide = (who: string, option: string, question?: string) =>
+      manage(
+        invocation as unknown as Invocation,
+        single(who, "gateway", "tui", "decide", `--option=${option}`, ...flagged("question", question)),
+      );
+    if (args.answer?.trim() === "") throw new UsageError("the answer is empty", invocation.path);
+    if (name !== undefined && args.answer !== undefined) return decide(name, args.answer);
+    const asking = await findQuestions(invocation as unknown as Invocation, name);
+    const [only] = asking;
+    if (only === undefined) {
+      const text = name === undefined ? "nobody asks anything" : `"${name}" asks nothing`;
+      return { json: { questions: [] }, text };
+    }
+    if (asking.length > 1 || !io.stdinIsTty || invocation.inherited["json"] === true) {
+      return { json: { questions: asking }, text: renderQuestions(asking) };
+    }
+    await io.writeOut(`${renderQuestions(asking)}\n`);
+    await io.writeError("answer with a number or text; nothing leaves it open: ");
+    const typed = (await io.readLine())?.trim() ?? "";
+    if (typed === "") throw new CommandFailure(exitCodes.refused, "nothing was answered");
+    return decide(only.agent_name, typed, only.question);
+  },
+});
+
+/** All commands of `svc`. */
+export const shortCommands = group({
+  name: "svc",
+  description:
+    "The daily commands in few words. All other commands of `svc-mgr`, such as `svc doctor`, work here too.",
+  examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
+  args: rootFlags,
+  subCommands: {
+    ls,
+    new: launchAndWait,
+    ask,
+    tell,
+    ok,
+    last: ofOne("last", { description: "print the agent's last answer", words: ["last"] }),
+    log: shorthand({
+      name: "log",
+      description: "show what the agent was asked and what it answered",
+      examples: ["svc log worker", "svc log worker -f", "svc log worker --turn 1"],
+      args: {
+        ...nameOnly,
+        turn: { type: "string", description: "one turn: its id, or 1 for the last", valueHint: "N|ID" },
+        follow: { type: "boolean", alias: "f", description: "go on with each turn as it ends" },
+      },
+      words: ({ name, turn, follow }) => [
+        ...single(name, "log", ...flagged("turn", turn)),
+        ...(follow ? ["--follow"] : []),
+      ],
+    }),
+    search: shorthand({
+      name: "search",
+      description: "show the turns whose prompt or answer has these words",
+      examples: ["svc search worker parser"],
+      args: { ...nameOnly, text: { type: "positional", many: true, description: "words, in any case" } },
+      words: ({ name, text }) => single(name, "search", text),
+    }),
+    screen: shorthand({
+      name: "screen",
+      description: "show the agent's terminal as it is",
+      examples: ["svc screen worker", "svc screen worker -f"],
+      args: {
+        ...nameOnly,
+        follow: { type: "boolean", alias: "f", description: "show it again when it changed" },
+      },
+      words: ({ name, follow }) => [...single(name, "screen"), ...(follow ? ["--follow"] : [])],
+    }),
+    why: shorthand({
+      name: "why",
+      description: "say what keeps the agent from taking a prompt, or kept it at a recorded moment",
+      examples: ["svc why worker", "svc why worker --at 03:12", 'svc why worker --at "10m ago"'],
+      args: { ...nameOnly, at: momentFlag },
+      words: ({ name, at }) => single(name, "why", ...flagged("at", at)),
+    }),
+    record: shorthand({
+      name: "record",
+      description: "record what the agent's terminal shows and why it waits: on, off or status",
+      examples: ["svc record worker on", "svc record worker on --max-size 1G", "svc record worker status"],
+      args: {
+        ...nameOnly,
+        action: { type: "positional", description: "on, off or status" },
+        "max-size": { type: "string", description: "bytes on disk (default 256M)", valueHint: "SIZE" },
+        "max-age": { type: "string", description: "how long it is kept (default 7d)", valueHint: "SPAN" },
+      },
+      words: ({ name, action, ...limits }) => [
+        ...single(name, "record", action),
+        ...flagged("max-size", limits["max-size"]),
+        ...flagged("max-age", limits["max-age"]),
+      ],
+    }),
+    replay: shorthand({
+      name: "replay",
+      description: "show what the agent's terminal showed, or write it as an asciicast file",
+      examples: ["svc replay worker --at 03:12 --speed 4", "svc replay worker --at 03:00 --cast night.cast"],
+      args: {
+        ...nameOnly,
+        at: { ...momentFlag, description: `${momentFlag.description}; default: a minute before the last` },
+        until: { ...momentFlag, description: "the last moment; default: now" },
+        speed: { type: "string", description: "how many times faster", valueHint: "N" },
+        cast: { type: "string", description: "write an asciicast v2 file instead", valueHint: "FILE" },
+      },
+      words: ({ name, at, until, speed, cast }) => [
+        ...single(name, "replay", ...flagged("at", at), ...flagged("until", until)),
+        ...flagged("speed", speed),
+        ...flagged("cast", cast),
+      ],
+    }),
+    attach: ofOne("attach", {
+      description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
+      words: ["attach"],
+    }),
+    int: ofOne("int", { description: "stop the agent's turn", words: ["interrupt"] }),
+    stop: ofOne("stop", {
+      description: "end the agent, its gateway and its tmux session; of a joined agent the session stays",
+      words: ["stop"],
+    }),
+    restart: shorthand({
+      name: "restart",
+      description: "start the agent's program again; a stopped agent comes back in a new tmux session",
+      examples: ["svc restart worker", "svc restart worker -c"],
+      args: {
+        ...nameOnly,
+        continue: { type: "boolean", alias: "c", description: "go on with its last conversation" },
+      },
+      words: (args) => [
+        ...single(args.name, "relaunch"),
+        ...(args.continue ? ["--chat-session-mode=tool_last_or_new"] : []),
+      ],
+    }),
+    fix: ofOne("fix", {
+      description:
+        "start its gateway where none runs, and open a queue that a relaunch closed: what the earlier instance did not do fails",
+      words: ["gateway", "attach", "--reconcile"],
+    }),
+    mail,
+    acp: shorthand({
+      name: "acp",
+      description: "serve an agent to an editor over the Agent Client Protocol, on standard input and output",
+      examples: ["svc acp --agent worker"],
+      args: {
+        agent: { type: "string", required: true, description: "the agent's name", valueHint: "NAME" },
+      },
+      words: ({ agent }) => ["acp", `--agent=${agent}`],
+    }),
+    mcp: shorthand({
+      name: "mcp",
+      description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",
+      examples: ["svc mcp", "svc mcp install", "svc mcp install claude,codex", "svc mcp uninstall"],
+      args: {
+        action: { type: "positional", required: false, description: "serve, install or uninstall" },
+        tool: { type: "positional", required: false, description: "claude, codex, gemini, opencode" },
+      },
+      words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
+    }),
+    ...lazyLeaves(["up", "down", "status"], () =>
+      import("../commands/team.ts").then((module) => module.teamCommands("svc")),
+    ),
+    watch: shorthand({
+      name: "watch",
+      description: "watch all agents and work with them by keys; ? lists the keys",
+      examples: ["svc watch"],
+      words: () => ["agents", "watch"],
+    }),
+    cost: shorthand({
+      name: "cost",
+      description: "show what the agents used and cost",
+      examples: ["svc cost", "svc cost worker --since 24h --by model"],
+      args: {
+        name: { ...agentName, required: false },
+        by: {
+          type: "string",
+          valueHint: "KEYS",
+          description: "a row for each agent, team, host, day, model or wake_reason, or for several",
+        },
+        since: { type: "string", valueHint: "TIME", description: "24h, 7d, today or an RFC 3339 time" },
+      },
+      words: ({ name, by, since }) => [
+        "ledger",
+        ...flagged("agent", name),
+        ...flagged("by", by),
+        ...flagged("since", since),
+      ],
+    }),
+    console: shorthand({
+      name: "console",
+      description: "print where the console is in a browser; starts its server when none runs",
+      examples: ["svc console", "svc console --open"],
+      args: { open: { type: "boolean", description: "open it in your browser" } },
+      words: ({ open }) => ["console", ...(open ? ["--open"] : [])],
+    }),
+    completion: () => import("../commands/completion.ts").then((module) => module.completionCommands("svc")),
+  },
+});
+
+/**
+ * The program `svc`; `argv` without the program's name. Resolves with the exit code. A command that only
+ * `svc-mgr` has is run as that.
+ */
+export async function runShort(argv: readonly string[]): Promise<number> {
+  const [first = "", ...rest] = argv;
+  const word = first === "complete" ? firstWordAsked(rest) || first : first;
+  if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
+    const { managerCommands } = await import("../mgr.ts");
+    if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
+      return runProgram(managerCommands, programVersion, argv, inShortWords(createProcessIo(), argv));
+  }
+  const bare = argv.every((word) => word === "--json");
+  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());
+}

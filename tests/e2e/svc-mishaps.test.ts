@@ -60,7 +60,7 @@ test("a restart with work in the queue says how to open it, doctor too, and open
   const waiting = String((await svc(fixture, "tell", "worker", "later", "--json")).json()["request_id"]);
   expect((await svc(fixture, "restart", "worker")).stdout).toContain("Open it with: svc fix worker");
   expect((await svc(fixture)).stdout).toContain('the queue of "worker" is closed');
-  expect((await svc(fixture, "doctor")).stdout).toMatch(/^look +agent worker +.* svc fix worker$/m);
+  expect((await svc(fixture, "doctor")).stdout).toMatch(/^ +agent worker: Open it with: svc fix worker$/m);
   const fixed = await svc(fixture, "fix", "worker");
   expect(fixed.stdout).toContain(
     "1 request for the earlier instance has failed; give again what is still wanted: ",

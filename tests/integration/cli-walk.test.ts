@@ -68,7 +68,7 @@ function lineOf(chain: readonly Station[]): string[] {
 }
 
 /** A person who reads the message knows what to type, change or name next. */
-const nextStep = /svc-mgr |See: |--[a-z]|SVC_[A-Z]+|TMUX_PANE|known are|there is no file/;
+const nextStep = /svc-(?:mgr|coord) |See: |--[a-z]|SVC_[A-Z]+|TMUX_PANE|known are|there is no file/;
 
 describe("a newcomer who types", () => {
   test.each(commands)(

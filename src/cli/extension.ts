@@ -50,7 +50,7 @@ export interface ServeExtension {
   warning?(call: ServeCall): string | null;
 }
 
-export interface ServeCall {
+interface ServeCall {
   context: CliContext;
   io: CliIo;
   args: Readonly<Record<string, unknown>>;
@@ -106,7 +106,7 @@ export interface OpenCoordinator {
 }
 
 /** What a scrape counts. */
-export interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "hosts" | "version"> {
+interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "hosts" | "version"> {
   agents: readonly AgentIdentity[];
 }
 

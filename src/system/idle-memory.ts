@@ -1,8 +1,5 @@
 import { afterThisTurn, type Clock } from "./clock.ts";
 
-/** Gives back memory that only past work needed, once nothing has happened for a while. */
-export type IdleMemory = ReturnType<typeof createIdleMemory>;
-
 /**
  * From this size garbage is collected between requests: by default the runtime lets the heap double first.
  */
@@ -87,7 +84,8 @@ const afterStartMs = 3000;
 const quietMs = 60_000;
 
 /**
- * To be created once the first part of the start is done: collects in another thread, in 0.1 ms of this one,
+ * Gives back memory that only past work needed, once nothing has happened for a while. To be created once the
+ * first part of the start is done: collects in another thread, in 0.1 ms of this one,
  * so that later objects fill the places of former ones. Calls `release` when the start is over, and again
  * whenever there was something and then nothing for a minute. One timer at most, and none while nothing
  * happens.

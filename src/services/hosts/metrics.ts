@@ -3,13 +3,6 @@ import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { HostList, HostState } from "../../protocol/host-states.ts";
 import type { EndedOperation } from "./merged-fleet.ts";
 
-/**
- * The counters of a fleet in the Prometheus text format. Labels are names of hosts, carriers and states only:
- * how many there are is bounded by the directory, and none holds what an agent or a person wrote. Loaded with
- * the first scrape, or with the hosts.
- */
-export type FleetMetrics = ReturnType<typeof createFleetMetrics>;
-
 /** What is true at the moment of a scrape. `agents`: of all hosts. */
 export interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "hosts" | "version"> {
   agents: readonly AgentIdentity[];
@@ -19,6 +12,11 @@ export interface FleetFacts extends Pick<HostList, "local_host" | "carriers" | "
 const secondsBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const results = ["ok", "error", "not_known"] as const;
 
+/**
+ * The counters of a fleet in the Prometheus text format. Labels are names of hosts, carriers and states only:
+ * how many there are is bounded by the directory, and none holds what an agent or a person wrote. Loaded with
+ * the first scrape, or with the hosts.
+ */
 export function createFleetMetrics() {
   const kept = new Registry();
   const operations = new Histogram({

@@ -127,10 +127,10 @@ function createTurnRecorder(deps: {
   };
 }
 
-/** What a gateway must do while its agent works, so that the text of each turn is found later. */
-export type SessionTranscript = ReturnType<typeof createSessionTranscript>;
-
-/** The transcript of an agent in a terminal. */
+/**
+ * The transcript of an agent in a terminal: what its gateway does while it works, so that the text of each
+ * turn is found later.
+ */
 export function createSessionTranscript(deps: {
   files: Files;
   clock: Clock;

@@ -54,8 +54,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "lose a wake-up of the queue",
     module: "src/cli/gateway/gateway.ts",
-    text: "agent.onChange(() => slot.changed());",
-    replacement: "agent.onChange(() => board.refresh());",
+    text: "start: () => agent.onChange(() => slot.changed())",
+    replacement: "start: () => agent.onChange(() => board.refresh())",
     breaks: "a prompt waits beside an idle agent",
     caught: world(/stuck/),
   },

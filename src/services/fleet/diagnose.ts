@@ -70,20 +70,27 @@ export interface Diagnosis {
  * 2. It was stopped, its session is gone, or its program has ended: start it again. A live gateway that sees
  *    the program outweighs an absent session.
  * 3. Its tmux server does not answer: that says nothing about one agent, so nothing is ended or removed.
- * 4. Its gateway is silent, dead or missing. Only a silent one that is proved to be its gateway is ended.
- * 5. Its queue takes no work: a file, the disk, or requests for an earlier instance.
- * 6. It takes no prompt and nothing moves.
+ * 4. A file that it needs or the disk is damaged: the next gateway takes no work either. A program that ended
+ *    comes behind that, since it may be the cause.
+ * 5. Its gateway is silent, dead or missing. Only a silent one that is proved to be its gateway is ended.
+ * 6. Its queue holds requests for an earlier instance.
+ * 7. It takes no prompt and nothing moves.
  *
  * Pure.
  */
 export function diagnose(health: AgentHealth): Diagnosis[] {
   const absence = diagnoseAbsence(health);
-  if (absence) return [absence];
+  const queue = diagnoseQueue(health);
+  if (absence) {
+    const hasDamage = absence.problem === "program_ended" && queue?.severity === "damage";
+    return hasDamage ? [queue, absence] : [absence];
+  }
   const gateway = diagnoseGateway(health);
+  const screen = diagnoseScreen(health);
   const hidesQueue = gateway?.severity === "fault" && gateway.problem !== "gateway_dead";
-  return [gateway, hidesQueue ? null : diagnoseQueue(health), diagnoseScreen(health)].filter(
-    (one) => one !== null,
-  );
+  const findings =
+    queue?.severity === "damage" ? [queue, gateway, screen] : [gateway, hidesQueue ? null : queue, screen];
+  return findings.filter((one) => one !== null);
 }
 
 /** The agent does not run, or nobody can say whether it does. */

@@ -61,6 +61,11 @@ const cases: { id: string; given: Partial<AgentHealth>; want: string[] }[] = [
     given: { ...ended, ...unserved },
     want: ["fault program_ended: relaunch_agent"],
   },
+  {
+    id: "a program that is missing beside a damaged file that it needs",
+    given: { ...ended, block: block("launch_environment_lost") },
+    want: ["damage queue_unusable: run_doctor", "fault program_ended: relaunch_agent"],
+  },
   { id: "a silent tmux server beside a live gateway", given: { session: "unknown" }, want: [] },
   {
     id: "a silent gateway that nobody identified: it is left alone",
@@ -82,6 +87,11 @@ const cases: { id: string; given: Partial<AgentHealth>; want: string[] }[] = [
     id: "no gateway, and work that waits",
     given: { ...unserved, queueDepth: 1, unreconciled: true },
     want: ["fault gateway_missing: attach_gateway"],
+  },
+  {
+    id: "a damaged queue without a gateway, with work that waits",
+    given: { ...unserved, queueDepth: 1, block: block("database_damaged") },
+    want: ["damage queue_unusable: run_doctor", "fault gateway_missing: attach_gateway"],
   },
   {
     id: "a queue that a new instance closed",

@@ -92,6 +92,7 @@ const careful = [
   "tests/hostile/limits",
   "tests/hostile/memory",
   "tests/hostile/web-pages",
+  "tests/e2e/acp-server",
   "tests/e2e/cli-signals",
   "tests/e2e/hosts-network",
 ];

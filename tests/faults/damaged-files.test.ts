@@ -207,6 +207,10 @@ async function underGateways(damage: Damage) {
 
 async function withoutGateways(damage: Damage) {
   await inTurns(cases, ({ agent }) => attached(agent));
+  // Work that waits without a gateway is a problem of its own.
+  await inTurns(cases, ({ agent }) =>
+    until("the end of its requests", async () => (await agent.ask("/v1/status")).body["queue_depth"] === 0),
+  );
   await inTurns(cases, ({ agent }) => ended(agent));
   const copies = copyAll(cases);
   try {

@@ -109,6 +109,13 @@ describe("what waits for a person", () => {
     fixture.kill(pid);
     await fixture.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
     await run(fixture, ...one("closed"), "prompt", "--prompt", "SLOW 600000");
+    // A prompt that is between Enter and its turn has an unknown outcome, which waits for a person too.
+    await until("its turn", async () => {
+      const { turn } = (await run(fixture, ...one("closed"), "state", "--json")).json() as {
+        turn: { phase: string };
+      };
+      return turn.phase === "active";
+    });
     await run(fixture, ...one("closed"), "prompt", "--prompt", "later");
     await run(fixture, ...one("closed"), "relaunch");
 

@@ -9,7 +9,7 @@ const bridges: Extension = {
     "cli/commands/mcp",
     "cli/commands/signal",
     "cli/mcp/",
-    "cli/command-line/stdio-messages",
+    "cli/extensions/bridges/",
     "routes/bridges/",
     "services/acp/",
     "services/agui/",
@@ -54,10 +54,7 @@ const observe: Extension = {
     "cli/commands/agent/transcript",
     "cli/commands/budget",
     "cli/commands/ledger",
-    "cli/extensions/observe",
-    "cli/coordinator/fleet-ledger",
-    "cli/command-line/moment",
-    "cli/agent/replay-screen",
+    "cli/extensions/observe/",
     "routes/observe/",
     "services/diagnostics/gateway-metrics",
     "services/ledger/",
@@ -65,8 +62,8 @@ const observe: Extension = {
     "services/traces/",
     "services/transcript/",
   ],
-  gateway: async () => (await import("./extensions/observe-agent.ts")).createObserve,
-  coordinator: async () => (await import("./extensions/observe-coordinator.ts")).observeFleet,
+  gateway: async () => (await import("./extensions/observe/observe-agent.ts")).createObserve,
+  coordinator: async () => (await import("./extensions/observe/observe-coordinator.ts")).observeFleet,
 };
 
 /** The browser's view of agents, their screens and their live terminals. */
@@ -75,16 +72,15 @@ const consoleExtension: Extension = {
   isClosed: true,
   sources: [
     "cli/commands/console",
-    "cli/command-line/console-archive",
-    "cli/extensions/console",
+    "cli/extensions/console/",
     "console/",
     "routes/console/",
     "services/console/",
   ],
   gateway: async () => () => ({
-    open: async (gateway) => (await import("./extensions/console-gateway.ts")).openConsole(gateway),
+    open: async (gateway) => (await import("./extensions/console/console-gateway.ts")).openConsole(gateway),
   }),
-  coordinator: async () => (await import("./extensions/console-coordinator.ts")).openFleetConsole,
+  coordinator: async () => (await import("./extensions/console/console-coordinator.ts")).openFleetConsole,
 };
 
 /** Agents on many hosts, over NATS or SSH. */
@@ -95,13 +91,11 @@ const hosts: Extension = {
     "cli/commands/coord/hosts",
     "cli/commands/coord/join",
     "cli/commands/coord/nats",
-    "cli/coordinator/coordinator-hosts",
-    "cli/extensions/hosts",
-    "cli/coordinator/host-flags",
+    "cli/extensions/hosts/",
     "routes/coordinator/remote-agents",
     "services/hosts/",
   ],
-  serve: async () => (await import("./extensions/hosts-serve.ts")).serveHosts,
+  serve: async () => (await import("./extensions/hosts/hosts-serve.ts")).serveHosts,
 };
 
 /** What a person does beside single agents: teams, backups, checks, upkeep, deliveries to the outside. */
@@ -118,8 +112,7 @@ const operations: Extension = {
     "cli/commands/mailbox-upkeep",
     "cli/commands/team",
     "cli/commands/uninstall",
-    "cli/extensions/operations",
-    "cli/command-line/progress",
+    "cli/extensions/operations/",
     "cli/team/team-files",
     "cli/team/team-plan-text",
     "cli/team/team-steps",
@@ -127,8 +120,8 @@ const operations: Extension = {
     "services/delivery/",
     "services/team/",
   ],
-  serve: async () => (await import("./extensions/operations-coordinator.ts")).serveDeliveries,
-  coordinator: async () => (await import("./extensions/operations-coordinator.ts")).openDeliveries,
+  serve: async () => (await import("./extensions/operations/operations-coordinator.ts")).serveDeliveries,
+  coordinator: async () => (await import("./extensions/operations/operations-coordinator.ts")).openDeliveries,
 };
 
 /** All extensions, in the order in which each is asked for what it adds. */

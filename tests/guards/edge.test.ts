@@ -92,7 +92,11 @@ test("a gateway answers before it loads mail, AG-UI and any route", async () => 
     expect.arrayContaining(["src/routes/http/deferred-app.ts", "src/services/queue/queue.ts"]),
   );
   expect(loaded.filter((path) => late.test(path))).toEqual([]);
-  for (const entry of ["cli/extensions", "cli/extensions/observe-agent", "services/signals/spool-source"]) {
+  for (const entry of [
+    "cli/extensions",
+    "cli/extensions/observe/observe-agent",
+    "services/signals/spool-source",
+  ]) {
     const early = await loadedBefore(`src/${entry}.ts`);
     expect(early.filter((path) => late.test(path))).toEqual([]);
   }

@@ -8,7 +8,7 @@ const entries = [
   "src/cli/commands/serve.ts",
   "src/services/signals/handover.ts",
   "src/services/signals/spool-source.ts",
-  "src/cli/extensions/observe-agent.ts",
+  "src/cli/extensions/observe/observe-agent.ts",
 ];
 
 /**

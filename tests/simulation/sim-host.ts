@@ -3,9 +3,9 @@ import { join } from "node:path";
 // A world passes in one turn of the event loop, in which nothing can be loaded.
 import "../../src/routes/bridges/agui.ts";
 import "../../src/services/agui/agui.ts";
-import "../../src/cli/extensions/console-gateway.ts";
+import "../../src/cli/extensions/console/console-gateway.ts";
 import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
-import "../../src/cli/extensions/observe-gateway.ts";
+import "../../src/cli/extensions/observe/observe-gateway.ts";
 import "../../src/cli/gateway/gateway-services.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";

@@ -18,8 +18,8 @@ import { openReconnecting } from "../agent/reconnecting-client.ts";
 import { openLiveTarget } from "../agent/target.ts";
 import type { Invocation } from "../command-line/command.ts";
 import { CommandFailure } from "../command-line/dispatch.ts";
-import { createStdioMessages, type StdioMessages } from "../command-line/stdio-messages.ts";
 import { programVersion } from "../command-line/version.ts";
+import { createStdioMessages, type StdioMessages } from "../extensions/bridges/stdio-messages.ts";
 import { runPrompt } from "./prompt-turn.ts";
 
 /** Turns that a loaded session replays at most. */

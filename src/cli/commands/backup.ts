@@ -15,8 +15,8 @@ import { confirmed } from "../command-line/confirm.ts";
 import { renderTable } from "../command-line/format.ts";
 import { knownMailboxRoots } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
-import { withProgress } from "../command-line/progress.ts";
 import { programVersion } from "../command-line/version.ts";
+import { withProgress } from "../extensions/operations/progress.ts";
 
 const create = command({
   name: "create",

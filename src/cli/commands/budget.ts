@@ -17,7 +17,7 @@ import { findNamed } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type CliIo, command, type Flags, UsageError } from "../command-line/command.ts";
 import { renderTable } from "../command-line/format.ts";
-import { pricesFile } from "../coordinator/fleet-ledger.ts";
+import { pricesFile } from "../extensions/observe/fleet-ledger.ts";
 
 const whose = {
   agent: { type: "string", valueHint: "NAME", offers: "agent-names", description: "the agent of this name" },

@@ -11,9 +11,9 @@ import { toWholeName } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { command, UsageError } from "../command-line/command.ts";
 import { renderTable } from "../command-line/format.ts";
-import { namesADay } from "../command-line/moment.ts";
 import { askCoordinator } from "../coordinator/ask-coordinator.ts";
-import { pricesFile, sumFleetLedger } from "../coordinator/fleet-ledger.ts";
+import { pricesFile, sumFleetLedger } from "../extensions/observe/fleet-ledger.ts";
+import { namesADay } from "../extensions/observe/moment.ts";
 
 export default command({
   name: "ledger",

@@ -16,8 +16,8 @@ import { type Answer, command, type Flags, type Invocation, UsageError } from ".
 import { confirmed } from "../command-line/confirm.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
-import { withProgress } from "../command-line/progress.ts";
 import { addressFlag } from "../command-line/shared-flags.ts";
+import { withProgress } from "../extensions/operations/progress.ts";
 import { type ChosenRoot, chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const dryRunFlag = {

@@ -40,8 +40,8 @@ export type OpenedGateway = ReturnType<typeof openGateway>;
 
 /**
  * Mail, its notifier, streams of events, and the app with all routes, those of extensions too: what a gateway
- * makes when it answers already. To load it with the framework takes a third of a start, so nothing that health waits for
- * imports this module.
+ * makes when it answers already. To load it with the framework takes a third of a start, so nothing that health
+ * waits for imports this module.
  */
 export function openGateway(
   gateway: OpenGateway,

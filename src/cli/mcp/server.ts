@@ -11,13 +11,13 @@ import {
 import { createClock } from "../../system/clock.ts";
 import type { Caller } from "../command-line/command.ts";
 import { describeFailure } from "../command-line/dispatch.ts";
+import { programVersion } from "../command-line/version.ts";
 import {
   createStdioMessages,
   type StdioMessage,
   type StdioMessages,
   stdioCodes,
-} from "../command-line/stdio-messages.ts";
-import { programVersion } from "../command-line/version.ts";
+} from "../extensions/bridges/stdio-messages.ts";
 import { withoutTerminal } from "../operations/outcome.ts";
 
 const instructions =

@@ -5,7 +5,7 @@ import { decideAttention } from "../../services/attention/decide.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
-import { openRecord } from "../../services/sessions/find.ts";
+import { isRunning, openRecord } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { factsIn } from "../agent/attention-text.ts";
@@ -83,9 +83,6 @@ async function lookAtRunning(
   const running = context.registry.list().records.filter((one) => isRunning(one) && isWanted(one));
   return lookAtAgents({ context, onWarning: (text) => void warn(io, text) }, running);
 }
-
-const isRunning = ({ lifecycle }: RegistryRecord) =>
-  lifecycle.state === "active" || lifecycle.state === "relaunching";
 
 async function openClient(context: CliContext, record: RegistryRecord): Promise<GatewayClient> {
   const { manifest, sessionRoot } = openRecord(context.files, record);

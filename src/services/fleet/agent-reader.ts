@@ -74,7 +74,7 @@ export async function readAgent(deps: ReaderDeps, agent: ReadableAgent): Promise
   const gateway = answer?.answered ? answer : null;
   const wasLost = answer?.answered === false;
   const silent = wasLost
-    ? diagnose("gateway_unreachable", answer.why)
+    ? toDiagnostic("gateway_unreachable", answer.why)
     : reached.client
       ? null
       : reached.silent;
@@ -146,7 +146,7 @@ async function occupies(
   return tool === undefined || (await processes.tree(pane.panePid)).some(tool.occupies);
 }
 
-export function diagnose(
+export function toDiagnostic(
   kind: string,
   message: string,
   details: AgentDiagnostic["details"] = {},
@@ -217,7 +217,7 @@ function toReached(link: GatewayLink, snapshot: GatewaySnapshot | null): Reached
     case "stale":
       return {
         client: null,
-        silent: diagnose("gateway_unreachable", link.why, { pid: String(link.instance.pid) }),
+        silent: toDiagnostic("gateway_unreachable", link.why, { pid: String(link.instance.pid) }),
       };
     case "absent":
       return { client: null, silent: null };

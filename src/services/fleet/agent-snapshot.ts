@@ -4,7 +4,7 @@ import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
-import { type FoundAgent, openRecord } from "../sessions/find.ts";
+import { type FoundAgent, isRunning, openRecord } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { judgingFoldersOnce } from "../sessions/trust.ts";
 import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
@@ -178,9 +178,6 @@ export function turnStartOf(requests: readonly RequestRecord[]): string | null {
   }
   return null;
 }
-
-const isRunning = ({ lifecycle }: RegistryRecord) =>
-  lifecycle.state === "active" || lifecycle.state === "relaunching";
 
 function conditionOf({ processes }: SnapshotDeps, link: GatewayLink): GatewayCondition {
   switch (link.state) {

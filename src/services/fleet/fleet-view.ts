@@ -31,11 +31,11 @@ import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import {
   type AgentReading,
-  diagnose,
   type ReachedGateway,
   type ReaderDeps,
   readAgent,
   readTurns,
+  toDiagnostic,
 } from "./agent-reader.ts";
 import { turnStartOf } from "./agent-snapshot.ts";
 import {
@@ -131,7 +131,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
       const reached = toReached(read);
       if (reached !== null) return reached;
       if (link.state === "live") return { client: link.client, status: null };
-      return { client: null, silent: link.claimed ? diagnose("gateway_unreachable", link.why) : null };
+      return { client: null, silent: link.claimed ? toDiagnostic("gateway_unreachable", link.why) : null };
     },
     async livenessOf({ record, manifest }) {
       const alive = record ? await liveness.of(record) : "unknown";
@@ -274,12 +274,14 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
 function toReached({ link, answer }: ReadLink): ReachedGateway | null {
   if (link.state !== "live" || answer === null) return null;
   if (answer.kind === "ok") return { client: link.client, status: answer.body.status, snapshot: answer.body };
-  return { client: null, silent: diagnose("gateway_unreachable", answer.detail) };
+  return { client: null, silent: toDiagnostic("gateway_unreachable", answer.detail) };
 }
 
 function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnostic[] {
-  if (alive === "unknown") return [diagnose("tmux_probe_error", "its tmux server does not answer")];
-  return alive === "gone" && headless ? [diagnose("tmux_session_missing", "its tmux session is gone")] : [];
+  if (alive === "unknown") return [toDiagnostic("tmux_probe_error", "its tmux server does not answer")];
+  return alive === "gone" && headless
+    ? [toDiagnostic("tmux_session_missing", "its tmux session is gone")]
+    : [];
 }
 
 function conditionOf(

@@ -150,7 +150,8 @@ function ownerOf({ team }: Pick<RegistryRecord, "team">): string {
   return team ? visibleLine(team.file) : "nobody's team: a person launched it";
 }
 
-const isRunning = ({ lifecycle }: RegistryRecord) =>
+/** The record says that its agent runs; whether it does is another question. Pure. */
+export const isRunning = ({ lifecycle }: Pick<RegistryRecord, "lifecycle">): boolean =>
   lifecycle.state === "active" || lifecycle.state === "relaunching";
 
 /** One record, or the ids of all candidates (none: unknown name). Pure. */

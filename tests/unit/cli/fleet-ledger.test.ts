@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type RemoteAgents, sumFleetLedger } from "../../../src/cli/coordinator/fleet-ledger.ts";
+import { type RemoteAgents, sumFleetLedger } from "../../../src/cli/extensions/observe/fleet-ledger.ts";
 import type { AgentIdentity } from "../../../src/protocol/agents.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";

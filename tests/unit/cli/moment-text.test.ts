@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderMoment, renderRecorder } from "../../../src/cli/command-line/moment-text.ts";
+import { renderMoment, renderRecorder } from "../../../src/cli/extensions/observe/moment-text.ts";
 import type { RecorderStatus } from "../../../src/protocol/recorder.ts";
 import { createRecorderFixture, terminal } from "../../support/recorder-fixture.ts";
 

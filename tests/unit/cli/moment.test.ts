@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseMoment, parseSize, parseSpan } from "../../../src/cli/command-line/moment.ts";
+import { parseMoment, parseSize, parseSpan } from "../../../src/cli/extensions/observe/moment.ts";
 import { toTimestamp } from "../../../src/system/clock.ts";
 
 const now = new Date(2026, 10, 25, 9, 30, 15).getTime();

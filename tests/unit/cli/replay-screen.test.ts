@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { onlyDrawing, playCast } from "../../../src/cli/agent/replay-screen.ts";
+import { onlyDrawing, playCast } from "../../../src/cli/extensions/observe/replay-screen.ts";
 import type { CastEvent } from "../../../src/services/recorder/reader.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 

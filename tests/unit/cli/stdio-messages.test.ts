@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createStdioMessages, stdioLimits } from "../../../src/cli/command-line/stdio-messages.ts";
+import { createStdioMessages, stdioLimits } from "../../../src/cli/extensions/bridges/stdio-messages.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { until } from "../../support/until.ts";
 

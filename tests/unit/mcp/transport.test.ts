@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import type { StdioMessage } from "../../../src/cli/command-line/stdio-messages.ts";
+import type { StdioMessage } from "../../../src/cli/extensions/bridges/stdio-messages.ts";
 import { transportOf } from "../../../src/cli/mcp/server.ts";
 
 const request = (id: number): StdioMessage => ({ jsonrpc: "2.0", id, method: "ping" });

@@ -62,7 +62,10 @@ describe("a recorder that is off", () => {
 
   test("is not loaded: a gateway imports its switch alone", () => {
     const files = new Map(readTree("src").map((file) => [file.path, file]));
-    const loaded = new Set(["src/cli/gateway/gateway-services.ts", "src/cli/extensions/observe-gateway.ts"]);
+    const loaded = new Set([
+      "src/cli/gateway/gateway-services.ts",
+      "src/cli/extensions/observe/observe-gateway.ts",
+    ]);
     const transpiler = new Bun.Transpiler({ loader: "ts" });
     for (const path of loaded) {
       const file = files.get(path);

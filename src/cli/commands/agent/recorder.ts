@@ -7,16 +7,16 @@ import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import { playCast } from "../../agent/replay-screen.ts";
 import { bodyOf, openLiveTarget, openMaybeLive, openTarget } from "../../agent/target.ts";
 import { renderExplanation } from "../../agent/terminal-text.ts";
 import { command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { toSeconds } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
-import { parseMoment, parseSize, parseSpan } from "../../command-line/moment.ts";
-import { renderMoment, renderRecorder } from "../../command-line/moment-text.ts";
 import { warn } from "../../command-line/narrate.ts";
+import { parseMoment, parseSize, parseSpan } from "../../extensions/observe/moment.ts";
+import { renderMoment, renderRecorder } from "../../extensions/observe/moment-text.ts";
+import { playCast } from "../../extensions/observe/replay-screen.ts";
 
 const actions = ["on", "off", "status"] as const;
 

@@ -3,8 +3,8 @@ import { type CliContext, openCliContext, prepareSessionPlace } from "../../comm
 import { type CliIo, type Command, command, UsageError } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
 import { warn } from "../../command-line/narrate.ts";
-import { busFlags, readBusAddress, toHostName } from "../../coordinator/host-flags.ts";
 import type { ExtensionLoaders } from "../../extension.ts";
+import { busFlags, readBusAddress, toHostName } from "../../extensions/hosts/host-flags.ts";
 
 /** `load`: what extensions add to the server that answers for this host. */
 export const joinCommand = (load: ExtensionLoaders): Command =>
@@ -34,7 +34,7 @@ export const joinCommand = (load: ExtensionLoaders): Command =>
       if (bus === null) throw new UsageError("--nats URL is needed: the NATS server of the fleet");
       const host = toHostName("--host", args.host);
       await prepareSessionPlace(context, io);
-      const { openJoin } = await import("../../coordinator/coordinator-hosts.ts");
+      const { openJoin } = await import("../../extensions/hosts/coordinator-hosts.ts");
       const join = await openJoin({ context, io, host, bus, load, log: (line) => void warn(io, line) });
       endOnUnhandled(() => {});
       const stopped = untilStopped(() => join.stop());
@@ -68,7 +68,7 @@ async function overStdio({
     );
   }
   await prepareSessionPlace(context, io);
-  const { joinOverStdio } = await import("../../coordinator/coordinator-hosts.ts");
+  const { joinOverStdio } = await import("../../extensions/hosts/coordinator-hosts.ts");
   endOnUnhandled(() => {});
   await joinOverStdio({
     context,

@@ -6,7 +6,7 @@ import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { type CliContext, openCliContext } from "../../command-line/cli-context.ts";
 import { type Answer, type CliIo, command, UsageError } from "../../command-line/command.ts";
 import { warn } from "../../command-line/narrate.ts";
-import { toHostName } from "../../coordinator/host-flags.ts";
+import { toHostName } from "../../extensions/hosts/host-flags.ts";
 
 const defaultListen = "127.0.0.1:4222";
 

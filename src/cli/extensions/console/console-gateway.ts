@@ -1,15 +1,15 @@
-import packageManifest from "../../../package.json" with { type: "json" };
-import { gatewayConsoleRoutes } from "../../routes/console/gateway.ts";
-import { createLiveTerminal } from "../../services/console/live-terminal.ts";
-import type { OwnAgent } from "../../services/console/own-agent.ts";
-import { createPaneScreen } from "../../services/console/pane-screen.ts";
-import { followScreens } from "../../services/console/screens.ts";
-import { createSignIn } from "../../services/console/sign-in.ts";
-import { readManifest } from "../../services/sessions/manifest.ts";
-import { sessionPaths } from "../../services/sessions/roots.ts";
-import { consoleAssets } from "../command-line/console-archive.ts";
-import { adviseInManager } from "../command-line/remedies.ts";
-import type { GatewayPart, OpenGateway } from "../extension.ts";
+import packageManifest from "../../../../package.json" with { type: "json" };
+import { gatewayConsoleRoutes } from "../../../routes/console/gateway.ts";
+import { createLiveTerminal } from "../../../services/console/live-terminal.ts";
+import type { OwnAgent } from "../../../services/console/own-agent.ts";
+import { createPaneScreen } from "../../../services/console/pane-screen.ts";
+import { followScreens } from "../../../services/console/screens.ts";
+import { createSignIn } from "../../../services/console/sign-in.ts";
+import { readManifest } from "../../../services/sessions/manifest.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { adviseInManager } from "../../command-line/remedies.ts";
+import type { GatewayPart, OpenGateway } from "../../extension.ts";
+import { consoleAssets } from "./console-archive.ts";
 
 /** Between two pictures of the screen for one reader. */
 const screenGapMs = 100;
@@ -67,7 +67,7 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
 }
 
 async function openOwnAgent({ system, sessionRoot, agent, board, queue }: OpenGateway): Promise<OwnAgent> {
-  const { createOwnAgent } = await import("../../services/console/own-agent.ts");
+  const { createOwnAgent } = await import("../../../services/console/own-agent.ts");
   const { files, clock } = system;
   const { manifest: manifestPath } = sessionPaths(sessionRoot);
   return createOwnAgent({

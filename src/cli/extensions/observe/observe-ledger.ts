@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { ledgerStoreOn } from "../../db/gateway/ledger-store.ts";
-import { parseJson } from "../../protocol/json.ts";
-import { createLedger, type Ledger } from "../../services/ledger/ledger.ts";
-import { transcriptPaths } from "../../services/transcript/conversations.ts";
-import type { SessionTurns } from "../../services/transcript/turn-source.ts";
-import type { OpenGateway } from "../extension.ts";
+import { ledgerStoreOn } from "../../../db/gateway/ledger-store.ts";
+import { parseJson } from "../../../protocol/json.ts";
+import { createLedger, type Ledger } from "../../../services/ledger/ledger.ts";
+import { transcriptPaths } from "../../../services/transcript/conversations.ts";
+import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
+import type { OpenGateway } from "../../extension.ts";
 
 /** tokens.json, in which versions before the ledger kept their sum: since when they counted. */
 const FormerCount = Type.Object({ since_ms: Type.Number() });

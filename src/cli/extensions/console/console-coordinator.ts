@@ -1,13 +1,13 @@
-import packageManifest from "../../../package.json" with { type: "json" };
-import { firstLookQuery } from "../../protocol/agent-states.ts";
-import { coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
-import { coordinatorConsoleRoutes } from "../../routes/console/coordinator.ts";
-import { createFleetScreens } from "../../services/console/fleet-screens.ts";
-import { createRemoteTerminal } from "../../services/console/remote-terminal.ts";
-import { createSignIn } from "../../services/console/sign-in.ts";
-import { toUrl } from "../../services/fleet/gateway-client.ts";
-import { consoleAssets } from "../command-line/console-archive.ts";
-import type { CoordinatorPart, OpenCoordinator } from "../extension.ts";
+import packageManifest from "../../../../package.json" with { type: "json" };
+import { firstLookQuery } from "../../../protocol/agent-states.ts";
+import { coordinatorEndpoints } from "../../../protocol/coordinator-endpoints.ts";
+import { coordinatorConsoleRoutes } from "../../../routes/console/coordinator.ts";
+import { createFleetScreens } from "../../../services/console/fleet-screens.ts";
+import { createRemoteTerminal } from "../../../services/console/remote-terminal.ts";
+import { createSignIn } from "../../../services/console/sign-in.ts";
+import { toUrl } from "../../../services/fleet/gateway-client.ts";
+import type { CoordinatorPart, OpenCoordinator } from "../../extension.ts";
+import { consoleAssets } from "./console-archive.ts";
 
 /** The console over all agents. */
 export function openFleetConsole(coordinator: OpenCoordinator): CoordinatorPart {

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import type { Values } from "../command-line/command.ts";
+import type { Values } from "../../command-line/command.ts";
+import type { ServeExtension } from "../../extension.ts";
 import {
   busFlags,
   hostNameFlag,
@@ -9,8 +10,7 @@ import {
   toHostName,
   toSshProgram,
   toSshTargets,
-} from "../coordinator/host-flags.ts";
-import type { ServeExtension } from "../extension.ts";
+} from "./host-flags.ts";
 
 const flags = { ...busFlags, ...sshFlags, ...hostNameFlag };
 
@@ -22,7 +22,7 @@ export const serveHosts: ServeExtension = {
     const bus = readBusAddress(args, { io, files: context.files });
     if (bus === null && args.ssh.length === 0) return null;
     const localHost = toHostName("--host-name", args["host-name"]);
-    const { openOperator } = await import("../coordinator/coordinator-hosts.ts");
+    const { openOperator } = await import("./coordinator-hosts.ts");
     return openOperator({
       context,
       bus,

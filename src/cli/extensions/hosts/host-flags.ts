@@ -1,12 +1,12 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { hostNamePattern } from "../../protocol/wire.ts";
-import type { BusAddress } from "../../services/hosts/nats-bus.ts";
-import type { SshTarget } from "../../services/hosts/ssh-hosts.ts";
-import { ServiceError } from "../../system/errors.ts";
-import type { Files } from "../../system/files.ts";
-import { isLoopbackHost } from "../../system/network.ts";
-import { type CliIo, type Flags, UsageError, type Values } from "../command-line/command.ts";
+import { hostNamePattern } from "../../../protocol/wire.ts";
+import type { BusAddress } from "../../../services/hosts/nats-bus.ts";
+import type { SshTarget } from "../../../services/hosts/ssh-hosts.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import { isLoopbackHost } from "../../../system/network.ts";
+import { type CliIo, type Flags, UsageError, type Values } from "../../command-line/command.ts";
 
 /** Flags of both ends of a message bus. */
 export const busFlags = {

@@ -1,5 +1,5 @@
-import { coordinatorObserveRoutes } from "../../routes/observe/app.ts";
-import type { CoordinatorPart, OpenCoordinator, OtherHosts } from "../extension.ts";
+import { coordinatorObserveRoutes } from "../../../routes/observe/app.ts";
+import type { CoordinatorPart, OpenCoordinator, OtherHosts } from "../../extension.ts";
 
 /** The ledger and the metrics of all agents. Both are loaded when they are asked for. */
 export function observeFleet({ context, io, others, fleet }: OpenCoordinator): CoordinatorPart {
@@ -10,7 +10,7 @@ export function observeFleet({ context, io, others, fleet }: OpenCoordinator): C
   };
   let counters: Promise<Pick<OtherHosts, "scrape">> | null = others && Promise.resolve(others);
   const openCounters = () => {
-    counters ??= import("../../services/hosts/metrics.ts").then(({ createFleetMetrics }) =>
+    counters ??= import("../../../services/hosts/metrics.ts").then(({ createFleetMetrics }) =>
       createFleetMetrics(),
     );
     return counters;
@@ -19,7 +19,7 @@ export function observeFleet({ context, io, others, fleet }: OpenCoordinator): C
     routes: coordinatorObserveRoutes({
       ledger: {
         async sum(query) {
-          const { sumFleetLedger } = await import("../coordinator/fleet-ledger.ts");
+          const { sumFleetLedger } = await import("./fleet-ledger.ts");
           return sumFleetLedger(context, io, { query, remote });
         },
       },

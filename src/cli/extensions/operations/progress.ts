@@ -1,7 +1,7 @@
-import type { Progress } from "../../services/mail/filesystem/upkeep/maintenance.ts";
-import { visibleLine } from "../../system/visible.ts";
-import type { CliIo } from "./command.ts";
-import { CommandFailure, exitCodes } from "./dispatch.ts";
+import type { Progress } from "../../../services/mail/filesystem/upkeep/maintenance.ts";
+import { visibleLine } from "../../../system/visible.ts";
+import type { CliIo } from "../../command-line/command.ts";
+import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 
 const leastStep = 0.01;
 

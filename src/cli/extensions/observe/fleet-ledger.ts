@@ -1,18 +1,18 @@
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import type { AgentIdentity } from "../../protocol/agents.ts";
-import type { RegistryRecord } from "../../protocol/files.ts";
-import type { FleetLedger, FleetLedgerQuery } from "../../protocol/fleet-ledger.ts";
-import { LedgerSummary } from "../../protocol/ledger.ts";
-import { askEach } from "../../services/fleet/ask-each.ts";
-import { maxWholeBytes, readAtMost } from "../../services/hosts/host-link.ts";
-import { isCalled, type RemoteLedger, readFleetLedger } from "../../services/ledger/fleet-ledger.ts";
-import { readPrices } from "../../services/ledger/prices.ts";
-import { configRootOf, stateRootOf } from "../../services/sessions/roots.ts";
-import type { Clock } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
-import type { CliContext } from "../command-line/cli-context.ts";
-import type { CliIo } from "../command-line/command.ts";
+import type { AgentIdentity } from "../../../protocol/agents.ts";
+import type { RegistryRecord } from "../../../protocol/files.ts";
+import type { FleetLedger, FleetLedgerQuery } from "../../../protocol/fleet-ledger.ts";
+import { LedgerSummary } from "../../../protocol/ledger.ts";
+import { askEach } from "../../../services/fleet/ask-each.ts";
+import { maxWholeBytes, readAtMost } from "../../../services/hosts/host-link.ts";
+import { isCalled, type RemoteLedger, readFleetLedger } from "../../../services/ledger/fleet-ledger.ts";
+import { readPrices } from "../../../services/ledger/prices.ts";
+import { configRootOf, stateRootOf } from "../../../services/sessions/roots.ts";
+import type { Clock } from "../../../system/clock.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
+import type { CliContext } from "../../command-line/cli-context.ts";
+import type { CliIo } from "../../command-line/command.ts";
 
 /** The price list of a user. */
 export const pricesFile = (io: Pick<CliIo, "env" | "home">) =>

@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type ConsoleAssets, createConsoleAssets } from "../../services/console/assets.ts";
-import type { Processes } from "../../system/processes.ts";
-import { readCarried } from "../../system/read-input.ts";
+import { type ConsoleAssets, createConsoleAssets } from "../../../services/console/assets.ts";
+import type { Processes } from "../../../system/processes.ts";
+import { readCarried } from "../../../system/read-input.ts";
 
 /** As scripts/console-assets.ts makes it, from the root of the repository. */
 const archive = "dist/console.assets";
@@ -15,7 +15,7 @@ export function consoleAssets(processes: Pick<Processes, "run">): ConsoleAssets 
   return createConsoleAssets(async () => {
     const folder = dirname(fileURLToPath(import.meta.url));
     if (!import.meta.url.endsWith(".ts")) return readCarried(join(folder, "console.assets"));
-    const root = join(folder, "../../..");
+    const root = join(folder, "../../../..");
     await processes.run([process.execPath, "scripts/console-assets.ts"], { cwd: root });
     return readCarried(join(root, archive));
   });

@@ -1,11 +1,11 @@
-import { coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
-import { mount } from "../../routes/http/mount.ts";
-import type { Delivery } from "../../services/delivery/delivery.ts";
-import { rulesProblem } from "../../services/delivery/rules.ts";
-import { defaultRulesFile, stateRootOf } from "../../services/sessions/roots.ts";
-import type { Values } from "../command-line/command.ts";
-import type { CoordinatorPart, OpenCoordinator, ServeExtension } from "../extension.ts";
-import { rulesFlag, toRulesFile } from "../gateway/gateway-flags.ts";
+import { coordinatorEndpoints } from "../../../protocol/coordinator-endpoints.ts";
+import { mount } from "../../../routes/http/mount.ts";
+import type { Delivery } from "../../../services/delivery/delivery.ts";
+import { rulesProblem } from "../../../services/delivery/rules.ts";
+import { defaultRulesFile, stateRootOf } from "../../../services/sessions/roots.ts";
+import type { Values } from "../../command-line/command.ts";
+import type { CoordinatorPart, OpenCoordinator, ServeExtension } from "../../extension.ts";
+import { rulesFlag, toRulesFile } from "../../gateway/gateway-flags.ts";
 
 /** Deliveries to the outside. Without a file of rules at the start nothing is sent. */
 export function openDeliveries(coordinator: OpenCoordinator): CoordinatorPart {
@@ -13,7 +13,7 @@ export function openDeliveries(coordinator: OpenCoordinator): CoordinatorPart {
   const rulesFile = coordinator.rulesFile ?? defaultRulesFile(io.env, io.home);
   let delivery: Promise<Delivery> | null = null;
   const open = () => {
-    delivery ??= import("../../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
+    delivery ??= import("../../../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
       createDelivery({
         ...context.system,
         files: context.files,

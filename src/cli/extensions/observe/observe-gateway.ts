@@ -1,13 +1,13 @@
-import packageManifest from "../../../package.json" with { type: "json" };
-import { ledgerStoreOn } from "../../db/gateway/ledger-store.ts";
-import { notifierStoreOn } from "../../db/gateway/notifier-store.ts";
-import { gatewayObserveRoutes } from "../../routes/observe/app.ts";
-import { meterGateway } from "../../routes/observe/meter.ts";
-import { createRecorderControl } from "../../services/recorder/recorder-control.ts";
-import { createTraceControl } from "../../services/traces/trace-control.ts";
-import { createTranscript, toAskedRequest } from "../../services/transcript/transcript.ts";
-import type { SessionTurns } from "../../services/transcript/turn-source.ts";
-import type { GatewayPart, OpenGateway } from "../extension.ts";
+import packageManifest from "../../../../package.json" with { type: "json" };
+import { ledgerStoreOn } from "../../../db/gateway/ledger-store.ts";
+import { notifierStoreOn } from "../../../db/gateway/notifier-store.ts";
+import { gatewayObserveRoutes } from "../../../routes/observe/app.ts";
+import { meterGateway } from "../../../routes/observe/meter.ts";
+import { createRecorderControl } from "../../../services/recorder/recorder-control.ts";
+import { createTraceControl } from "../../../services/traces/trace-control.ts";
+import { createTranscript, toAskedRequest } from "../../../services/transcript/transcript.ts";
+import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
+import type { GatewayPart, OpenGateway } from "../../extension.ts";
 import { openBudgets } from "./observe-budget.ts";
 import { openLedger } from "./observe-ledger.ts";
 

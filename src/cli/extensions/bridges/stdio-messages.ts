@@ -1,7 +1,7 @@
-import { findJsonExcess } from "../../protocol/json.ts";
-import { createLineSplitter } from "../../services/headless/line-splitter.ts";
-import { type Clock, withinTime } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
+import { findJsonExcess } from "../../../protocol/json.ts";
+import { createLineSplitter } from "../../../services/headless/line-splitter.ts";
+import { type Clock, withinTime } from "../../../system/clock.ts";
+import { ServiceError } from "../../../system/errors.ts";
 
 /** A JSON-RPC 2.0 message that was checked no further than `jsonrpc`, `method` and `id`. */
 export interface StdioMessage {

@@ -1,6 +1,6 @@
-import type { RecordedEvent, RecordedMoment, RecorderStatus } from "../../protocol/recorder.ts";
-import { visibleLine } from "../../system/visible.ts";
-import { renderPairs } from "./format.ts";
+import type { RecordedEvent, RecordedMoment, RecorderStatus } from "../../../protocol/recorder.ts";
+import { visibleLine } from "../../../system/visible.ts";
+import { renderPairs } from "../../command-line/format.ts";
 
 const size = (bytes: number) =>
   bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;

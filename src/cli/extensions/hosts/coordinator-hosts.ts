@@ -1,23 +1,27 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import manifest from "../../../package.json" with { type: "json" };
-import { parseJson } from "../../protocol/json.ts";
-import { remoteAgents } from "../../routes/coordinator/remote-agents.ts";
-import type { Directory } from "../../services/fleet/directory.ts";
-import { createLocalDirectory, createLocalLink } from "../../services/hosts/host-link.ts";
-import { type JoinedRoots, openJoinedRoots } from "../../services/hosts/joined-roots.ts";
-import { createMailCarrier, type MailCarrier, type MailWay } from "../../services/hosts/mail-carrier.ts";
-import { createMergedFleet, type RemoteHosts, splitRef } from "../../services/hosts/merged-fleet.ts";
-import type { BusAddress, HostRole } from "../../services/hosts/nats-bus.ts";
-import type { SshAccess, SshTarget } from "../../services/hosts/ssh-hosts.ts";
-import { stateRootOf } from "../../services/sessions/roots.ts";
-import { childPath } from "../../system/contained-path.ts";
-import { ServiceError } from "../../system/errors.ts";
-import type { CliContext } from "../command-line/cli-context.ts";
-import type { CliIo } from "../command-line/command.ts";
-import { openTrustedRoot, registeredMailboxes, usedMailboxRoots } from "../command-line/mailbox-openers.ts";
-import type { CoordinatorHosts, ExtensionLoaders } from "../extension.ts";
-import { type Coordinator, createCoordinator } from "./coordinator.ts";
+import manifest from "../../../../package.json" with { type: "json" };
+import { parseJson } from "../../../protocol/json.ts";
+import { remoteAgents } from "../../../routes/coordinator/remote-agents.ts";
+import type { Directory } from "../../../services/fleet/directory.ts";
+import { createLocalDirectory, createLocalLink } from "../../../services/hosts/host-link.ts";
+import { type JoinedRoots, openJoinedRoots } from "../../../services/hosts/joined-roots.ts";
+import { createMailCarrier, type MailCarrier, type MailWay } from "../../../services/hosts/mail-carrier.ts";
+import { createMergedFleet, type RemoteHosts, splitRef } from "../../../services/hosts/merged-fleet.ts";
+import type { BusAddress, HostRole } from "../../../services/hosts/nats-bus.ts";
+import type { SshAccess, SshTarget } from "../../../services/hosts/ssh-hosts.ts";
+import { stateRootOf } from "../../../services/sessions/roots.ts";
+import { childPath } from "../../../system/contained-path.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { CliContext } from "../../command-line/cli-context.ts";
+import type { CliIo } from "../../command-line/command.ts";
+import {
+  openTrustedRoot,
+  registeredMailboxes,
+  usedMailboxRoots,
+} from "../../command-line/mailbox-openers.ts";
+import { type Coordinator, createCoordinator } from "../../coordinator/coordinator.ts";
+import type { CoordinatorHosts, ExtensionLoaders } from "../../extension.ts";
 
 /** Loaded only when a coordination server has to do with other hosts. */
 
@@ -38,17 +42,17 @@ export async function openOperator(deps: {
   const { clock, ids, files, processes, roots } = deps.context;
   const remotes: RemoteHosts[] = [];
   if (ssh.targets.length > 0) {
-    const { operateSsh } = await import("../../services/hosts/ssh-hosts.ts");
+    const { operateSsh } = await import("../../../services/hosts/ssh-hosts.ts");
     const controlFolder = join(roots.runtimeRoot, "ssh");
     files.ensureDirectory("file:ssh-folder", controlFolder);
     const { targets, ...access } = ssh;
     remotes.push(operateSsh({ targets, access: { ...access, controlFolder }, clock, ids, processes, log }));
   }
   if (bus) {
-    const { operateBus } = await import("../../services/hosts/nats-bus.ts");
+    const { operateBus } = await import("../../../services/hosts/nats-bus.ts");
     remotes.push(await operateBus({ address: bus, clock, ids, log }));
   }
-  const { createFleetMetrics } = await import("../../services/hosts/metrics.ts");
+  const { createFleetMetrics } = await import("../../../services/hosts/metrics.ts");
   const metrics = createFleetMetrics();
   return {
     directory: (own) => withOwnName(own, localHost),
@@ -100,7 +104,7 @@ export async function openJoin(deps: {
   const lock = locks.tryTake(join(folder, "lock"));
   if (!lock) throw new ServiceError("conflict", `another process has joined the fleet as "${host}"`);
   const coordinator = await createQuietCoordinator(context, io, load);
-  const { joinBus } = await import("../../services/hosts/nats-bus.ts");
+  const { joinBus } = await import("../../../services/hosts/nats-bus.ts");
   let role: HostRole;
   try {
     const epoch = nextEpoch(context, join(folder, "epoch.json"));
@@ -152,7 +156,7 @@ export async function joinOverStdio(deps: {
   log: (line: string) => void;
 }): Promise<void> {
   const { context, io, load, ...way } = deps;
-  const { joinStdio } = await import("../../services/hosts/stdio-host.ts");
+  const { joinStdio } = await import("../../../services/hosts/stdio-host.ts");
   const coordinator = await createQuietCoordinator(context, io, load);
   try {
     await joinStdio({

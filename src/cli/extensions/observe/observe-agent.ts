@@ -1,9 +1,13 @@
-import type { AgentObserver, ReadableTerminal, WatchedSession } from "../../services/agent/agent-observer.ts";
-import { maxCapturedRows } from "../../services/transcript/screen-turn.ts";
-import { createSessionTranscript, headlessSources } from "../../services/transcript/session-transcript.ts";
-import type { SessionTurns } from "../../services/transcript/turn-source.ts";
-import { ServiceError } from "../../system/errors.ts";
-import type { GatewayExtension } from "../extension.ts";
+import type {
+  AgentObserver,
+  ReadableTerminal,
+  WatchedSession,
+} from "../../../services/agent/agent-observer.ts";
+import { maxCapturedRows } from "../../../services/transcript/screen-turn.ts";
+import { createSessionTranscript, headlessSources } from "../../../services/transcript/session-transcript.ts";
+import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { GatewayExtension } from "../../extension.ts";
 
 /** Of a headless agent: more that no gateway saw end are not counted. */
 const countedTurns = 200;

@@ -1,6 +1,6 @@
-import type { Cast } from "../../services/recorder/reader.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
-import type { CliIo } from "../command-line/command.ts";
+import type { Cast } from "../../../services/recorder/reader.ts";
+import { type Clock, sleep } from "../../../system/clock.ts";
+import type { CliIo } from "../../command-line/command.ts";
 
 /** Of the modes that a program sets, those that only change how it draws. */
 const drawingModes = new Set(["4", "6", "7", "?6", "?7", "?25", "?47", "?1047", "?1048", "?1049"]);

@@ -1,6 +1,6 @@
-import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
-import { epochOfWallTime, wallTimeAt } from "../../system/time-zone.ts";
-import { UsageError } from "./command.ts";
+import { parseTimestamp, toTimestamp } from "../../../system/clock.ts";
+import { epochOfWallTime, wallTimeAt } from "../../../system/time-zone.ts";
+import { UsageError } from "../../command-line/command.ts";
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 /** What clock changes add or take away. */

@@ -26,6 +26,18 @@ import {
 } from "./contained-path.ts";
 import type { Ids } from "./ids.ts";
 import {
+  type CopyOptions,
+  type CopyResult,
+  copyRegular,
+  type FileOwner,
+  isBelow,
+  type OpenedFile,
+  type OpenPolicy,
+  openToStream,
+  readPart,
+  readText,
+} from "./open-file.ts";
+import {
   type Appender,
   appendTo,
   type BackgroundAppender,
@@ -33,24 +45,11 @@ import {
   freeBytes,
   isAbsent,
   openAppend,
-  readOwn,
-  readPart,
-  readPrivate,
-  readWhole,
   truncateWhole,
   writeWhole,
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
 import { type InputOptions, type InputRead, readInputFile } from "./read-input.ts";
-import {
-  type CopyOptions,
-  type CopyResult,
-  copyRegular,
-  isBelow,
-  type OpenedRegular,
-  openRegular,
-  type ReadLimits,
-} from "./regular-files.ts";
 import type { Steps } from "./steps.ts";
 
 /**
@@ -59,26 +58,21 @@ import type { Steps } from "./steps.ts";
  */
 export interface Files {
   /**
-   * The whole file as text, or null when it does not exist. What is no regular file, or larger than 32 MiB,
-   * throws `precondition_failed`; other failures throw as they are.
+   * The whole file as text, or null when it does not exist. A file that is not `ours` (the default) or
+   * `private`, a link, another kind of file and one larger than 32 MiB count as absent. For `anyone` the file
+   * may be behind a link, and another kind or size throws `precondition_failed`. Owner and mode are those of
+   * the open file; other failures throw as they are.
    */
-  read(path: string): string | null;
-  /**
-   * The same of a file that is ours: a link, what is no file or larger than 32 MiB, and a file of another
-   * user or that others may write count as absent. Owner and mode are those of the open file.
-   */
-  readOwn(path: string): string | null;
-  /** As `readOwn`, of a file that others can neither read nor change: a secret. */
-  readPrivate(path: string): string | null;
+  read(path: string, policy?: { owner?: FileOwner }): string | null;
   exists(path: string): boolean;
   /**
-   * Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends.
+   * Bytes `start` to before `end` (both from 0) of a file that is ours, as `read`; fewer where it ends.
    */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
-  /** A regular file to be sent elsewhere; a link, a pipe or a larger file is refused. */
-  openRegular(path: string, limits: ReadLimits): OpenedRegular;
+  /** A regular file to be sent elsewhere; what `policy` does not allow is refused. */
+  open(path: string, policy: OpenPolicy): OpenedFile;
   /** Whether the file that `path` names now lies below one of `folders`, by real paths. */
   isBelow(path: string, folders: readonly string[]): boolean;
   /** Why another user could change what `path` leads to, or null; see `findExposure`. */
@@ -110,7 +104,7 @@ export interface Files {
    */
   create(label: string, path: string, text: string, options?: { durable?: boolean }): void;
   /**
-   * Writes a copy of another file. Refuses a link, a pipe or a larger file and then writes nothing.
+   * Writes a copy of another file. Refuses as `open`, and then writes nothing.
    * `durable: false` does not sync the content.
    */
   copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
@@ -178,9 +172,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     return result;
   };
   return {
-    read: readWhole,
-    readOwn,
-    readPrivate,
+    read: readText,
     exists: (path) => statOrNull(path) !== null,
     readPart,
     stat: (path) => {
@@ -194,7 +186,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         }
       );
     },
-    openRegular,
+    open: openToStream,
     exposure: (path, { below } = {}) => findExposure(path, undefined, below),
     isBelow,
     readInput: readInputFile,

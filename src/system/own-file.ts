@@ -9,18 +9,13 @@ import {
   lstatSync,
   openSync,
   promises,
-  readFileSync,
-  readSync,
   rmSync,
-  type Stats,
   statfsSync,
   statSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ServiceError } from "./errors.ts";
-import { createReadRelief } from "./idle-memory.ts";
-import { failedToRead } from "./storage-fault.ts";
 
 // Files that are ours. Opens the file itself, never the target of a link in its place; later questions and
 // changes go to the open descriptor.
@@ -34,7 +29,6 @@ export interface Appender {
 
 /** None of these follows a link at the end of the path, nor waits for the other end of a pipe. */
 const flags = {
-  read: constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
   append:
     constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
   change: constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK,
@@ -140,90 +134,13 @@ const readableByOthers = 0o077;
 /** This process never becomes another user's. */
 export const ownUser: number = process.geteuid?.() ?? 0;
 
-/** Whether a file of this owner and mode is for `user` alone to change; root counts as every user. Pure. */
-function isOwn(facts: { uid: number; mode: number }, user: number = ownUser): boolean {
-  return (facts.uid === user || facts.uid === 0) && (facts.mode & writableByOthers) === 0;
-}
-
-/** No file that is read whole is larger: a message with its body has 8 MiB. */
-const maxReadBytes = 32 * 2 ** 20;
-
-const relieve = createReadRelief();
-
-export function readOwn(path: string): string | null {
-  return withOwn(path, null, (handle, { size }) => {
-    if (size > maxReadBytes) return null;
-    relieve(size);
-    return readFileSync(handle, "utf8");
-  });
-}
-
-/** The same of a file that nobody else can read either. */
-export function readPrivate(path: string): string | null {
-  return withOwn(path, null, (handle, { size, mode }) => {
-    return size > maxReadBytes || (mode & readableByOthers) !== 0 ? null : readFileSync(handle, "utf8");
-  });
-}
-
 /**
- * The same behind a link too. Throws `precondition_failed` for a pipe, a device, a folder and a larger file.
+ * Whether a file of this owner and mode is for this user alone to change, and when `private` also to read.
+ * Root counts as every user.
  */
-export function readWhole(path: string): string | null {
-  const refused = (why: string) =>
-    new ServiceError("precondition_failed", `${JSON.stringify(basename(path))} ${why}`);
-  let handle: number;
-  try {
-    handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    const { code } = error as { code?: string };
-    if (code === "ELOOP" || code === "ENXIO") throw refused("is no regular file");
-    throw failedToRead(error);
-  }
-  try {
-    const facts = fstatSync(handle);
-    // From the system's own code of a folder a caller knows what to say about a path that a person typed.
-    if (facts.isDirectory()) throw Object.assign(refused("is no regular file"), { code: "EISDIR" });
-    if (!facts.isFile()) throw refused("is no regular file");
-    if (facts.size > maxReadBytes) throw refused(`is larger than ${maxReadBytes / 2 ** 20} MiB`);
-    return readFileSync(handle, "utf8");
-  } finally {
-    closeSync(handle);
-  }
-}
-
-export function readPart(path: string, start: number, end: number): Uint8Array {
-  return withOwn(path, new Uint8Array(), (handle) => {
-    const bytes = new Uint8Array(Math.max(0, end - start));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const read = readSync(handle, bytes, filled, bytes.length - filled, start + filled);
-      if (read === 0) break;
-      filled += read;
-    }
-    return bytes.subarray(0, filled);
-  });
-}
-
-/**
- * What `read` makes of the open file at `path` and of its facts; `nothing` where there is none, or a link, a
- * pipe, a folder, or a file that is not ours alone to change.
- */
-function withOwn<T>(path: string, nothing: T, read: (handle: number, facts: Stats) => T): T {
-  let handle: number;
-  try {
-    handle = openSync(path, flags.read);
-  } catch (error) {
-    if (isAbsent(error) || ["ELOOP", "ENXIO"].includes((error as { code?: string }).code ?? ""))
-      return nothing;
-    throw failedToRead(error);
-  }
-  try {
-    const facts = fstatSync(handle);
-    return facts.isFile() && isOwn(facts) ? read(handle, facts) : nothing;
-  } finally {
-    closeSync(handle);
-  }
+export function isOwn(facts: { uid: number; mode: number }, access: "ours" | "private" = "ours"): boolean {
+  const openToOthers = access === "private" ? writableByOthers | readableByOthers : writableByOthers;
+  return (facts.uid === ownUser || facts.uid === 0) && (facts.mode & openToOthers) === 0;
 }
 
 export function isAbsent(error: unknown): boolean {

@@ -9,7 +9,7 @@ import type { SourceFile, Violation } from "./tree.ts";
 export const pathMakers: Readonly<Record<string, string>> = {
   "src/system/contained-path.ts": "looks at each name",
   "src/system/files.ts": "a temporary name of its own; names that a folder lists",
-  "src/system/regular-files.ts": "judges where the open file lies",
+  "src/system/open-file.ts": "judges where the open file lies",
   "src/system/ownership.ts": "looks at each folder on the way, follows what it finds and uses none",
   "src/services/mail/filesystem/registration/registrations.ts": "the folder that a person names",
   "src/services/sessions/overlays.ts": "a digest; names that a folder of this user lists",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isBelow, openToRead } from "../../src/system/regular-files.ts";
+import { isBelow, openFile } from "../../src/system/open-file.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { isWholeMatrix } from "../support/matrix.ts";
 import { createScratch } from "../support/scratch.ts";
@@ -173,13 +173,13 @@ describe("a file that is opened below a folder", () => {
     writeFileSync(at.path("outside/file"), secret);
     return at;
   }
-  const limits = (folder: string) => ({ maxBytes: 100, below: [folder] });
+  const limits = (folder: string) => ({ maxBytes: 100, within: [folder] });
 
   test("is judged by where it lies, not by its name", () => {
     using at = setup();
     symlinkSync(at.path("outside"), at.path("work/away"));
     symlinkSync(at.path("work"), at.path("outside/back"));
-    const open = (path: string) => openToRead(at.path(path), limits(at.path("work")));
+    const open = (path: string) => openFile(at.path(path), limits(at.path("work")));
     expect(open("work/file")).toMatchObject({ ok: true, size: 4 });
     expect(open("outside/back/file")).toMatchObject({ ok: true });
     expect(open("work/away/file")).toEqual({ ok: false, why: "outside" });
@@ -205,7 +205,7 @@ describe("a file that is opened below a folder", () => {
     try {
       let opened = 0;
       for (let attempt = 0; attempt < 20_000; attempt++) {
-        const found = openToRead(join(work, "in/file"), limits(work));
+        const found = openFile(join(work, "in/file"), limits(work));
         if (!found.ok) continue;
         opened++;
         expect(readFileSync(found.handle, "utf8")).toBe("mine");

@@ -82,10 +82,7 @@ describe("a file that becomes a link between the look and the step", () => {
     writeFileSync(fixture.place, "ours");
     swapBefore(fixture.at, label, () => fixture.link(fixture.place));
     fixture.files.write("x", fixture.place, "new");
-    expect([fixture.files.isLink(fixture.place), fixture.files.readOwn(fixture.place)]).toEqual([
-      false,
-      "new",
-    ]);
+    expect([fixture.files.isLink(fixture.place), fixture.files.read(fixture.place)]).toEqual([false, "new"]);
     fixture.untouched();
   });
 
@@ -118,14 +115,13 @@ describe("a file that becomes a link between the look and the step", () => {
   test("what is ours reads as absent once it is a link, a pipe or a folder", () => {
     using fixture = setup();
     fixture.link(fixture.place);
-    expect([
-      fixture.files.readOwn(fixture.place),
-      fixture.files.readPart(fixture.place, 0, 100).length,
-    ]).toEqual([null, 0]);
+    expect([fixture.files.read(fixture.place), fixture.files.readPart(fixture.place, 0, 100).length]).toEqual(
+      [null, 0],
+    );
     rmSync(fixture.place);
     expect(Bun.spawnSync(["mkfifo", fixture.place]).exitCode).toBe(0);
-    expect(fixture.files.readOwn(fixture.place)).toBeNull();
-    expect(fixture.files.readOwn(fixture.at.path("ours"))).toBeNull();
+    expect(fixture.files.read(fixture.place)).toBeNull();
+    expect(fixture.files.read(fixture.at.path("ours"))).toBeNull();
   });
 });
 

@@ -3,17 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const module = join(import.meta.dir, "../../src/system/own-file.ts");
+const module = join(import.meta.dir, "../../src/system/open-file.ts");
 
 // In a process of its own: whoever waits for a pipe hears nothing else any more.
-test.each(["readOwn(path)", "readPart(path, 0, 10).length"])(
+test.each(["readText(path)", "readPart(path, 0, 10).length"])(
   "%s waits for nobody at the other end of a pipe that is where a file of ours should",
   (call) => {
     const folder = mkdtempSync(join(tmpdir(), "svc-pipe-"));
     try {
       const path = join(folder, "events.jsonl");
       expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
-      const script = `const { readOwn, readPart } = await import(${JSON.stringify(module)});
+      const script = `const { readText, readPart } = await import(${JSON.stringify(module)});
         const path = ${JSON.stringify(path)};
         console.log(${call});`;
       const { exitCode, stdout } = Bun.spawnSync([process.execPath, "-e", script], { timeout: 10_000 });

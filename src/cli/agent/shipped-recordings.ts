@@ -29,7 +29,7 @@ export function recordingsBelow(files: Files, root: string): StoredRecording[] {
         const folder = childPath(root, tool, version, state);
         const [screen, meta] = ["screen.ansi.txt", "meta.json"].map((name) => {
           const path = childPath(folder, name);
-          return (files.stat(path)?.size ?? 0) > maxFileBytes ? null : files.read(path);
+          return (files.stat(path)?.size ?? 0) > maxFileBytes ? null : files.read(path, { owner: "anyone" });
         });
         if (screen != null && meta != null) found.push({ tool, version, state, screen, meta });
       }

@@ -223,7 +223,7 @@ function judgeTurns({ files }: CliContext, name: string, sessionRoot: string): C
 }
 
 const isJson = (files: CliContext["files"], path: string): boolean =>
-  typeof jsonValue(files.readOwn(path)) === "object";
+  typeof jsonValue(files.read(path)) === "object";
 
 /** Of the newest page of its inbox: those whose files are lost. */
 function judgeMail({ files }: CliContext, name: string, { messages, unreadable = 0 }: MailPage): Check[] {

@@ -188,7 +188,7 @@ function readOwnFile<T>(
   refuseExposed(files, path, `${variable}=${path}`);
   const real = files.realPath(path);
   if (real === null) throw new ServiceError("invalid_request", `${variable}: there is no file ${path}`);
-  const text = files.readOwn(real);
+  const text = files.read(real);
   if (text === null) {
     throw new ServiceError(
       "invalid_request",

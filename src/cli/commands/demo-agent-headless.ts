@@ -154,9 +154,15 @@ export function openSession(
   { files, ids }: Pick<Parts, "files" | "ids">,
 ): HeadlessSession | null {
   const id =
-    resume.mode === "exact" ? resume.id : resume.mode === "last" ? files.read(lastPath(stateFolder)) : null;
+    resume.mode === "exact"
+      ? resume.id
+      : resume.mode === "last"
+        ? files.read(lastPath(stateFolder), { owner: "anyone" })
+        : null;
   if (id === null) return { session_id: ids.uuid(), turns: 0, remembered: [] };
-  const text = /^[0-9a-f-]{36}$/.test(id) ? files.read(sessionPath(stateFolder, id)) : null;
+  const text = /^[0-9a-f-]{36}$/.test(id)
+    ? files.read(sessionPath(stateFolder, id), { owner: "anyone" })
+    : null;
   return text === null ? null : (JSON.parse(text) as HeadlessSession);
 }
 

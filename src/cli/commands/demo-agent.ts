@@ -136,7 +136,7 @@ function parseOptions(argv: string[], files: Files, readScript: ScriptReader): O
 }
 
 function scriptIn(path: string, files: Files, readScript: ScriptReader) {
-  const text = files.read(path);
+  const text = files.read(path, { owner: "anyone" });
   if (text === null) throw new Error(`script ${path}: no such file`);
   const parsed = readScript(text);
   if ("errors" in parsed) throw new Error(`script ${path}: ${parsed.errors.join("; ")}`);

@@ -98,7 +98,7 @@ function planOne(
   try {
     if (project !== null) files.contained(project, relative(project, path), "file");
     if (files.isLink(path)) throw new ServiceError("precondition_failed", "it is a link; name its target");
-    const before = files.read(path) ?? "";
+    const before = files.read(path, { owner: "anyone" }) ?? "";
     return { before, after: withServer(tool, before, server) };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

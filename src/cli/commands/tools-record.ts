@@ -224,7 +224,7 @@ function store(
     const meta: RecordedMeta = { category: categoryOf(labels), recorded_as: state, ...seen.facts, labels };
     const folder = files.contained(root, [tool, version, state], "folder");
     const texts = { "screen.ansi.txt": seen.screen, "meta.json": renderJson(meta) };
-    const before = Object.keys(texts).map((file) => files.read(childPath(folder, file)));
+    const before = Object.keys(texts).map((file) => files.read(childPath(folder, file), { owner: "anyone" }));
     const there = before.some((text) => text !== null);
     const same = Bun.deepEquals(before, Object.values(texts));
     if (there && !same && numbered && !replace) continue;

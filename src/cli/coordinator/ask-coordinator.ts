@@ -20,7 +20,7 @@ export async function askCoordinator<S extends TSchema>(
   const deps = { ...context.system, env: io.env, runtimeRoot: context.roots.runtimeRoot };
   const server = await findConsole(deps);
   if (!server) return null;
-  const token = io.env["SVC_COORD_TOKEN"] || context.files.readOwn(server.paths.token)?.trim() || null;
+  const token = io.env["SVC_COORD_TOKEN"] || context.files.read(server.paths.token)?.trim() || null;
   const late = new AbortController();
   const cancel = context.clock.after(answerMs, () => late.abort(new Error("no answer within 30 s")));
   let body: unknown;

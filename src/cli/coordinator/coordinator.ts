@@ -112,7 +112,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     declined: options.noToken ?? false,
     wanted: options.makesToken ?? false,
     required: remembers && files.exists(paths.tokenRequired),
-    left: files.readOwn(paths.token)?.trim() || null,
+    left: files.read(paths.token)?.trim() || null,
     knowsCallers: system.network.knowsCallers,
     make: () => ids.hex(32),
   });

@@ -153,7 +153,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     given: options.token,
     declined: options.noToken ?? false,
     required: desired.desired_token_required ?? false,
-    left: files.readOwn(paths.token)?.trim() || null,
+    left: files.read(paths.token)?.trim() || null,
     knowsCallers: system.network.knowsCallers,
     make: () => ids.hex(32),
   });

@@ -55,9 +55,9 @@ export interface Granters {
  * The agents that the operator lets grant permissions. A file that another user can change, or that is
  * damaged, lets none.
  */
-export function readGranters(files: Pick<Files, "exists" | "readOwn">, path: string): Granters {
+export function readGranters(files: Pick<Files, "exists" | "read">, path: string): Granters {
   if (!files.exists(path)) return { entries: [], fault: null };
-  const file = parseJson(AnswersFile, files.readOwn(path));
+  const file = parseJson(AnswersFile, files.read(path));
   if (file) return { entries: file.permissions_by, fault: null };
   return { entries: [], fault: `${path} lets no agent do so: it is damaged, or not this user's alone` };
 }

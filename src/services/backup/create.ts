@@ -194,7 +194,7 @@ function createWriter(
 
   /** `size` bytes follow the header whatever happens to the file meanwhile. */
   async function content(name: string, from: string, modifiedMs: number): Promise<void> {
-    const opened = files.openRegular(from, { maxBytes: maxContentBytes, anywhere: true });
+    const opened = files.open(from, { maxBytes: maxContentBytes, within: "anywhere" });
     if (!opened.ok) {
       // A file that has gone since it was listed is no part of this moment.
       if (opened.why !== "absent") problems.push(`${from}: ${opened.why}`);

@@ -131,7 +131,7 @@ export function readRules(files: Files, path: string): RulesReading | null {
     );
   }
   refuseExposed(files, path, what);
-  const text = files.readOwn(files.realPath(path) ?? path);
+  const text = files.read(files.realPath(path) ?? path);
   if (text === null) {
     throw new ServiceError("precondition_failed", `${what} is not a regular file of this user alone`);
   }
@@ -150,7 +150,7 @@ function renderFindings(path: string, findings: readonly YamlFinding[]): string[
 export function readSecret(files: Files, rulesFile: string, name: string): string {
   const path = isAbsolute(name) ? name : childPath(dirname(rulesFile), ...name.split("/"));
   refuseExposed(files, path, `the secret file ${name}`);
-  const text = files.readPrivate(path)?.trim();
+  const text = files.read(path, { owner: "private" })?.trim();
   if (text) return text;
   const problem = text === "" ? "is empty" : "is not a regular file with mode 0600 of this user";
   throw new ServiceError("precondition_failed", `the secret file ${name} ${problem}; run: chmod 600 ${name}`);

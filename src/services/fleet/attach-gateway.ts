@@ -119,7 +119,7 @@ async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promis
   const { gatewayLog } = sessionPaths(agent.sessionRoot);
   const executionMode =
     wish.executionMode ?? readDesiredConfig(files, agent.sessionRoot).desired_execution_mode;
-  const before = files.readOwn(gatewayLog)?.length ?? 0;
+  const before = files.read(gatewayLog)?.length ?? 0;
   const command = [...deps.serveCommand, "--session-root", agent.sessionRoot, ...toArguments(wish)];
   const gateway = await startGateway(deps, agent, executionMode, command);
   const outcome = await becomesHealthy(deps, agent, gateway);
@@ -129,12 +129,7 @@ async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promis
   }
   if (gateway.ended() === null) await gateway.abandon();
   await clearClaims(deps, agent, gateway.pid);
-  const said = (files.readOwn(gatewayLog) ?? "")
-    .slice(before)
-    .trimEnd()
-    .split("\n")
-    .slice(-logRows)
-    .join("\n");
+  const said = (files.read(gatewayLog) ?? "").slice(before).trimEnd().split("\n").slice(-logRows).join("\n");
   throw new ServiceError("unavailable", `the gateway ${outcome}${said ? `:\n${said}` : ""}`);
 }
 

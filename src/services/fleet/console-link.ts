@@ -41,7 +41,7 @@ export async function findConsole(deps: ConsoleLinkDeps): Promise<Coordinator | 
   for (const { instance, paths } of runningCoordinators(deps)) {
     const claim = coordinatorClaim(instance);
     const proof = {
-      key: deps.files.readOwn(paths.challengeKey)?.trim() || null,
+      key: deps.files.read(paths.challengeKey)?.trim() || null,
       timeoutMs: answerMs,
       respectProxyEnvironment: false,
     };
@@ -78,7 +78,7 @@ export async function linkToConsole(
   deps: ConsoleLinkDeps,
   { baseUrl, paths }: Coordinator,
 ): Promise<ConsoleLink> {
-  const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
+  const token = deps.env["SVC_COORD_TOKEN"] || deps.files.read(paths.token)?.trim() || null;
   const ask = async ({ method, path }: { method: string; path: string }): Promise<unknown> => {
     const late = new AbortController();
     const cancel = deps.clock.after(answerMs, () => late.abort());

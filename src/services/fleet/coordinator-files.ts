@@ -54,7 +54,7 @@ export function runningCoordinators(deps: {
 }): { paths: CoordinatorPaths; instance: CoordinatorRecord }[] {
   const { files, processes } = deps;
   return trustedFolders(files, deps.runtimeRoot).flatMap((paths) => {
-    const instance = parseJson(CoordinatorRecord, files.readOwn(paths.instance));
+    const instance = parseJson(CoordinatorRecord, files.read(paths.instance));
     const lives =
       instance &&
       recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
@@ -93,7 +93,7 @@ export function coordinatorFolders(deps: {
     return {
       paths,
       held: isHeld(files, locks, paths.lock),
-      instance: parseJson(CoordinatorRecord, files.readOwn(paths.instance)),
+      instance: parseJson(CoordinatorRecord, files.read(paths.instance)),
       folders: Object.values(single).filter((path) => files.stat(path)?.directory),
     };
   });

@@ -149,7 +149,7 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
   for (const { instance, paths } of runningCoordinators(deps)) {
     const claim = coordinatorClaim(instance);
     if (claim === null || (await proveListener(deps, claim, proofOf(deps, paths))) !== null) continue;
-    const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
+    const token = deps.env["SVC_COORD_TOKEN"] || deps.files.read(paths.token)?.trim() || null;
     const opened = await openEventStream({
       clock: deps.clock,
       signal,
@@ -172,7 +172,7 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
 type AskDeps = Pick<FleetHintsDeps, "files" | "clock" | "processes" | "network">;
 
 const proofOf = ({ files }: Pick<AskDeps, "files">, paths: CoordinatorPaths) => ({
-  key: files.readOwn(paths.challengeKey)?.trim() || null,
+  key: files.read(paths.challengeKey)?.trim() || null,
   timeoutMs: connectMs,
   respectProxyEnvironment: false,
 });
@@ -189,7 +189,7 @@ export async function coordinatorFault(
   if (!claim) return `${paths.instance} is missing or damaged`;
   const why = await proveListener(deps, claim, proofOf(deps, paths));
   if (why !== null) return `${why} by ${paths.challengeKey}`;
-  const token = deps.files.readOwn(paths.token)?.trim() ?? "";
+  const token = deps.files.read(paths.token)?.trim() ?? "";
   const late = new AbortController();
   const cancel = deps.clock.after(connectMs, () => late.abort());
   try {

@@ -123,8 +123,8 @@ function readClaim({ files, env, network = createNetwork() }: GatewayLinkDeps, s
     instance,
     network,
     claim: { ...claimOf(instance), chosenHost: readChosenHost(files, sessionRoot) },
-    key: files.readOwn(paths.challengeKey)?.trim() || null,
-    token: env["SVC_GATEWAY_TOKEN"] || files.readOwn(paths.token)?.trim() || null,
+    key: files.read(paths.challengeKey)?.trim() || null,
+    token: env["SVC_GATEWAY_TOKEN"] || files.read(paths.token)?.trim() || null,
     respectProxyEnvironment: env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1",
   };
 }
@@ -173,7 +173,7 @@ export function linkedStatus(
 
 /** The record of a live gateway, or null when there is none or it is not whole (it is then not believed). */
 export function readCurrentInstance(files: Files, path: string): CurrentInstance | null {
-  return parseJson(CurrentInstance, files.readOwn(path));
+  return parseJson(CurrentInstance, files.read(path));
 }
 
 /** What a record says, but for the address that the user chose. Pure. */

@@ -23,19 +23,19 @@ export const questionPaths = (turnFolder: string) => ({
   answer: join(turnFolder, "answer.json"),
 });
 
-const load = <S extends TSchema>(files: Pick<Files, "readOwn">, schema: S, path: string) =>
-  parseJson(schema, files.readOwn(path));
+const load = <S extends TSchema>(files: Pick<Files, "read">, schema: S, path: string) =>
+  parseJson(schema, files.read(path));
 
-export const readBridge = (files: Pick<Files, "readOwn">, sessionRoot: string) =>
+export const readBridge = (files: Pick<Files, "read">, sessionRoot: string) =>
   load(files, AcpBridgeRecord, bridgePaths(sessionRoot).host);
 
-export const readNextTurn = (files: Pick<Files, "readOwn">, sessionRoot: string) =>
+export const readNextTurn = (files: Pick<Files, "read">, sessionRoot: string) =>
   load(files, AcpNextTurn, bridgePaths(sessionRoot).next)?.turn_id ?? null;
 
-export const readQuestion = (files: Pick<Files, "readOwn">, turnFolder: string) =>
+export const readQuestion = (files: Pick<Files, "read">, turnFolder: string) =>
   load(files, AcpQuestion, questionPaths(turnFolder).question)?.decision ?? null;
 
-export const readAnswer = (files: Pick<Files, "readOwn">, turnFolder: string) =>
+export const readAnswer = (files: Pick<Files, "read">, turnFolder: string) =>
   load(files, AcpAnswer, questionPaths(turnFolder).answer);
 
 export function saveNextTurn(files: Files, sessionRoot: string, turnId: string): void {

@@ -42,7 +42,7 @@ export async function handToBridge(
 }
 
 /** What a turn asks a person, or null. */
-export function decisionOf(files: Pick<Files, "readOwn">, turn: TurnDirectory): AwaitingDecision | null {
+export function decisionOf(files: Pick<Files, "read">, turn: TurnDirectory): AwaitingDecision | null {
   return turn.result() ? null : readQuestion(files, turn.paths.folder);
 }
 

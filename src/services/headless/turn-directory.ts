@@ -46,7 +46,7 @@ export interface TurnDirectory {
 
 export function openTurn(files: Files, folder: string): TurnDirectory {
   const paths = turnPaths(folder);
-  const load = <S extends TSchema>(schema: S, path: string) => parseJson(schema, files.readOwn(path));
+  const load = <S extends TSchema>(schema: S, path: string) => parseJson(schema, files.read(path));
   const saveExitCode = (result: TurnResult) => {
     // The process of an agent may run on after its turn.
     const ended = result.signal ?? (result.status === "completed" ? "0" : "unknown");

@@ -11,8 +11,8 @@ const RootsFile = Type.Object({ roots: Type.Array(Type.String()) });
  * Roots in the file at `path`. One whose folder is gone is forgotten: a later folder at that place may come
  * with a cloned repository, and mail that waits in it is not ours.
  */
-export function openJoinedRoots(files: Pick<Files, "readOwn" | "exists" | "write">, path: string) {
-  const known = parseJson(RootsFile, files.readOwn(path))?.roots ?? [];
+export function openJoinedRoots(files: Pick<Files, "read" | "exists" | "write">, path: string) {
+  const known = parseJson(RootsFile, files.read(path))?.roots ?? [];
   let roots = new Set(known);
 
   /** Those of `wanted` that are there. */

@@ -63,7 +63,7 @@ export function createNatsFleetFiles(deps: { files: Files; paths: NatsFleetPaths
   const { files, paths, fleet } = deps;
 
   function load(): FleetUsers | null {
-    const text = files.readPrivate(paths.users);
+    const text = files.read(paths.users, { owner: "private" });
     if (text === null && !files.exists(paths.users)) return null;
     const value = jsonValue(text);
     if (Value.Check(FleetUsers, value)) return value;

@@ -72,7 +72,7 @@ export async function ensureCertificate(
   if (
     openssl !== null &&
     files.exists(paths.certificate) &&
-    files.readPrivate(paths.certificateKey) !== null
+    files.read(paths.certificateKey, { owner: "private" }) !== null
   ) {
     const flag = isIp ? "-checkip" : "-checkhost";
     const check = await processes.run([openssl, "x509", "-noout", "-in", paths.certificate, flag, name]);
@@ -88,7 +88,7 @@ export async function ensureCertificate(
   const subject = ["-subj", "/CN=svc", "-addext", `subjectAltName=${isIp ? "IP" : "DNS"}:${name}`];
   const out = ["-keyout", paths.certificateKey, "-out", paths.certificate];
   const run = await processes.run([openssl, "req", "-x509", ...key, ...subject, ...out]);
-  if (run.exitCode !== 0 || files.readPrivate(paths.certificateKey) === null) {
+  if (run.exitCode !== 0 || files.read(paths.certificateKey, { owner: "private" }) === null) {
     throw new ServiceError(
       "precondition_failed",
       `openssl made no certificate: ${run.stderr.trim().slice(-300)}`,
@@ -165,7 +165,7 @@ export function runningNatsServer(
   { files, processes }: Pick<Machine, "files" | "processes">,
   paths: NatsFleetPaths,
 ): number | null {
-  const server = parseJson(RunningServer, files.readOwn(paths.running));
+  const server = parseJson(RunningServer, files.read(paths.running));
   if (server === null || !processes.alive(server.pid)) return null;
   return processes.startToken(server.pid) === server.process_start ? server.pid : null;
 }

@@ -69,10 +69,10 @@ export function withLimit(budget: Budget, limit: BudgetLimit): Budget {
 const noBudget: Budget = { schema_version: 1, limits: [] };
 
 /** The budget in a folder. Throws `precondition_failed` for a damaged file. */
-export function readBudget(files: Pick<Files, "exists" | "readOwn">, folder: string): Budget {
+export function readBudget(files: Pick<Files, "exists" | "read">, folder: string): Budget {
   const path = join(folder, budgetFile);
   if (!files.exists(path)) return noBudget;
-  const budget = parseJson(Budget, files.readOwn(path));
+  const budget = parseJson(Budget, files.read(path));
   if (budget) return budget;
   throw new ServiceError("precondition_failed", `${path} is no budget: set it again, or remove the file`);
 }
@@ -103,13 +103,13 @@ export interface KnownTeam {
  * agents are of the team while no other one owns them.
  */
 export function listTeams(
-  files: Pick<Files, "list" | "readOwn">,
+  files: Pick<Files, "list" | "read">,
   teamsFolder: string,
   ownerOf: (agentId: string) => string | undefined,
 ): KnownTeam[] {
   const teams = files.list(teamsFolder).flatMap((entry) => {
     const folder = childPath(teamsFolder, entry);
-    const record = parseJson(TeamRecord, files.readOwn(join(folder, "agents.json")));
+    const record = parseJson(TeamRecord, files.read(join(folder, "agents.json")));
     if (!record) return [];
     const { team_file: file, agents } = record;
     const members = Object.values(agents)

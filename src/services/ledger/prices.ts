@@ -9,9 +9,9 @@ import shipped from "./prices.json" with { type: "json" };
  * The prices of the user's file, which replace the shipped ones as a whole. Throws `precondition_failed` for
  * a damaged one.
  */
-export function readPrices(files: Pick<Files, "exists" | "readOwn">, path: string): PriceList {
+export function readPrices(files: Pick<Files, "exists" | "read">, path: string): PriceList {
   if (!files.exists(path)) return shipped as PriceList;
-  const own = parseJson(PriceList, files.readOwn(path));
+  const own = parseJson(PriceList, files.read(path));
   if (own) return own;
   throw new ServiceError(
     "precondition_failed",

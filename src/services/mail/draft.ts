@@ -1,7 +1,7 @@
 import type { AttachmentInput } from "../../protocol/mail.ts";
 import type { MailEnvelope, MailPrincipal } from "../../protocol/mail-file.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { WhyNotRead } from "../../system/regular-files.ts";
+import type { WhyNotRead } from "../../system/open-file.ts";
 
 /** Attachments. Source: spec/mailbox-agui.md A1. Pure. */
 
@@ -49,6 +49,7 @@ export const whyNotAttached: Record<WhyNotRead, string> = {
   absent: "does not exist",
   unreadable: "cannot be read",
   not_regular: "is not a regular file",
+  not_ours: "is not only yours to change",
   too_large: "is too large",
   of_kernel: "lies in a file system of the kernel",
   outside:

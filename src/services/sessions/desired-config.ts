@@ -33,7 +33,7 @@ export interface GatewayWish {
 /** Throws `precondition_failed` with the place when the file is there and does not fit. */
 export function readDesiredConfig(files: Files, sessionRoot: string): DesiredConfig {
   const path = sessionPaths(sessionRoot).desiredConfig;
-  const text = files.readOwn(path);
+  const text = files.read(path);
   const fail = (problem: string) => new ServiceError("precondition_failed", `${path}: ${problem}`);
   if (text === null) {
     if (files.stat(path)?.directory) throw fail("is a folder");

@@ -88,7 +88,7 @@ export function readLaunchEnvironment(files: Files, sessionRoot: string): Record
  * value here.
  */
 export function launchEnvironmentFault(
-  files: Pick<Files, "readOwn" | "exists">,
+  files: Pick<Files, "read" | "exists">,
   sessionRoot: string,
   manifest: Manifest,
 ): string | null {
@@ -104,8 +104,8 @@ export function launchEnvironmentFault(
   return `${fileName} of this session ${what} the value of ${lost.join(", ")}: put a copy of it in its place, or a JSON object with the values, mode 0600`;
 }
 
-function readVariables(files: Pick<Files, "readOwn">, sessionRoot: string): Record<string, string> | null {
-  const text = files.readOwn(join(sessionRoot, fileName));
+function readVariables(files: Pick<Files, "read">, sessionRoot: string): Record<string, string> | null {
+  const text = files.read(join(sessionRoot, fileName));
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);

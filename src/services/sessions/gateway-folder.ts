@@ -103,7 +103,7 @@ export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
   }
   // To read one takes a fifth of the time of a write, and a gateway starts more often than these change.
   const derive = (label: string, path: string, text: string) => {
-    if (files.readOwn(path) !== text) files.write(label, path, text, { durable: false });
+    if (files.read(path) !== text) files.write(label, path, text, { durable: false });
   };
   derive("file:protocol-version", paths.protocolVersion, `${protocolVersion}\n`);
   derive("file:attach", paths.attach, renderJson(buildAttachContract(folder)));
@@ -134,7 +134,7 @@ const noStatus: LastStatus = {
 
 function readSavedStatus(files: Files, path: string): GatewayStatus | null {
   try {
-    const saved: unknown = JSON.parse(files.readOwn(path) ?? "null");
+    const saved: unknown = JSON.parse(files.read(path) ?? "null");
     return Value.Check(GatewayStatus, saved) ? saved : null;
   } catch {
     return null;

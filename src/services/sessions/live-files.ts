@@ -91,7 +91,7 @@ export function createLiveFiles(deps: {
   /** What cannot be read wishes nothing. */
   function readWish(path: string): string {
     try {
-      return files.readOwn(path)?.trim() ?? "";
+      return files.read(path)?.trim() ?? "";
     } catch {
       return "";
     }

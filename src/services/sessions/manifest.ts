@@ -244,7 +244,7 @@ export function parseManifest(text: string, path: string): Manifest {
 export function readManifest(files: Files, path: string): Manifest {
   refuseLinks(files, dirname(path));
   refuseExposed(files, path, "the session manifest");
-  const text = files.readOwn(path);
+  const text = files.read(path);
   if (text === null) throw new ServiceError("not_found", `there is no session manifest at ${path}`);
   return parseManifest(text, path);
 }

@@ -44,7 +44,7 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
 
   function read(path: string): Adoption | null {
     if (files.exposure(folder) !== null) return null;
-    return parseJson(Adoption, files.readOwn(path));
+    return parseJson(Adoption, files.read(path));
   }
 
   function adoptionOf(overlay: string): Adoption | null {
@@ -52,7 +52,7 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
     const facts = files.stat(overlay);
     if (!adoption || !facts?.directory || adoption.path !== realOf(overlay)) return null;
     if (`${adoption.device}:${adoption.inode}` !== facts.identity) return null;
-    return files.readOwn(join(overlay, keyName)) === adoption.key ? adoption : null;
+    return files.read(join(overlay, keyName)) === adoption.key ? adoption : null;
   }
 
   function exposure(overlay: string, { named } = { named: false }): Exposure | null {
@@ -184,9 +184,7 @@ export function prepareOverlay(
  */
 function keepOutOfGit(files: Files, overlay: string): void {
   const path = join(overlay, ignoreName);
-  const lines = (files.readOwn(path) ?? "")
-    .split("\n")
-    .filter((line) => line !== "" && !line.startsWith("#"));
+  const lines = (files.read(path) ?? "").split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   if (lines.length === 1 && lines[0] === "*") return;
   files.write("file:overlay.gitignore", path, "*\n");
 }

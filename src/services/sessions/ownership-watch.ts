@@ -79,7 +79,7 @@ export function createOwnershipWatch(deps: {
   /** A file that cannot be read now is as it was; one that has become a folder is gone. */
   function read(path: string, before: string | null): string | null {
     try {
-      return files.read(path);
+      return files.read(path, { owner: "anyone" });
     } catch (error) {
       return storageFaultOf(error)?.fault === "folder" ? null : before;
     }
@@ -96,7 +96,7 @@ export function createOwnershipWatch(deps: {
   return {
     start() {
       if (published !== null) return;
-      published = files.read(paths.currentInstance);
+      published = files.read(paths.currentInstance, { owner: "anyone" });
       ends = [
         watch.watchFolder(paths.runRoot, (name) => {
           const ours = [paths.currentInstance, ...kept.keys()];
@@ -111,10 +111,10 @@ export function createOwnershipWatch(deps: {
       look();
       if (gone) return;
       write();
-      if (published !== null) published = files.read(paths.currentInstance);
+      if (published !== null) published = files.read(paths.currentInstance, { owner: "anyone" });
     },
     keep(path, write) {
-      kept.set(path, { text: files.read(path), write, failed: false });
+      kept.set(path, { text: files.read(path, { owner: "anyone" }), write, failed: false });
     },
     stop,
   };

@@ -111,7 +111,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
       kept: false,
     });
     if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
-    const text = files.readOwn(path);
+    const text = files.read(path);
     // Nothing is read through a link; here is only said why.
     if (text === null && files.isLink(path)) return ignore(path, "is a symbolic link");
     // The root itself is judged where it is chosen.

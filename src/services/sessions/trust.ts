@@ -63,7 +63,7 @@ export function judgingFoldersOnce(files: Files): Files {
       if (!found) absent.add(path);
       return found;
     },
-    readOwn: (path) => (isMissing(path) ? null : files.readOwn(path)),
+    read: (path, policy) => (isMissing(path) ? null : files.read(path, policy)),
     stat: (path) => (isMissing(path) ? null : files.stat(path)),
     exposure(path, options) {
       const session = dirname(path);

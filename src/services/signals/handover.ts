@@ -285,7 +285,7 @@ function readUserConfiguration(files: Pick<Files, "read">, { tool, env }: Handov
   const home = env["CODEX_HOME"] || join(env["HOME"] || "/", ".codex");
   if (tool !== "codex") return null;
   try {
-    return files.read(join(home, "config.toml"));
+    return files.read(join(home, "config.toml"), { owner: "anyone" });
   } catch {
     // Not TOML.
     return "=";

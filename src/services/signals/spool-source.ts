@@ -161,7 +161,7 @@ export function createSpoolSource(deps: {
 
   function readPositions(): Map<string, number> {
     if (!files.exists(paths.cursor)) return new Map();
-    const read = parseJson(Cursor, files.readOwn(paths.cursor))?.read;
+    const read = parseJson(Cursor, files.read(paths.cursor))?.read;
     if (read) return new Map(read.map(({ file, offset }) => [file, offset]));
     logOnce("the reports of the tool before now are passed over: cursor.json is damaged");
     return new Map(

@@ -63,7 +63,10 @@ function installOne(
   const present = files.exists(folder) || linked;
   const stored = childPath(storeRoot, digest(text).slice(0, 16), name);
   // What a person changed through the link of another home.
-  if (wish.projection === "symlink" && (files.read(join(stored, "SKILL.md")) ?? text) !== text) {
+  if (
+    wish.projection === "symlink" &&
+    (files.read(join(stored, "SKILL.md"), { owner: "anyone" }) ?? text) !== text
+  ) {
     return { name, outcome: "kept", why: "edited" };
   }
   // Files that a person put beside a copy of ours stay.

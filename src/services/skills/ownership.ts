@@ -133,7 +133,7 @@ export function recordPath({ tool, home }: ToolPlace): string {
  */
 export function readOwned(files: Files, place: ToolPlace): Owned {
   try {
-    const record: unknown = JSON.parse(files.readOwn(recordPath(place)) ?? "null");
+    const record: unknown = JSON.parse(files.read(recordPath(place)) ?? "null");
     if (!Value.Check(OwnershipRecord, record)) return {};
     return Object.fromEntries(Object.entries(record.skills).filter(([name]) => isOneName(name)));
   } catch (error) {
@@ -185,7 +185,7 @@ export function stateOf(
   let found: string | null;
   if (files.isLink(skillPath(home, name))) return "foreign";
   try {
-    found = files.read(skillPath(home, name));
+    found = files.read(skillPath(home, name), { owner: "anyone" });
   } catch (error) {
     refuseUnreadable(error, home);
     // A file where the folder should be, or a folder where the file should be.

@@ -29,7 +29,7 @@ export function prefixedName(prefix: string, member: string): string {
  * of all teams.
  */
 export function readPrefixed(
-  files: Pick<Files, "exists" | "readOwn">,
+  files: Pick<Files, "exists" | "read">,
   folder: string,
   teamFile: string,
 ): string[] {
@@ -46,7 +46,7 @@ export function readPrefixed(
  * does not say who owns it. Null without one; a damaged record has none. `folder`: of all teams.
  */
 export function readAgentOfEarlierUp(
-  files: Pick<Files, "exists" | "readOwn">,
+  files: Pick<Files, "exists" | "read">,
   folder: string,
   { file, member }: TeamOwner,
 ): string | null {
@@ -59,10 +59,10 @@ export function readAgentOfEarlierUp(
 }
 
 /** Null where there is none. Throws `precondition_failed` for one that cannot be read. */
-function readRecord(files: Pick<Files, "exists" | "readOwn">, path: string): TeamRecord | null {
+function readRecord(files: Pick<Files, "exists" | "read">, path: string): TeamRecord | null {
   if (!files.exists(path)) return null;
   try {
-    const stored: unknown = JSON.parse(files.readOwn(path) ?? "");
+    const stored: unknown = JSON.parse(files.read(path) ?? "");
     if (Value.Check(TeamRecord, stored)) return stored;
   } catch {
     // Reported below.

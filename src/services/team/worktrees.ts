@@ -158,7 +158,7 @@ export function createWorktrees(
    */
   function gitFolder(path: string): string | null {
     try {
-      const folder = /^gitdir: (.+)$/m.exec(files.read(join(path, ".git")) ?? "")?.[1];
+      const folder = /^gitdir: (.+)$/m.exec(files.read(join(path, ".git"), { owner: "anyone" }) ?? "")?.[1];
       return folder !== undefined && isAbsolute(folder) ? folder : null;
     } catch {
       return null;

@@ -85,7 +85,7 @@ export function createConversations(deps: {
   let known: Conversation[] | null = null;
 
   function load(): Conversation[] {
-    const text = files.readOwn(paths.conversations);
+    const text = files.read(paths.conversations);
     if (text === null) return [];
     const kept = parseJson(Conversations, text);
     if (kept) return kept.conversations;

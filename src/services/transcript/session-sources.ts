@@ -119,7 +119,7 @@ function candidateFolders(
       return files
         .list(recordRoot)
         .filter(isOneName)
-        .filter((name) => files.readOwn(childPath(recordRoot, name, ".project_root"))?.trim() === workdir)
+        .filter((name) => files.read(childPath(recordRoot, name, ".project_root"))?.trim() === workdir)
         .map((name) => [name, "chats"]);
     default:
       return [];

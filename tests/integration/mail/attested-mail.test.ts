@@ -167,9 +167,9 @@ describe("mail of a registered mailbox", () => {
     const faults: string[] = [];
     using fixture = createMailRootFixture({ onFault: (what) => faults.push(what) });
     const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
-    const files = {
+    const files: Files = {
       ...fixture.deps.files,
-      readPrivate: () => null,
+      read: (path, policy) => (policy?.owner === "private" ? null : fixture.deps.files.read(path, policy)),
       write(label: string, ...rest: [string, string]) {
         if (label === "mail.key-written") throw new Error("no space");
         fixture.deps.files.write(label, ...rest);

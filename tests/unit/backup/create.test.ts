@@ -130,12 +130,12 @@ test("a file that becomes shorter while it is copied is reported, and the archiv
   using at = machine();
   at.write("state/teams/a", "x".repeat(5000));
   at.write("state/teams/b");
-  const openRegular: Files["openRegular"] = (path, limits) => {
-    const opened = at.files.openRegular(path, limits);
+  const open: Files["open"] = (path, policy) => {
+    const opened = at.files.open(path, policy);
     if (path === at.path("state/teams/a")) truncateSync(path, 10);
     return opened;
   };
-  const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, openRegular } });
+  const { problems } = await at.create([at.place("state", "state")], { files: { ...at.files, open } });
   expect(problems).toEqual([expect.stringContaining("it became shorter while it was copied")]);
   expect(at.names()).toEqual(["state/teams/a", "state/teams/b"]);
 });

@@ -244,7 +244,7 @@ test("a record that cannot be read now is passed over, reported, and never clean
     sessionAlive: async () => true,
     files: {
       ...files,
-      readOwn() {
+      read() {
         throw refused;
       },
     },

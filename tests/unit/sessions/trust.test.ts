@@ -106,13 +106,13 @@ describe("a look at many sessions refuses what a look at one refuses", () => {
     const opened: string[] = [];
     const look = judgingFoldersOnce({
       ...files,
-      readOwn(path) {
+      read(path) {
         opened.push(path);
-        return files.readOwn(path);
+        return files.read(path);
       },
     });
     const inside = [`${gateway}/state.json`, `${gateway}/run/current-instance.json`];
-    const see = () => inside.map((path) => [look.readOwn(path), look.stat(path), look.exists(path)]);
+    const see = () => inside.map((path) => [look.read(path), look.stat(path), look.exists(path)]);
     const nothing = inside.map(() => [null, null, false]);
     expect(see()).toEqual(nothing);
     expect(look.exists(gateway)).toBe(false);
@@ -121,9 +121,9 @@ describe("a look at many sessions refuses what a look at one refuses", () => {
     opened.length = 0;
     expect(see()).toEqual(nothing);
     expect(opened).toEqual([]);
-    expect(look.readOwn(`${session}/manifest.json`)).toBe(files.readOwn(`${session}/manifest.json`));
+    expect(look.read(`${session}/manifest.json`)).toBe(files.read(`${session}/manifest.json`));
     const later = judgingFoldersOnce(files);
-    expect(inside.map((path) => [later.readOwn(path), later.exists(path)])).toEqual([
+    expect(inside.map((path) => [later.read(path), later.exists(path)])).toEqual([
       ["{}", true],
       ["{}", true],
     ]);

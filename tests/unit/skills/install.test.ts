@@ -164,8 +164,7 @@ describe("a home that this user may not read", () => {
     fixture.install();
     const files: Files = {
       ...fixture.files,
-      read: (path) => (hides.test(path) ? refused() : fixture.files.read(path)),
-      readOwn: (path) => (hides.test(path) ? refused() : fixture.files.readOwn(path)),
+      read: (path, policy) => (hides.test(path) ? refused() : fixture.files.read(path, policy)),
     };
     const place = { tool: "claude", home: fixture.home };
     const advice = `${fixture.home} cannot be read by this user (EACCES). Make it readable, or name another home with --home`;

@@ -16,10 +16,10 @@ function refused(act: () => unknown): Error {
 }
 
 const reads: { id: string; act: (at: Scratch) => unknown }[] = [
-  { id: "a file is read", act: ({ files, path }) => files.read(path("x".repeat(300))) },
+  { id: "a file is read", act: ({ files, path }) => files.read(path("x".repeat(300)), { owner: "anyone" }) },
   { id: "a folder is read", act: ({ files, path }) => files.list(path("circle")) },
   { id: "a file is looked for", act: ({ files, path }) => files.exists(path("circle/x")) },
-  { id: "a file of ours is read", act: ({ files, path }) => files.readOwn(path("x".repeat(300))) },
+  { id: "a file of ours is read", act: ({ files, path }) => files.read(path("x".repeat(300))) },
   { id: "a part of a file is read", act: ({ files, path }) => files.readPart(path("x".repeat(300)), 0, 1) },
 ];
 test.each(reads)("where $id that may not be, it says that it may not be read", ({ act }) => {

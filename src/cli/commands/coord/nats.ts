@@ -138,7 +138,9 @@ async function addressOf(
   credentials: string,
 ) {
   const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
-  const authorities = listen.isLoopback ? null : context.files.read(users.paths.certificate);
+  const authorities = listen.isLoopback
+    ? null
+    : context.files.read(users.paths.certificate, { owner: "anyone" });
   return { url: urlOf(listen), credentials, authorities, fleet };
 }
 
@@ -153,7 +155,7 @@ async function requireAnswer(
 ): Promise<void> {
   const { context, users } = of;
   const path = users.paths.hostKey(host);
-  const key = context.files.readPrivate(path);
+  const key = context.files.read(path, { owner: "private" });
   const { proveKey } = await import("../../../services/hosts/nats-bus.ts");
   const { clock, ids } = context;
   const fault =
@@ -189,7 +191,7 @@ async function deleteRevoked(
   const { context, users } = of;
   const { paths } = users;
   if (hosts.length === 0) return null;
-  const credentials = context.files.readPrivate(paths.operatorKey);
+  const credentials = context.files.read(paths.operatorKey, { owner: "private" });
   if (credentials === null) return `the operator's key is not in ${paths.operatorKey}`;
   const { deleteHosts } = await import("../../../services/hosts/nats-bus.ts");
   const { clock, ids } = context;

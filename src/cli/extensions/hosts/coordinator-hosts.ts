@@ -224,7 +224,7 @@ const EpochFile = Type.Object({ epoch: Type.Integer({ minimum: 0 }) });
 
 /** One more than at the last start, kept before it is used. A lost file goes on after what the clock says. */
 function nextEpoch({ files, clock }: Pick<CliContext, "files" | "clock">, path: string): number {
-  const kept = parseJson(EpochFile, files.readOwn(path));
+  const kept = parseJson(EpochFile, files.read(path));
   const epoch = kept ? kept.epoch + 1 : Math.floor(clock.nowMs() / 1000);
   files.write("file:host-epoch", path, `${JSON.stringify({ epoch })}\n`);
   return epoch;

@@ -83,7 +83,7 @@ export function toHostName(flag: string, given: string | undefined): string {
  */
 export function readBusAddress(
   args: Values<typeof busFlags>,
-  { io, files }: { io: Pick<CliIo, "cwd">; files: Pick<Files, "readPrivate" | "read"> },
+  { io, files }: { io: Pick<CliIo, "cwd">; files: Pick<Files, "read"> },
 ): BusAddress | null {
   if (args.nats === undefined) return null;
   const { url, isSecure } = parseUrl(args.nats);
@@ -94,14 +94,15 @@ export function readBusAddress(
   }
   if (args.creds === undefined) throw new UsageError("--nats needs --creds FILE, the key for the server");
   const path = resolve(io.cwd, args.creds);
-  const credentials = files.readPrivate(path);
+  const credentials = files.read(path, { owner: "private" });
   if (credentials === null) {
     throw new ServiceError(
       "precondition_failed",
       `--creds ${path} is no regular file that this user alone can read: chmod 600 ${path}`,
     );
   }
-  const authorities = args["nats-ca"] === undefined ? null : files.read(resolve(io.cwd, args["nats-ca"]));
+  const authorities =
+    args["nats-ca"] === undefined ? null : files.read(resolve(io.cwd, args["nats-ca"]), { owner: "anyone" });
   if (args["nats-ca"] !== undefined && authorities === null) {
     throw new UsageError(`--nats-ca: there is no file ${args["nats-ca"]}`);
   }

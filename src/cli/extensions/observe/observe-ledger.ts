@@ -23,7 +23,7 @@ export function openLedger(gateway: OpenGateway, turns: Pick<SessionTurns, "coun
     tool: manifest.tool,
     sources: turns.counted,
     countedSinceMs() {
-      const text = system.files.readOwn(join(transcriptPaths(gateway.sessionRoot).root, "tokens.json"));
+      const text = system.files.read(join(transcriptPaths(gateway.sessionRoot).root, "tokens.json"));
       return text === null ? null : (parseJson(FormerCount, text)?.since_ms ?? null);
     },
     onProblem(what) {

@@ -167,7 +167,7 @@ const markName = ".svc-registration";
 
 /** Whether a linked mailbox says itself that it belongs to this registration. */
 export function isMarked(files: Files, { mailboxPath, registrationId }: Stored): boolean {
-  return files.readOwn(childPath(mailboxPath, markName))?.trim() === registrationId;
+  return files.read(childPath(mailboxPath, markName))?.trim() === registrationId;
 }
 
 /**
@@ -179,7 +179,7 @@ export function registrationIn(
   folder: string,
 ): string | null {
   if (!files.isOwnFolder(folder)) return null;
-  const marked = files.readOwn(childPath(folder, markName))?.trim();
+  const marked = files.read(childPath(folder, markName))?.trim();
   if (marked !== undefined) return marked;
   const path = files.contained(folder, [stateFileName], "file");
   if (!files.exists(path)) return null;
@@ -220,7 +220,7 @@ export function locateMessage(files: Files, root: string, message: Message): Loc
 /** The text of the file of a message; null when there is none that could be its own. */
 export function readMessageFile(files: Files, root: string, message: Message): string | null {
   try {
-    return files.readOwn(messageFile(files, root, message));
+    return files.read(messageFile(files, root, message));
   } catch (error) {
     if (error instanceof ServiceError) return null;
     throw error;

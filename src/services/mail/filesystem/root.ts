@@ -242,7 +242,7 @@ function setAside(deps: MailRootDeps, root: string): void {
 
 /** Null for a file that holds no version either: it was damaged, and is written again as a missing one is. */
 function readVersion(files: Files, root: string): string | null {
-  const text = files.readOwn(rootPaths(root).protocolVersion)?.trim() ?? "";
+  const text = files.read(rootPaths(root).protocolVersion)?.trim() ?? "";
   return /^[\w.-]{1,32}$/.test(text) ? text : null;
 }
 

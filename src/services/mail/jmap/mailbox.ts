@@ -32,7 +32,7 @@ export function createJmapMailbox(deps: {
   client: JmapClient;
   clock: Clock;
   ids: Ids;
-  files: Pick<Files, "openRegular">;
+  files: Pick<Files, "open">;
   address: string;
   principalId: string;
   /** See `watchArrivals`. */

@@ -61,10 +61,10 @@ export function writeCredential(files: Files, path: ContainedPath, credential: J
  * the file says both by its `credential_ref`. Throws `transport_failed` without the content of the file.
  */
 export function readLogin(
-  files: Pick<Files, "readOwn">,
+  files: Pick<Files, "read">,
   { path, url, address }: { path: string; url: string; address: string },
 ): JmapLogin {
-  const parsed = parseJson(JmapCredential, files.readOwn(path));
+  const parsed = parseJson(JmapCredential, files.read(path));
   if (!parsed)
     throw new ServiceError(
       "transport_failed",

@@ -278,7 +278,7 @@ interface Blob {
  * `invalid_request` for one that cannot be attached, and nothing was sent then.
  */
 export async function uploadAll(
-  deps: { client: JmapClient; files: Pick<Files, "openRegular"> },
+  deps: { client: JmapClient; files: Pick<Files, "open"> },
   attachments: readonly DraftAttachment[],
 ): Promise<Blob[]> {
   if (attachments.length === 0) return [];
@@ -288,9 +288,9 @@ export async function uploadAll(
   const { maxUploadBytes } = await deps.client.session();
   using opened = new DisposableStack();
   const sources = attachments.map(({ path, label, below }, nth) => {
-    const file = deps.files.openRegular(path, {
+    const file = deps.files.open(path, {
       maxBytes: Math.min(maxAttachmentBytes, maxUploadBytes),
-      below,
+      within: below,
     });
     if (!file.ok) {
       throw new ServiceError("invalid_request", `the attachment ${nth + 1} ${whyNotAttached[file.why]}`);

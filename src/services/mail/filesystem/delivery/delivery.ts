@@ -118,7 +118,7 @@ export function createDelivery(
     made.push(folder);
     const copied = files.copy("mail.attachment-staged", path, childPath(folder, name), {
       maxBytes: maxAttachmentBytes,
-      below: input.below,
+      within: input.below,
     });
     if (!copied.ok) {
       const tooLarge = `is larger than ${maxAttachmentBytes / 1024 / 1024} MiB`;

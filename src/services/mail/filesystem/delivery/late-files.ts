@@ -116,7 +116,7 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
    * Also a file that a crash has cut off can be synced: it is compared first. Returns whether it was written.
    */
   function mend(row: UnsyncedMessage, place: ContainedPath, options: { waits: boolean }): boolean {
-    const found = files.readOwn(place);
+    const found = files.read(place);
     if (found === row.text && !unsure.has(row.messageId)) return false;
     const work = () => {
       if (!unsynced.has(row)) return;

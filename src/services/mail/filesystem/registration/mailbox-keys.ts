@@ -102,7 +102,7 @@ function ownKey(
 
 /** Null for a key that is missing or damaged, or that others may read. */
 function readKey(files: Deps["files"], root: string, row: RegistrationRow): SigningKey | null {
-  const pem = files.readPrivate(keyPath(files, root, row));
+  const pem = files.read(keyPath(files, root, row), { owner: "private" });
   return pem === null ? null : openSigningKey(pem);
 }
 

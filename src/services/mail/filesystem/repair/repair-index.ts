@@ -114,7 +114,7 @@ function putOnDisk({ deps, paths, find }: RepairRun, envelope: MailEnvelope, tex
   const { files } = deps;
   const { message_id: messageId, created_at_utc: createdAtUtc } = envelope;
   const place = messageFile(files, paths.root, { messageId, createdAtUtc });
-  if (files.readOwn(place) === text) {
+  if (files.read(place) === text) {
     files.sync("mail.synced", place);
     files.sync("mail.folder-synced", dirname(place));
     return;
@@ -237,7 +237,7 @@ function readMessage(run: RepairRun, { id, day, path }: CanonicalFile): StoredMe
     run.find(path, "it is a symbolic link where a message should be");
     return null;
   }
-  const text = files.readOwn(path);
+  const text = files.read(path);
   if (text === null) return null;
   const parsed = parseMessageFile(text);
   if (!parsed.ok) {

@@ -118,7 +118,7 @@ export function applyFileStep(files: Files, step: FileStep): Outcome {
       const from = pathOf(step.from);
       const to = pathOf(step.to);
       files.ensureDirectory(step.folderLabel, dirname(to));
-      const limits = { maxBytes: Number.MAX_SAFE_INTEGER, anywhere: true, durable: false };
+      const limits = { within: "anywhere", durable: false } as const;
       const copied = files.copy(label, from, to, limits);
       return copied.ok ? done : { result: "failed", why: whyNotCopied[copied.why] };
     }
@@ -145,6 +145,7 @@ const whyNotCopied = {
   absent: "it is missing",
   unreadable: "it cannot be read",
   not_regular: "it is not a regular file",
+  not_ours: "others may change it",
   too_large: "it is too large",
   of_kernel: "it is in a file system of the kernel",
   outside: "it is outside of the mailbox root",

@@ -1,5 +1,7 @@
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
+import type { RegistryRecord } from "../../protocol/files.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
+import { isRunning } from "../../services/sessions/find.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Invocation } from "../command-line/command.ts";
@@ -23,7 +25,13 @@ export async function openReconnecting(
 
   const callOnce: GatewayCalls["call"] = async (name, options) => {
     if (client === null) {
-      const opened = await reopen(caller, target);
+      const { agent_id: id, agent_name: name } = target.agent.manifest;
+      const opened = await reopen({
+        id,
+        name,
+        readRecord: () => target.context.registry.read(id),
+        open: () => openLiveTarget(caller),
+      });
       if ("detail" in opened) return { kind: "unreachable", sent: false, ...opened };
       client = opened.link.client;
     }
@@ -52,16 +60,26 @@ export async function openReconnecting(
  * `detail`: why there is no gateway at this moment. Throws when none is to be expected, also when another agent
  * has the name now.
  */
-async function reopen(caller: AgentCaller | Invocation, { context, agent: former }: Target) {
-  const { agent_id: id, agent_name: name } = former.manifest;
+export async function reopen<T extends Pick<Target, "agent">>({
+  id,
+  name,
+  readRecord,
+  open,
+}: {
+  id: string;
+  name: string;
+  readRecord: () => RegistryRecord | null;
+  open: () => Promise<T>;
+}): Promise<T | { detail: string }> {
+  // Read first: a record that says "stopped" only after the failure came too late for its advice.
+  const record = readRecord();
   try {
-    const opened = await openLiveTarget(caller);
+    const opened = await open();
     if (opened.agent.manifest.agent_id === id) return opened;
     throw new ServiceError("not_found", `"${name}" is another agent now; that of id ${id} has ended`);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.exitCode !== exitCodes.unreachable) throw error;
-    const state = context.registry.read(id)?.lifecycle.state;
-    if (state !== "active" && state !== "relaunching") throw error;
+    if (record === null || !isRunning(record)) throw error;
     return { detail: error.message };
   }
 }

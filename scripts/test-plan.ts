@@ -92,7 +92,6 @@ const careful = [
   "tests/hostile/limits",
   "tests/hostile/memory",
   "tests/hostile/web-pages",
-  "tests/e2e/acp-server",
   "tests/e2e/cli-signals",
   "tests/e2e/hosts-network",
 ];

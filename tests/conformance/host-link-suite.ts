@@ -3,6 +3,7 @@ import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
 import type { HostDirectory, HostLink, HostRequest } from "../../src/services/hosts/host-link.ts";
 import { ServiceError } from "../../src/system/errors.ts";
+import { awaitOutcome } from "../support/await-outcome.ts";
 import type { CliFixture } from "../support/cli-fixture.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
@@ -108,7 +109,7 @@ export function hostLinkSuite(
       expect([unknown.status, unknown.body["detail"]]).toEqual([404, 'no agent is known as "nobody"']);
       const invalid = await host.ask("agentSubmitGatewayRequest", json({ kind: "submit_prompt" }));
       expect(invalid.status).toBe(422);
-      await expect(host.send("shutdown", { params: {} })).rejects.toThrow(ServiceError);
+      expect(await awaitOutcome(host.send("shutdown", { params: {} }))).toThrow(ServiceError);
 
       // The same key is the same request, at once and later.
       const [first, again] = await Promise.all([
@@ -144,11 +145,13 @@ export function hostLinkSuite(
       expect(seqs).toEqual([...seqs].sort((left, right) => left - right));
       expect(new Set(seqs).size).toBe(seqs.length);
       leave.abort();
-      await expect(
-        (async () => {
-          for (;;) if ((await reader?.read())?.done) throw new Error("ended");
-        })(),
-      ).rejects.toThrow();
+      expect(
+        await awaitOutcome(
+          (async () => {
+            for (;;) if ((await reader?.read())?.done) throw new Error("ended");
+          })(),
+        ),
+      ).toThrow();
 
       // A large body there and back, in whole.
       const text = "0123456789abcdef".repeat(48 * 1024);

@@ -8,6 +8,7 @@ import {
   type RequestPermissionRequest,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { awaitOutcome } from "../support/await-outcome.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { installPythonPackage } from "../support/foreign-packages.ts";
 import { gatewayPid } from "../support/mcp-client.ts";
@@ -137,7 +138,7 @@ describe("svc acp, to the official client library", () => {
 
   test("a turn that fails is an error with its reason", async () => {
     await using editor = await edit("worker");
-    expect(editor.prompt("go\nERROR the model is away")).rejects.toThrow("the model is away");
+    expect(await awaitOutcome(editor.prompt("go\nERROR the model is away"))).toThrow("the model is away");
     await until("the end", async () => (await editor.prompt("still there?")).stopReason === "end_turn");
   });
 
@@ -188,7 +189,7 @@ describe("svc acp, to the official client library", () => {
       cwd: fixture.folder,
       mcpServers: [],
     });
-    expect(load).rejects.toMatchObject({ code: -32002 });
+    expect(await awaitOutcome(load)).toThrow(expect.objectContaining({ code: -32002 }));
     await load.catch(() => {});
   });
 
@@ -229,7 +230,7 @@ describe("svc acp, to the official client library", () => {
     });
     expect((await fixture.run("svc", ["stop", "screen"])).exitCode).toBe(0);
     // Its session ends a moment before its record says so.
-    expect(lost).rejects.toThrow(/was stopped|tmux session .* is gone/);
+    expect(await awaitOutcome(lost)).toThrow(/was stopped|tmux session .* is gone/);
     await lost.catch(() => {});
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HostList } from "../../src/protocol/host-states.ts";
+import { awaitOutcome } from "../support/await-outcome.ts";
 import { askServer, joinWith, natsServer } from "../support/bus.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
@@ -125,9 +126,9 @@ describe("svc-coord nats", () => {
     expect(await listed()).toEqual([["worker@build-2", "alive"]]);
     one.signal("SIGKILL");
     await one.exited;
-    await expect(joinWith(first, wordsOf(toJoin?.command ?? "").toSpliced(4, 1, copied))).rejects.toThrow(
-      /[Aa]uthorization/,
-    );
+    expect(
+      await awaitOutcome(joinWith(first, wordsOf(toJoin?.command ?? "").toSpliced(4, 1, copied))),
+    ).toThrow(/[Aa]uthorization/);
     const gone = await operator.run("svc-coord", ["nats", "revoke", "build-1"]);
     expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining("no host")]);
 

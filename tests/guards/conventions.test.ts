@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  findBlockingMatchers,
   findEmptyNames,
   findNotesToSelf,
   findSilencedTests,
@@ -26,6 +27,8 @@ describe("the conventions", () => {
   test("no object is spread where it is written", () => expect(findSpreadLiterals(everything)).toEqual([]));
   test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
   test("every test runs", () => expect(findSilencedTests(tests)).toEqual([]));
+  test("no test beside other processes blocks its event loop", () =>
+    expect(findBlockingMatchers(tests)).toEqual([]));
   test("no test sleeps", () => expect(findSleepingTests(tests)).toEqual([]));
 });
 
@@ -89,5 +92,11 @@ describe("a planted violation is seen", () => {
       "tests/support/until.ts": "await Bun.sleep(5);",
     });
     expect(findSleepingTests(tree)).toHaveLength(2);
+  });
+
+  test("a matcher that blocks the event loop", () => {
+    const source = "await expect(run()).rejects.toThrow();\nexpect(\n  run(),\n).resolves.toBe(1);";
+    const tree = plantedTree({ "tests/e2e/a.test.ts": source, "tests/unit/a.test.ts": source });
+    expect(findBlockingMatchers(tree)).toHaveLength(2);
   });
 });

@@ -74,3 +74,14 @@ export function findSleepingTests(files: SourceFile[]): Violation[] {
     .filter(({ path }) => !/^tests\/(?:support|bench|live\/lab)\//.test(path))
     .flatMap((file) => matchesInCode(file, sleeping, "a sleep instead of a wait"));
 }
+
+/**
+ * `.rejects` and `.resolves` wait in a second event loop, where events of other processes and connections get
+ * lost. Only a unit test has none.
+ */
+export function findBlockingMatchers(files: SourceFile[]): Violation[] {
+  const message = "a blocking wait: expect(await awaitOutcome(promise)).toThrow(...)";
+  return files
+    .filter(({ path }) => !path.startsWith("tests/unit/"))
+    .flatMap((file) => matchesInCode(file, /\)\s*\.(?:rejects|resolves)\b/g, message));
+}

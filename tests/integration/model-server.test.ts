@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { awaitOutcome } from "../support/await-outcome.ts";
 import type { ProtocolName, Purpose } from "../support/model-server/records.ts";
 import { asks } from "../support/model-server/sample-requests.ts";
 import { planReply, sayAtOnce, spokenText } from "../support/model-server/scenario.ts";
@@ -94,7 +95,7 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
   test("breaks the connection in the middle of the words on CUTSTREAM", async () => {
     await using server = startModelServer({ pace: 0 });
     const read = post(server.url + ask.path, ask.body(["now CUTSTREAM"])).then((response) => response.text());
-    await expect(read).rejects.toThrow();
+    expect(await awaitOutcome(read)).toThrow();
     await server.next((record) => record.outcome === "cut", 60_000);
   });
 
@@ -223,7 +224,7 @@ describe("awaiting a request", () => {
     await using server = startModelServer({ pace: 0 });
     const [ask] = asks;
     await post(server.url + ask?.path, ask?.body(["only this FAST"])).then((response) => response.text());
-    await expect(server.next((record) => record.newest_user_text === "never", 20)).rejects.toThrow(
+    expect(await awaitOutcome(server.next((record) => record.newest_user_text === "never", 20))).toThrow(
       "only this FAST",
     );
   });

@@ -3,6 +3,7 @@ import { type FollowOptions, followEvents } from "../../../src/services/fleet/fo
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { GatewayLink } from "../../../src/services/fleet/gateway-link.ts";
 import { createClock } from "../../../src/system/clock.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 
 const clock = createClock();
 
@@ -142,7 +143,7 @@ test("a stop ends an open stream at once, and a failing callback ends the follow
     onEvent: () => Promise.reject(new Error("the reader has gone")),
   });
   source.append();
-  expect(failing).rejects.toThrow("the reader has gone");
+  expect(await awaitOutcome(failing)).toThrow("the reader has gone");
   await failing.catch(() => {});
   await gateway.stop();
 });

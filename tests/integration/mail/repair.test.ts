@@ -17,6 +17,7 @@ import { Value } from "@sinclair/typebox/value";
 import { RepairResult } from "../../../src/protocol/mailbox-admin.ts";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair/repair.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";
 
@@ -331,7 +332,7 @@ describe("a repair of messages", () => {
         if (step === "reading messages") stop.abort();
       },
     });
-    expect(run).rejects.toThrow();
+    expect(await awaitOutcome(run)).toThrow();
     await run.catch(() => {});
     expect(seen).toContain("reading messages");
     expect(await viewOf(opener(fixture))).toEqual(before);

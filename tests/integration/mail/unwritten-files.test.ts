@@ -18,6 +18,7 @@ import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
 import { exportMailRoot } from "../../../src/services/mail/filesystem/upkeep/export.ts";
 import type { Mail } from "../../../src/services/mail/mailbox.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 import { sentMail } from "../../support/late-mail.ts";
 import { draft, everything } from "../../support/mail-story.ts";
@@ -228,7 +229,7 @@ describe("the file of a message that was answered", () => {
     has.onStep.set("sql:mail-delivered", () => {
       throw new Error("the answer is lost");
     });
-    await expect(has.ada.send(draft("ben", "two"))).rejects.toThrow("the answer is lost");
+    expect(await awaitOutcome(has.ada.send(draft("ben", "two")))).toThrow("the answer is lost");
     expect(has.waiting()).toHaveLength(1);
     await has.clock.advance(100);
     await until("the second to be on disk", () => has.waiting().length === 0);

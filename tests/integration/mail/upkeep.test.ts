@@ -22,6 +22,7 @@ import {
 import { cleanUpMailRoot } from "../../../src/services/mail/filesystem/upkeep/cleanup.ts";
 import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clear.ts";
 import { type ExportOptions, exportMailRoot } from "../../../src/services/mail/filesystem/upkeep/export.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../support/mail-root.ts";
 import { draft, everything, liveThroughADay, viewOf } from "../../support/mail-story.ts";
 
@@ -151,7 +152,7 @@ describe("clearing", () => {
   test("an address that nobody has is refused", async () => {
     using fixture = createMailRootFixture();
     const request = { address: "nobody@svc.localhost", dryRun: false };
-    expect(clearMessages(fixture.deps, fixture.root, request)).rejects.toThrow(
+    expect(await awaitOutcome(clearMessages(fixture.deps, fixture.root, request))).toThrow(
       "no mailbox is or was registered",
     );
   });
@@ -208,14 +209,14 @@ describe("an export", () => {
     await liveThroughADay(fixture);
     const stop = new AbortController();
     const ended = run(fixture, { signal: stop.signal, onProgress: () => stop.abort() });
-    expect(ended).rejects.toThrow();
+    expect(await awaitOutcome(ended)).toThrow();
     await ended.catch(() => {});
     expect(readdirSync(fixture.scratch.folder)).toEqual(["mailbox"]);
-    expect(run(fixture, { outputDir: fixture.path })).rejects.toThrow("is there already");
-    expect(run(fixture, { outputDir: join(fixture.path, "inside") })).rejects.toThrow(
+    expect(await awaitOutcome(run(fixture, { outputDir: fixture.path }))).toThrow("is there already");
+    expect(await awaitOutcome(run(fixture, { outputDir: join(fixture.path, "inside") }))).toThrow(
       "in the mailbox root itself",
     );
-    expect(run(fixture, { outputDir: fixture.scratch.path("no/parent") })).rejects.toThrow(
+    expect(await awaitOutcome(run(fixture, { outputDir: fixture.scratch.path("no/parent") }))).toThrow(
       "there is no folder",
     );
   });

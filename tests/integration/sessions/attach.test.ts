@@ -7,6 +7,7 @@ import { stopGateway } from "../../../src/services/fleet/stop-agent.ts";
 import { gatewayIdentity } from "../../../src/services/sessions/gateway-folder.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createSessionFixture, type SessionFixture, standInGateway } from "../../support/session-fixture.ts";
 
 function attachDeps(fixture: SessionFixture, env: Record<string, string> = {}) {
@@ -71,14 +72,18 @@ describe("attaching a gateway", () => {
     writeFileSync(sessionPaths(session.sessionRoot).gatewayLog, "an older failure\n");
     const attach = (executionMode: "detached_process" | "tmux_auxiliary_window") =>
       attachGateway(attachDeps(fixture, { STAND_IN_MODE: "fail" }), session, { executionMode });
-    await expect(attach("detached_process")).rejects.toMatchObject({
-      reason: "unavailable",
-      message: "the gateway ended with exit code 4:\ncannot open the queue",
-    });
-    await expect(attach("tmux_auxiliary_window")).rejects.toMatchObject({
-      reason: "unavailable",
-      message: "the gateway ended:\ncannot open the queue",
-    });
+    expect(await awaitOutcome(attach("detached_process"))).toThrow(
+      expect.objectContaining({
+        reason: "unavailable",
+        message: "the gateway ended with exit code 4:\ncannot open the queue",
+      }),
+    );
+    expect(await awaitOutcome(attach("tmux_auxiliary_window"))).toThrow(
+      expect.objectContaining({
+        reason: "unavailable",
+        message: "the gateway ended:\ncannot open the queue",
+      }),
+    );
   });
 
   test("says how to go on when the agent's tmux session is gone", async () => {
@@ -86,10 +91,12 @@ describe("attaching a gateway", () => {
     await using session = await launched(fixture);
     const { agent_name: name, tmux_session_name: gone } = session.manifest;
     await fixture.deps.tmux.killSession("test.kill", gone);
-    await expect(attachGateway(attachDeps(fixture), session, {})).rejects.toMatchObject({
-      reason: "unavailable",
-      message: `tmux session ${gone} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
-    });
+    expect(await awaitOutcome(attachGateway(attachDeps(fixture), session, {}))).toThrow(
+      expect.objectContaining({
+        reason: "unavailable",
+        message: `tmux session ${gone} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
+      }),
+    );
   });
 });
 

@@ -7,6 +7,7 @@ import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import type { HttpServer } from "../../../src/system/http-server.ts";
 import { createSystem } from "../../../src/system/system.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createSessionFixture } from "../../support/session-fixture.ts";
 
 const asked = {
@@ -57,10 +58,10 @@ test("a start that fails after it listened leaves nothing behind that says other
       },
     },
   });
-  await expect(failing.start()).rejects.toThrow("no such luck");
+  expect(await awaitOutcome(failing.start())).toThrow("no such luck");
   const [server, reply] = [heard[0], await early[0]];
   expect([200, 503]).toContain(reply?.status ?? 0);
-  await expect(fetch(`http://127.0.0.1:${server?.port}${asked.health}`)).rejects.toThrow();
+  expect(await awaitOutcome(fetch(`http://127.0.0.1:${server?.port}${asked.health}`))).toThrow();
   const { currentInstance } = sessionPaths(sessionRoot);
   expect(existsSync(currentInstance)).toBe(false);
 

@@ -16,6 +16,7 @@ import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createSystem } from "../../../src/system/system.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
@@ -61,7 +62,7 @@ describe("a lock between processes", () => {
     using at = folder();
     const path = join(at.path, "x.lock");
     const owner = await holder(path);
-    await expect(locks.hold(path, () => "in", { timeoutMs: 50 })).rejects.toThrow("timed out");
+    expect(await awaitOutcome(locks.hold(path, () => "in", { timeoutMs: 50 }))).toThrow("timed out");
     expect(locks.tryTake(path)).toBeNull();
     owner.kill();
     await owner.exited;
@@ -102,7 +103,7 @@ describe("a lock between processes", () => {
   test("lets the next one in after work that throws", async () => {
     using at = folder();
     const path = join(at.path, "x.lock");
-    await expect(locks.hold(path, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    expect(await awaitOutcome(locks.hold(path, () => Promise.reject(new Error("broken"))))).toThrow("broken");
     expect(await locks.hold(path, () => "in")).toBe("in");
   });
 });
@@ -140,7 +141,7 @@ test("changes of one manifest by several writers at once are all kept", async ()
     ),
   );
   expect(Object.keys(writers[0]?.read(path).backend_state ?? {}).length).toBe(9);
-  await expect(writers[0]?.update(join(at.path, "none.json"), (manifest) => manifest)).rejects.toThrow(
+  expect(await awaitOutcome(writers[0]?.update(join(at.path, "none.json"), (manifest) => manifest))).toThrow(
     "no session manifest",
   );
 });

@@ -12,6 +12,7 @@ import {
 } from "../../../src/services/sessions/launch.ts";
 import { readManifest } from "../../../src/services/sessions/manifest.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createSessionFixture, type SessionFixture, standInAgent } from "../../support/session-fixture.ts";
 
 /** Whether a failed launch left anything: session, session folder or record. */
@@ -221,27 +222,33 @@ describe("a launch is refused before anything is changed", () => {
   test.each(cases)("$id", async ({ change, reason, says }) => {
     await using fixture = await createSessionFixture();
     const launch = launchAgent(fixture.deps, fixture.request(change));
-    await expect(launch).rejects.toMatchObject({ reason, message: expect.stringContaining(says) });
+    expect(await awaitOutcome(launch)).toThrow(
+      expect.objectContaining({ reason, message: expect.stringContaining(says) }),
+    );
     expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool is not there, with how to get it", async () => {
     await using fixture = await createSessionFixture();
     const tool = { ...fixture.tool, command: ["no-such-tool"] as [string] };
-    await expect(launchAgent(fixture.deps, fixture.request({ tool }))).rejects.toMatchObject({
-      reason: "precondition_failed",
-      message: expect.stringContaining(fixture.tool.installHint),
-    });
+    expect(await awaitOutcome(launchAgent(fixture.deps, fixture.request({ tool })))).toThrow(
+      expect.objectContaining({
+        reason: "precondition_failed",
+        message: expect.stringContaining(fixture.tool.installHint),
+      }),
+    );
     expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool cannot do what was asked", async () => {
     await using fixture = await createSessionFixture();
     const tool = { ...fixture.tool, unattendedArgs: null, homeVariable: null };
-    await expect(launchAgent(fixture.deps, fixture.request({ tool, unattended: true }))).rejects.toThrow(
-      "unattended",
+    expect(
+      await awaitOutcome(launchAgent(fixture.deps, fixture.request({ tool, unattended: true }))),
+    ).toThrow("unattended");
+    expect(await awaitOutcome(launchAgent(fixture.deps, fixture.request({ tool, home: "/h" })))).toThrow(
+      "home",
     );
-    await expect(launchAgent(fixture.deps, fixture.request({ tool, home: "/h" }))).rejects.toThrow("home");
     expect(await remains(fixture)).toEqual(nothing);
   });
 
@@ -249,12 +256,14 @@ describe("a launch is refused before anything is changed", () => {
     await using fixture = await createSessionFixture();
     const { manifest } = await launchAgent(fixture.deps, fixture.request());
     const again = launchAgent(fixture.deps, fixture.request({ agentId: "another-id" }));
-    await expect(again).rejects.toMatchObject({
-      reason: "conflict",
-      message: expect.stringMatching(
-        /tmux -S \S+ attach -t '=SVC-worker-\d+'.*agents single --agent-name worker stop/,
-      ),
-    });
+    expect(await awaitOutcome(again)).toThrow(
+      expect.objectContaining({
+        reason: "conflict",
+        message: expect.stringMatching(
+          /tmux -S \S+ attach -t '=SVC-worker-\d+'.*agents single --agent-name worker stop/,
+        ),
+      }),
+    );
     expect(await fixture.sessions()).toEqual([manifest.tmux_session_name]);
   });
 });
@@ -264,23 +273,27 @@ describe("a launch that fails leaves nothing behind", () => {
     await using fixture = await createSessionFixture();
     // Never recognised, so that only its end can be seen.
     const tool = { ...fixture.tool, occupies: () => false };
-    await expect(
-      launchAgent(fixture.deps, fixture.request({ tool, args: ["--leave"] })),
-    ).rejects.toMatchObject({
-      reason: "dispatch_failed",
-      message: expect.stringContaining("cannot log in"),
-    });
+    expect(
+      await awaitOutcome(launchAgent(fixture.deps, fixture.request({ tool, args: ["--leave"] }))),
+    ).toThrow(
+      expect.objectContaining({
+        reason: "dispatch_failed",
+        message: expect.stringContaining("cannot log in"),
+      }),
+    );
     expect(await remains(fixture)).toEqual(nothing);
   });
 
   test("when the tool is long in loading and then ends", async () => {
     await using fixture = await createSessionFixture();
-    await expect(
-      launchAgent(fixture.deps, fixture.request({ args: ["--leave-late"] })),
-    ).rejects.toMatchObject({
-      reason: "dispatch_failed",
-      message: expect.stringContaining("unknown flag"),
-    });
+    expect(
+      await awaitOutcome(launchAgent(fixture.deps, fixture.request({ args: ["--leave-late"] }))),
+    ).toThrow(
+      expect.objectContaining({
+        reason: "dispatch_failed",
+        message: expect.stringContaining("unknown flag"),
+      }),
+    );
     expect(await remains(fixture)).toEqual(nothing);
   });
 
@@ -291,7 +304,7 @@ describe("a launch that fails leaves nothing behind", () => {
     const launch = launchAgent(fixture.deps, fixture.request({ tool, signal: abort.signal }));
     await fixture.report();
     abort.abort();
-    await expect(launch).rejects.toThrow("interrupted");
+    expect(await awaitOutcome(launch)).toThrow("interrupted");
     expect(await remains(fixture)).toEqual(nothing);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { findSelf, isBesideAgent } from "../../../src/services/sessions/find.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createSessionFixture, type SessionFixture } from "../../support/session-fixture.ts";
 import { createTmux } from "../../support/tmux.ts";
 
@@ -102,7 +103,9 @@ describe("nobody is taken for an agent", () => {
     const { session } = await inside(fixture);
     const foreign = await fixture.tmux.newSession("foreign", ["sleep", "60"]);
     const env = { TMUX_PANE: foreign.paneId, SVC_MANIFEST_PATH: session.manifestPath };
-    await expect(findSelf(selfDeps(fixture, env))).rejects.toMatchObject({ reason: "precondition_failed" });
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, env)))).toThrow(
+      expect.objectContaining({ reason: "precondition_failed" }),
+    );
   });
 
   test("in a session of the same name on another tmux server", async () => {
@@ -111,10 +114,12 @@ describe("nobody is taken for an agent", () => {
     const { session, env } = await inside(fixture);
     const twin = await elsewhere.newSession(session.manifest.tmux_session_name, ["sleep", "60"]);
     const deps = { ...selfDeps(fixture, { ...env, TMUX_PANE: twin.paneId }), tmux: elsewhere.tmux };
-    await expect(findSelf(deps)).rejects.toMatchObject({
-      reason: "precondition_failed",
-      message: expect.stringContaining(elsewhere.socket),
-    });
+    expect(await awaitOutcome(findSelf(deps))).toThrow(
+      expect.objectContaining({
+        reason: "precondition_failed",
+        message: expect.stringContaining(elsewhere.socket),
+      }),
+    );
   });
 
   test("by an id whose record is of another session, or stopped", async () => {
@@ -122,25 +127,31 @@ describe("nobody is taken for an agent", () => {
     const { session, pane, unset } = await inside(fixture);
     const foreign = await fixture.tmux.newSession("foreign", ["sleep", "60"]);
     const id = { SVC_AGENT_ID: session.manifest.agent_id };
-    await expect(findSelf(selfDeps(fixture, { ...id, TMUX_PANE: foreign.paneId }))).rejects.toMatchObject({
-      reason: "not_found",
-    });
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, { ...id, TMUX_PANE: foreign.paneId })))).toThrow(
+      expect.objectContaining({
+        reason: "not_found",
+      }),
+    );
     await unset("SVC_MANIFEST_PATH", "SVC_AGENT_ID");
     await fixture.deps.registry.markStopped(
       session.record.agent_id,
       session.record.generation_id,
       "operator_stop",
     );
-    await expect(findSelf(selfDeps(fixture, { ...id, ...pane }))).rejects.toMatchObject({
-      reason: "not_found",
-    });
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, { ...id, ...pane })))).toThrow(
+      expect.objectContaining({
+        reason: "not_found",
+      }),
+    );
   });
 
   test("without any of it, and is shown what to do", async () => {
     await using fixture = await createSessionFixture();
-    await expect(findSelf(selfDeps(fixture, {}))).rejects.toThrow("agents single --agent-name");
-    await expect(findSelf(selfDeps(fixture, { SVC_AGENT_ID: "x" }))).rejects.toMatchObject({
-      reason: "not_found",
-    });
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, {})))).toThrow("agents single --agent-name");
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, { SVC_AGENT_ID: "x" })))).toThrow(
+      expect.objectContaining({
+        reason: "not_found",
+      }),
+    );
   });
 });

@@ -8,6 +8,7 @@ import { stopAgent } from "../../../src/services/fleet/stop-agent.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createSessionFixture, type SessionFixture, standInGateway } from "../../support/session-fixture.ts";
 import { until } from "../../support/until.ts";
 
@@ -143,7 +144,7 @@ describe("stopping an agent", () => {
       tmuxFor: () => fixture.deps.tmuxFor(path),
     });
     const pids = await treeOf(fixture, session.manifest.tmux_session_name);
-    await expect(stopAgent(from(join(fixture.tmux.folder, "elsewhere")), earlier)).rejects.toThrow(
+    expect(await awaitOutcome(stopAgent(from(join(fixture.tmux.folder, "elsewhere")), earlier))).toThrow(
       /process \d+ may be "worker".*TMUX_TMPDIR/,
     );
     expect(pids.filter((pid) => !fixture.deps.processes.alive(pid))).toEqual([]);
@@ -199,7 +200,7 @@ describe("stopping an agent", () => {
     await tmux.newSession("other", ["sleep", "600"]);
     await tmux.run("rename-session", "-t", "=other", name);
     expect(await fixture.deps.sessionAlive(session.record)).toBe(true);
-    await expect(launchAgent(fixture.deps, fixture.request())).rejects.toThrow("already runs");
+    expect(await awaitOutcome(launchAgent(fixture.deps, fixture.request()))).toThrow("already runs");
     expect(await stopAgent(fixture.deps, session)).toMatchObject({ survivingPids: [], sessionEnded: true });
     expect(pids.filter((pid) => fixture.deps.processes.alive(pid))).toEqual([]);
     expect(await tmux.run("list-sessions", "-F", "#{session_name}")).toBe(name);
@@ -228,7 +229,9 @@ describe("stopping an agent", () => {
     await lose(fixture, session.manifest.tmux_session_name);
     await until("the session has gone", async () => !(await fixture.deps.sessionAlive(session.record)));
     expect(processes.alive(pid)).toBe(true);
-    await expect(planForgetting(fixture.deps, session.record)).rejects.toThrow(`process ${pid} of "worker"`);
+    expect(await awaitOutcome(planForgetting(fixture.deps, session.record))).toThrow(
+      `process ${pid} of "worker"`,
+    );
     const stop = await stopAgent(fixture.deps, session);
     expect([stop.survivingPids, processes.alive(pid)]).toEqual([[], false]);
     expect(await planForgetting(fixture.deps, session.record)).toMatchObject({ record: session.record });

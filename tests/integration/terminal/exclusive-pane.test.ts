@@ -7,6 +7,7 @@ import {
   type ExclusivePane,
 } from "../../../src/services/terminal/tmux/exclusive-pane.ts";
 import type { Steps } from "../../../src/system/steps.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 
@@ -151,11 +152,11 @@ test("a task that fails does not stop the next, and its writer is of no further 
     kept = pane;
     throw new Error("changed my mind");
   });
-  await expect(failed).rejects.toThrow("changed my mind");
+  expect(await awaitOutcome(failed)).toThrow("changed my mind");
   await paste(s.exclusivePane, "next");
-  await expect((kept as unknown as { paste(text: string): Promise<void> }).paste("late")).rejects.toThrow(
-    "outside",
-  );
+  expect(
+    await awaitOutcome((kept as unknown as { paste(text: string): Promise<void> }).paste("late")),
+  ).toThrow("outside");
   expect(await s.received()).toBe(`${BEGIN}next${END}`);
 });
 
@@ -207,16 +208,20 @@ test("a dead pane is refused, the server lives on, and no buffer stays", async (
     paneId: () => s.paneId,
   });
   const dead = async () => (await s.t.run("display-message", "-p", "-t", s.paneId, "#{pane_dead}")) === "1";
-  await expect(
-    exclusivePane.exclusive(async (pane) => {
-      await pane.paste("into the void");
-      await until("the pane is dead", dead);
-      await pane.paste("into the void");
+  expect(
+    await awaitOutcome(
+      exclusivePane.exclusive(async (pane) => {
+        await pane.paste("into the void");
+        await until("the pane is dead", dead);
+        await pane.paste("into the void");
+      }),
+    ),
+  ).toThrow(expect.objectContaining({ reason: "unavailable" }));
+  expect(await awaitOutcome(s.exclusivePane.exclusive((pane) => pane.keys(keys("x"))))).toThrow(
+    expect.objectContaining({
+      reason: "unavailable",
     }),
-  ).rejects.toMatchObject({ reason: "unavailable" });
-  await expect(s.exclusivePane.exclusive((pane) => pane.keys(keys("x")))).rejects.toMatchObject({
-    reason: "unavailable",
-  });
+  );
   expect(await dead()).toBe(true);
   expect(await s.t.run("list-buffers")).toBe("");
 });
@@ -237,7 +242,9 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
     },
   };
   const exclusivePane = createExclusivePane({ ...s.t, control, paneId: () => s.paneId });
-  await expect(paste(exclusivePane, "into the void")).rejects.toMatchObject({ reason: "unavailable" });
+  expect(await awaitOutcome(paste(exclusivePane, "into the void"))).toThrow(
+    expect.objectContaining({ reason: "unavailable" }),
+  );
   expect(await s.t.tmux.hasSession("a")).toBe(true);
   await until("the buffer is gone", async () => (await s.t.run("list-buffers")) === "");
 });
@@ -245,13 +252,17 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
 test("a pane closed to input or gone is refused", async () => {
   await using s = await setup();
   await s.t.run("select-pane", "-d", "-t", s.paneId);
-  await expect(paste(s.exclusivePane, "x")).rejects.toMatchObject({ reason: "unavailable" });
+  expect(await awaitOutcome(paste(s.exclusivePane, "x"))).toThrow(
+    expect.objectContaining({ reason: "unavailable" }),
+  );
   await s.t.run("select-pane", "-e", "-t", s.paneId);
   const nowhere = createExclusivePane({ ...s.t, control: s.control, paneId: () => null });
-  await expect(paste(nowhere, "x")).rejects.toMatchObject({ reason: "unavailable" });
-  await expect(paste(s.exclusivePane, " \n")).rejects.toMatchObject({ reason: "invalid_request" });
+  expect(await awaitOutcome(paste(nowhere, "x"))).toThrow(expect.objectContaining({ reason: "unavailable" }));
+  expect(await awaitOutcome(paste(s.exclusivePane, " \n"))).toThrow(
+    expect.objectContaining({ reason: "invalid_request" }),
+  );
   const missing = createExclusivePane({ ...s.t, control: s.control, paneId: () => "%999" });
-  await expect(paste(missing, "x")).rejects.toMatchObject({ reason: "unavailable" });
+  expect(await awaitOutcome(paste(missing, "x"))).toThrow(expect.objectContaining({ reason: "unavailable" }));
   expect(await s.received()).toBe("");
 });
 
@@ -265,7 +276,7 @@ test("a paste that is prevented half-way types nothing and leaves no buffer", as
     after: (label) => labels.push(`${label} done`),
   };
   await using s = await setup({ steps });
-  await expect(paste(s.exclusivePane, "x")).rejects.toThrow("stopped here");
+  expect(await awaitOutcome(paste(s.exclusivePane, "x"))).toThrow("stopped here");
   expect(labels).toEqual(["pane.buffer", "pane.buffer done", "pane.paste"]);
   expect(await s.received()).toBe("");
   expect(await s.t.run("list-buffers")).toBe("");

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from "node:path";
 import { openTmux } from "../../../src/cli/command-line/tmux-socket.ts";
 import { createSystem } from "../../../src/system/system.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { createTmux } from "../../support/tmux.ts";
 
@@ -30,7 +31,7 @@ describe("a path of a manifest that is no socket of this user", () => {
     const path = at.path("diary");
     writeFileSync(path, "precious");
     const { tmux } = open(path);
-    await expect(tmux.run(["new-session", "-d", "sleep 60"], { startServer: true })).rejects.toThrow(
+    expect(await awaitOutcome(tmux.run(["new-session", "-d", "sleep 60"], { startServer: true }))).toThrow(
       `${path} is no tmux socket of this user`,
     );
     expect([await tmux.sessions(), await tmux.killSession("test", "any")]).toEqual([[], false]);
@@ -61,7 +62,7 @@ test.each([
   const { tmux, refusal } = openTmux(createSystem(), socket, env);
   expect(refusal()).toMatch(/has \d+ bytes, and a socket takes at most \d+/);
   const start = tmux.run(["new-session", "-d", "sleep 60"], { startServer: true });
-  await expect(start).rejects.toThrow(`set ${remedy}`);
+  expect(await awaitOutcome(start)).toThrow(`set ${remedy}`);
   expect(await tmux.sessions()).toEqual([]);
 });
 

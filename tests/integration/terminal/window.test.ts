@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { closeWindow, openWindow, type WindowProgram } from "../../../src/services/terminal/tmux/window.ts";
+import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 
@@ -57,12 +58,14 @@ describe("a window of ours", () => {
     await using tmux = await createTmux();
     const pane = await tmux.newSession("work", ["sleep", "60"]);
     const zero = { windowId: pane.windowId, windowIndex: "0", paneId: pane.paneId };
-    await expect(closeWindow(tmux.tmux, "work", zero)).rejects.toMatchObject({
-      reason: "precondition_failed",
-    });
+    expect(await awaitOutcome(closeWindow(tmux.tmux, "work", zero))).toThrow(
+      expect.objectContaining({
+        reason: "precondition_failed",
+      }),
+    );
     await tmux.run("move-window", "-s", "=work:0", "-t", "=work:3");
     const open = openWindow(deps(tmux), "work", "gateway", () => program(tmux, "exec sleep 60"));
-    await expect(open).rejects.toMatchObject({ reason: "dispatch_failed" });
+    expect(await awaitOutcome(open)).toThrow(expect.objectContaining({ reason: "dispatch_failed" }));
     expect(await windows(tmux)).toBe("3 agent 1");
   });
 
@@ -72,7 +75,7 @@ describe("a window of ours", () => {
     const open = openWindow(deps(tmux), "work", "gateway", () => {
       throw new Error("no program");
     });
-    await expect(open).rejects.toThrow("no program");
+    expect(await awaitOutcome(open)).toThrow("no program");
     expect(await windows(tmux)).toBe("0 agent 1");
   });
 });

@@ -11,7 +11,7 @@ import { mailRootDeps } from "../support/mail-root.ts";
 const [path = ""] = process.argv.slice(2);
 const root = openMailRoot(mailRootDeps(), path);
 const mailbox = root.openMailbox(defaultMailbox("worker"));
-const bundle = createGatewayBundle({ mailbox: () => mailbox, start: false });
+const bundle = createGatewayBundle({ opener: { open: () => mailbox }, start: false });
 const server = listen({
   fetch: bundle.app.fetch,
   host: "127.0.0.1",

@@ -115,6 +115,7 @@ describe.each(surfaces)("what waits for a person $surface", ({ open }) => {
       const sent = decisionsOf(bundle);
       const [item] = (await ask("")).body.items;
       change(bundle);
+      await bundle.gateway.clock.advance(1);
       expect(await ask(`/${item?.id}/answers`, { answer: "1" })).toMatchObject({
         status: 409,
         body: { detail: expect.stringContaining("waits no more") },

@@ -259,7 +259,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     const run = await gateway.stream("runs", input());
     await viewer.until("a snapshot", ({ type }) => type === "STATE_SNAPSHOT");
     await run.until("a snapshot", ({ type }) => type === "STATE_SNAPSHOT");
-    gateway.agui.close();
+    void gateway.stop();
     expect((await viewer.rest()).at(-1)).toMatchObject({ type: "RUN_FINISHED" });
     expect((await run.rest()).at(-1)).toMatchObject({ type: "RUN_ERROR", code: "svc_run_stream_failed" });
     for (const stream of [viewer, run]) {

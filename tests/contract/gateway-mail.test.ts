@@ -398,8 +398,8 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
   });
 
   test("an attachment is reported with its size, and a folder is none", async () => {
-    await using at = await setup();
     using scratch = createScratch();
+    await using at = await setup({ workdir: scratch.folder });
     writeFileSync(scratch.path("notes.txt"), "12345");
     mkdirSync(scratch.path("folder"));
     const send = (path: string) => at.ask("send", { ...letter, attachments: [{ path }] });
@@ -449,10 +449,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
   );
 
   test.each(verbs)("%s of a session without a mailbox is 422 and says what to do", async (verb) => {
-    const mailbox = (): Mailbox => {
-      throw new ServiceError("unsupported", "this session has no usable mailbox: register one");
-    };
-    await using at = await setup({ mailbox });
+    await using at = await setup({ opener: { obstacle: () => "register one" } });
     expect(await at.ask(verb, good[verb])).toEqual({
       status: 422,
       body: { detail: "this session has no usable mailbox: register one" },
@@ -462,10 +459,10 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
   test.each(verbs)(
     "%s of a listener that is open to others is 503, a bad request before that 422",
     async (verb) => {
-      const mailbox = (): Mailbox => {
+      const open = (): Mailbox => {
         throw new Error("must not be asked");
       };
-      await using at = await setup({ mailServed: false, mailbox });
+      await using at = await setup({ mailServed: false, opener: { open } });
       expect((await at.ask(verb, good[verb])).status).toBe(503);
       if (verb !== "status") expect((await at.ask(verb, { surprise: 1 })).status).toBe(422);
       const auth = { notify_auth: { scheme: "jws" } };
@@ -487,7 +484,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
       ...capable,
       capabilities: { post: false, notify: false, search: false, refusesUnknownRecipients: false },
     };
-    await using at = await setup({ mailbox: () => mailbox });
+    await using at = await setup({ opener: { open: () => mailbox } });
     expect((await at.ask("post", { subject: "x", body_content: "x" })).status).toBe(422);
     expect((await at.ask("list", { query: "x" })).status).toBe(422);
     for (const notify of [{ notify_block: { text: "x" } }, { notify_auth: { scheme: "none" } }]) {

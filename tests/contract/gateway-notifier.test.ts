@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { NotifierAudit, NotifierStatus } from "../../src/protocol/notifier.ts";
-import { ServiceError } from "../../src/system/errors.ts";
 import { settle } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
@@ -162,10 +161,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
   });
 
   test("enabling without a usable mailbox is 422 and the status says why", async () => {
-    const refuse = () => {
-      throw new ServiceError("unsupported", "this session has no usable mailbox: it has none");
-    };
-    await using gateway = setup({ mailbox: refuse });
+    await using gateway = setup({ opener: { obstacle: () => "it has none" } });
     const reply = await gateway.put({ interval_seconds: 5 });
     expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining("no usable mailbox")]);
     expect(await gateway.get()).toMatchObject({ enabled: false, supported: false });

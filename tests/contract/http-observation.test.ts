@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { observeHttp } from "../../src/routes/http/observe.ts";
 import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
 import { renderDiagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
-import { createFakeClock } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
 
@@ -11,14 +9,11 @@ const secret = "hunter2-7f3a";
 describe.each(surfaces)("diagnostics of requests $surface", ({ open }) => {
   function setup() {
     const recorded: Diagnostic[] = [];
-    let counter = 0;
-    const observation = observeHttp({
-      clock: createFakeClock(),
-      ids: { hex: () => `${counter++}`, uuid: () => "u" },
-      record: (diagnostic) => void recorded.push(diagnostic),
+    const bundle = createGatewayBundle({
+      diagnostics: (diagnostic) => void recorded.push(diagnostic),
+      token: "right",
     });
-    const bundle = createGatewayBundle({ observation, token: "right" });
-    const http = open(observation.around(bundle.app));
+    const http = open(async (request) => bundle.fetch(request));
     const request = (path: string, init: RequestInit = {}) =>
       http.request(path, { ...init, headers: { authorization: "Bearer right", ...init.headers } });
     return {
@@ -45,7 +40,7 @@ describe.each(surfaces)("diagnostics of requests $surface", ({ open }) => {
           path: "/v1/requests",
           status_code: 200,
           duration_ms: 0,
-          request_id: "http-0",
+          request_id: expect.stringMatching(/^http-[0-9a-f]+$/),
         },
       },
     ]);

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { observeHttp } from "../../src/routes/http/observe.ts";
 import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
-import { createIds } from "../../src/system/ids.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { openRawLine } from "./raw-line.ts";
@@ -13,10 +11,8 @@ const token = "right";
 /** A gateway behind a real listener that keeps diagnostics of every request, as a configured one does. */
 function setup() {
   const diagnostics: Diagnostic[] = [];
-  const clock = createClock();
-  const observation = observeHttp({ clock, ids: createIds(), record: (one) => void diagnostics.push(one) });
-  const bundle = createGatewayBundle({ token, observation });
-  const server = listen({ fetch: observation.around(bundle.app), host: "127.0.0.1", port: 0, clock });
+  const bundle = createGatewayBundle({ token, diagnostics: (one) => void diagnostics.push(one) });
+  const server = listen({ fetch: bundle.fetch, host: "127.0.0.1", port: 0, clock: createClock() });
   return {
     ...bundle,
     port: server.port,

@@ -93,7 +93,7 @@ test("a viewer that stops reading costs no memory, holds nobody up, and sees the
   const missed = stream.split('"type":"STATE_SNAPSHOT"').length - 1;
   expect(missed).toBeLessThan(changes / 2);
   stalled.end();
-  bundle.agui.close();
+  void bundle.stop();
   await reading;
   await stop(0);
 }, 120_000);

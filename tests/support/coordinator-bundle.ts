@@ -1,15 +1,14 @@
-import { adviseInManager } from "../../src/cli/command-line/remedies.ts";
+import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
+import { type Fleet, openCoordinator } from "../../src/cli/coordinator/coordinator-services.ts";
+import type { CoordinatorPart } from "../../src/cli/extension.ts";
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
 import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../../src/protocol/coordinator-endpoints.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { coordinatorConsoleRoutes } from "../../src/routes/console/coordinator.ts";
-import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
-import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
-import { createGate, hostRule } from "../../src/routes/http/gate.ts";
+import { callerGuards, hostRule } from "../../src/routes/http/gate.ts";
 import { mount } from "../../src/routes/http/mount.ts";
 import { coordinatorObserveRoutes } from "../../src/routes/observe/app.ts";
-import { createAttention } from "../../src/services/attention/attention.ts";
 import type { PersonMail } from "../../src/services/attention/people-mail.ts";
 import { createRemoteTerminal } from "../../src/services/console/remote-terminal.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
@@ -18,37 +17,20 @@ import {
   toHeadlessHistory,
   toTerminalDetail,
 } from "../../src/services/fleet/fleet-view.ts";
-import { createForward } from "../../src/services/fleet/forward.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
-import type { Links } from "../../src/services/fleet/links.ts";
 import { toAgentState } from "../../src/services/fleet/projection.ts";
 import { keysIn, sumLedgers } from "../../src/services/ledger/fleet-ledger.ts";
 import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
+import type { FoundAgent } from "../../src/services/sessions/find.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 import { consoleServices } from "./console-services.ts";
 import { giveTerminal } from "./fake-terminal.ts";
 import { giveTurns } from "./fake-turns.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown, sampleMailbox } from "./fleet-fakes.ts";
-import { createGatewayBundle, type GatewayBundle } from "./gateway-bundle.ts";
+import { createGatewayBundle } from "./gateway-bundle.ts";
 import { samplePrices } from "./ledger-fixture.ts";
 
-/**
- * A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is
- * headless.
- */
-export interface CoordinatorBundle extends AsyncDisposable {
-  app: CoordinatorApp;
-  gateway: GatewayBundle;
-  terminal: ReturnType<typeof giveTerminal>;
-  /** What the services were asked for. */
-  asked: unknown[];
-  faults: unknown[];
-  /** Instead of the gateway's own answers. */
-  answer: { with: ((request: Request) => Promise<Response>) | null };
-  launched: HeadlessLaunch[];
-  /** Unread mail of people; the newest list is what is there. */
-  peopleMail: PersonMail[];
-}
+export type CoordinatorBundle = ReturnType<typeof createCoordinatorBundle>;
 
 const turn: TurnStatusRecord = {
   tracked_agent_id: "demo_headless-1",
@@ -76,14 +58,23 @@ const instance: CoordinatorInstance = {
   started_at_utc: "2026-11-21T04:47:00.000+00:00",
 };
 
+type Session = Pick<FoundAgent, "manifest">;
+
+const io = { env: {}, cwd: "/", home: "/" };
+const sharedContext = openCliContext(io);
+
+/**
+ * A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is
+ * headless.
+ */
 export function createCoordinatorBundle(
   options: {
     token?: string;
     allowedOrigins?: readonly string[];
     /** Instead of one event and one heartbeat. */
-    events?: CoordinatorServices["events"];
+    events?: Pick<Fleet["events"], "follow">;
   } = {},
-): CoordinatorBundle {
+) {
   const gateway = createGatewayBundle();
   const terminal = giveTerminal(gateway.agent);
   giveTurns(gateway.agent);
@@ -98,11 +89,14 @@ export function createCoordinatorBundle(
     sampleKnown("worker", { sessionId: "local_interactive-1" }),
   ];
   const directory = createFakeDirectory(agents);
+  /** What the services were asked for. */
   const asked: unknown[] = [];
   const faults: unknown[] = [];
   const launched: HeadlessLaunch[] = [];
+  /** Unread mail of people; the newest list is what is there. */
   const peopleMail: PersonMail[] = [];
-  const answer: CoordinatorBundle["answer"] = { with: null };
+  /** Instead of the gateway's own answers. */
+  const answer: { with: ((request: Request) => Promise<Response>) | null } = { with: null };
   const client = createGatewayClient({
     clock: gateway.clock,
     baseUrl: "http://127.0.0.1:4000",
@@ -114,10 +108,10 @@ export function createCoordinatorBundle(
     },
   });
   const live = { host: "127.0.0.1", port: 4000, protocol_version: "v1" as const };
-  const links: Links = {
-    to: async ({ manifest }) =>
+  const links = {
+    to: async ({ manifest }: Session) =>
       ["worker", "batch", "mailless"].includes(manifest.agent_name) ? liveLink(client) : noLink,
-    claims: ({ manifest }) => manifest.agent_name === "worker",
+    claims: ({ manifest }: Session) => manifest.agent_name === "worker",
     doubt: () => {},
   };
   const opened = (ref: string) => {
@@ -148,7 +142,10 @@ export function createCoordinatorBundle(
     if (turnId !== turn.turn_id) throw new ServiceError("not_found", "no turn with this id");
     return turn;
   };
-  const events: CoordinatorServices["events"] = options.events ?? {
+  const events: Fleet["events"] = {
+    position: () => "a-1",
+    following: () => 0,
+    stop: async () => {},
     async *follow({ after }) {
       asked.push(["follow", after]);
       const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
@@ -159,27 +156,12 @@ export function createCoordinatorBundle(
       };
       yield { item: "heartbeat" };
     },
+    ...options.events,
   };
-  const console = consoleServices({
-    clock: gateway.clock,
-    surface: "coordinator",
-    asksForToken: options.token !== undefined,
-  });
-  const services: CoordinatorServices = {
-    states: {
-      list: async ({ agents: ids }) => ({
-        after: "a-1",
-        agents: agents
-          .filter(({ record }) => ids?.includes(record.agent_id) ?? true)
-          .map(({ found, ...agent }) => ({
-            identity: agent.identity,
-            turn_began_at_utc: null,
-            failure: null,
-            // By the agent itself: its id may be the name of another one.
-            state: found && stateOfKnown({ ...agent, found }),
-          })),
-      }),
-    },
+  const fleet: Fleet = {
+    events,
+    people: { unread: async () => [...peopleMail] },
+    stopTerminals: async () => {},
     view: {
       list: async ({ state }) => ({
         agents: agents
@@ -187,6 +169,24 @@ export function createCoordinatorBundle(
           .map(({ identity }) => ({ ...identity, liveness: "alive" })),
       }),
       identity: async (ref) => directory.resolve(ref).identity,
+      identityOf: async ({ identity }) => ({ ...identity, liveness: "alive" }),
+      stateOf: async ({ identity }) => stateOf(identity.tracked_agent_id),
+      async look({ record, found, identity }) {
+        const isServed = found !== null && links.claims(found);
+        const { requests } = isServed ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
+        const facts = toAttentionFacts({
+          record,
+          requests,
+          session: "alive",
+          programPresent: true,
+          trackedId: identity.tracked_agent_id,
+          gateway: { state: isServed ? "live" : "none", why: "" },
+          status: isServed ? gateway.board.status() : null,
+          terminal: isServed ? terminal.state : null,
+          nowMs: gateway.clock.nowMs(),
+        });
+        return { facts, state: null, turnBeganAtUtc: null };
+      },
       state: async (ref) => stateOf(ref),
       async detail(ref): Promise<AgentStateDetail> {
         const state = stateOf(ref);
@@ -295,77 +295,54 @@ export function createCoordinatorBundle(
         };
       },
     },
-    attention: createAttention({
-      directory,
-      clock: gateway.clock,
-      events,
-      advise: adviseInManager,
-      onError: (error) => void faults.push(error),
-      async look({ record, found, identity }) {
-        const served = found !== null && links.claims(found);
-        const { requests } = served ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
-        return toAttentionFacts({
-          record,
-          requests,
-          session: "alive",
-          programPresent: true,
-          trackedId: identity.tracked_agent_id,
-          gateway: { state: served ? "live" : "none", why: "" },
-          status: served ? gateway.board.status() : null,
-          terminal: served ? terminal.state : null,
-          nowMs: gateway.clock.nowMs(),
-        });
-      },
-      gatewayOf: async () => client,
-      people: { unread: async () => [...peopleMail] },
-    }),
-    hosts: {
-      list(query) {
-        asked.push(["hosts", query]);
-        return { schema_version: 1, version: "0", local_host: null, carriers: [], hosts: [] };
-      },
-    },
-    forward: createForward({ directory, links, clock: gateway.clock }),
-    events,
-    server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
   };
-  const app = createCoordinatorApp({
-    services,
-    extensions: [
-      ...coordinatorConsoleRoutes({
-        console,
-        terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
-        sockets: { upgrade: () => false },
-        screens: {
-          async *follow() {
-            yield { item: "heartbeat" };
-          },
-        },
-      }),
-      ...coordinatorObserveRoutes({
-        ledger: { sum: async ({ by }) => sumLedgers([], { by: keysIn(by), prices: samplePrices }) },
-        metrics: {
-          scrape: async () => ({ text: "svc_agents 0\n", contentType: "text/plain; version=0.0.4" }),
-        },
-      }),
-      mount({
-        name: "deliveries",
-        endpoints: { listDeliveries: coordinatorEndpoints.listDeliveries },
-        handlers: {
-          listDeliveries({ query }) {
-            asked.push(["deliveries", query]);
-            return { schema_version: 1, deliveries: [], next_before: null };
-          },
-        },
-      }),
-    ],
-    guards: createGate({
+  const log = { line: () => {} };
+  const context = { ...sharedContext, system: { ...sharedContext.system, clock: gateway.clock } };
+  const { app } = openCoordinator({ context, io, directory, links, log }, fleet, {
+    token: options.token ?? null,
+    others: null,
+    guards: callerGuards({
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],
-      token: options.token ?? null,
-      signedIn: console.signIn.accepts,
     }),
     faults: { report: (error) => `fault-${faults.push(error)}` },
+    server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
+    extensions: [
+      ({ sockets, asksForToken }): CoordinatorPart => {
+        const console = consoleServices({ clock: gateway.clock, surface: "coordinator", asksForToken });
+        return {
+          signedIn: console.signIn.accepts,
+          routes: [
+            ...coordinatorConsoleRoutes({
+              console,
+              terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
+              sockets,
+              screens: {
+                async *follow() {
+                  yield { item: "heartbeat" };
+                },
+              },
+            }),
+            ...coordinatorObserveRoutes({
+              ledger: { sum: async ({ by }) => sumLedgers([], { by: keysIn(by), prices: samplePrices }) },
+              metrics: {
+                scrape: async () => ({ text: "svc_agents 0\n", contentType: "text/plain; version=0.0.4" }),
+              },
+            }),
+            mount({
+              name: "deliveries",
+              endpoints: { listDeliveries: coordinatorEndpoints.listDeliveries },
+              handlers: {
+                listDeliveries(call) {
+                  asked.push(["deliveries", call.query]);
+                  return { schema_version: 1, deliveries: [], next_before: null };
+                },
+              },
+            }),
+          ],
+        };
+      },
+    ],
   });
   return {
     app,

@@ -16,12 +16,14 @@ export function createFilesystemMail({
   const opened = new Map<string, Mailbox>();
   let failure: Error | null = null;
 
-  /** Rejects while a failure is set, as the carrier would. */
+  const always: (string | symbol)[] = ["onArrival", "close"];
+
+  /** Rejects what is asked while a failure is set, as the carrier would. */
   const guarded = (mailbox: Mailbox): Mailbox =>
     new Proxy(mailbox, {
       get(target, key) {
         const value: unknown = Reflect.get(target, key);
-        if (typeof value !== "function" || !failure) return value;
+        if (typeof value !== "function" || always.includes(key) || !failure) return value;
         return () => Promise.reject(failure);
       },
     });

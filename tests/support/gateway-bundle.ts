@@ -1,146 +1,86 @@
 import { adviseInManager } from "../../src/cli/command-line/remedies.ts";
-import { ledgerStoreOn } from "../../src/db/gateway/ledger-store.ts";
-import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
-import { reminderStoreOn } from "../../src/db/gateway/reminder-store.ts";
-import {
-  openGatewayDatabase,
-  type RequestStore,
-  requestStoreOn,
-} from "../../src/db/gateway/request-store.ts";
+import type { GatewayPart, OpenGateway } from "../../src/cli/extension.ts";
+import { openLedger } from "../../src/cli/extensions/observe/observe-ledger.ts";
+import { createGatewayCore } from "../../src/cli/gateway/gateway-core.ts";
+import { openGateway, openTypingLeases } from "../../src/cli/gateway/gateway-services.ts";
+import { openGatewayDatabase } from "../../src/db/gateway/request-store.ts";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { gatewayAguiRoutes } from "../../src/routes/bridges/agui.ts";
 import { gatewayConsoleRoutes } from "../../src/routes/console/gateway.ts";
-import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
-import { createGate, hostRule } from "../../src/routes/http/gate.ts";
-import type { HttpObservation } from "../../src/routes/http/observe.ts";
+import { callerGuards, hostRule } from "../../src/routes/http/gate.ts";
 import { gatewayObserveRoutes } from "../../src/routes/observe/app.ts";
 import { meterGateway } from "../../src/routes/observe/meter.ts";
-import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
+import { createAgui } from "../../src/services/agui/agui.ts";
 import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
 import { createOwnAgent } from "../../src/services/console/own-agent.ts";
-import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
-import { createLedger } from "../../src/services/ledger/ledger.ts";
-import { createMailFacade } from "../../src/services/mail/facade.ts";
-import type { Mailbox } from "../../src/services/mail/mailbox.ts";
-import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
-import {
-  createHeadlessControl,
-  createKeyControl,
-  createPromptControl,
-} from "../../src/services/prompt/prompt-control.ts";
-import { createTypingLeases, type TypingLeases } from "../../src/services/prompt/typing-lease.ts";
-import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
-import { createExecutionSlot } from "../../src/services/queue/slot.ts";
-import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
-import {
-  createStatusBoard,
-  createStorageWatch,
-  type StatusBoard,
-} from "../../src/services/status/status-board.ts";
+import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
+import { createMailBinding, type MailboxOpener } from "../../src/services/mail/binding.ts";
 import { createTranscript, toAskedRequest } from "../../src/services/transcript/transcript.ts";
 import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
-import { createFiles } from "../../src/system/files.ts";
+import type { Service } from "../../src/system/service-list.ts";
+import { createSocketUpgrade } from "../../src/system/sockets.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
+import { createSystem } from "../../src/system/system.ts";
 import { consoleServices } from "./console-services.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
 import { fakeRecorder } from "./fake-recorder.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
+import { sampleMailbox } from "./fleet-fakes.ts";
 import { sampleManifest } from "./session-samples.ts";
 
-export interface GatewayBundle extends AsyncDisposable {
-  clock: FakeClock;
-  agent: FakeAgent;
-  store: RequestStore;
-  queue: Queue;
-  board: StatusBoard;
-  reminders: Reminders;
-  notifier: Notifier;
-  app: GatewayApp;
-  agui: Agui;
-  leases: TypingLeases;
-  /** The agent's mailbox is `worker@svc.localhost`; `other@svc.localhost` is there too. */
-  mail: FakeMail;
-  events: GatewayEvent[];
-  /** How many follow the events now. */
-  followers(): number;
-  logged: string[];
-  faults: unknown[];
+interface GatewayBundleOptions {
+  path?: string;
+  /** What the clock shows at first, epoch milliseconds. */
+  startMs?: number;
+  steps?: Steps;
+  /** Each write of the queue's file, and whether it is on disk when it returns. */
+  onWrite?: (label: string, durable: boolean) => void;
+  agent?: FakeAgent;
+  /** Where the agent works: mail takes attachments from there. */
+  workdir?: string;
+  start?: boolean;
+  token?: string;
+  allowedOrigins?: readonly string[];
+  /** Gets the diagnostics of requests; without it none are made. */
+  diagnostics?: (diagnostic: Diagnostic) => void;
+  /** Instead of one turn, `turn-one`. */
+  turnSource?: TurnSource;
+  /** Instead of the mailboxes in memory. */
+  mail?: FakeMail;
+  /** Instead of how the agent's mailbox in it is opened. */
+  opener?: Partial<MailboxOpener>;
+  /** False for a listener that is open to others. */
+  mailServed?: boolean;
 }
 
-/** The services and routes of a gateway over a fake agent, a fake clock and a real SQLite database. */
-export function createGatewayBundle(
-  options: {
-    path?: string;
-    /** What the clock shows at first, epoch milliseconds. */
-    startMs?: number;
-    steps?: Steps;
-    /** Each write of the queue's file, and whether it is on disk when it returns. */
-    onWrite?: (label: string, durable: boolean) => void;
-    agent?: FakeAgent;
-    start?: boolean;
-    token?: string;
-    allowedOrigins?: readonly string[];
-    observation?: HttpObservation;
-    /** Instead of one turn, `turn-one`. */
-    turnSource?: TurnSource;
-    /** Instead of the mailboxes in memory. */
-    mail?: FakeMail;
-    /** Instead of the agent's mailbox in it; may throw what a binding throws. */
-    mailbox?: () => Mailbox;
-    /** False for a listener that is open to others. */
-    mailServed?: boolean;
-  } = {},
-): GatewayBundle {
-  const clock = createFakeClock(options.startMs);
-  const agent = options.agent ?? createFakeAgent();
-  const steps = options.steps ?? quietSteps;
-  const opened = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
-  const database: typeof opened = {
-    ...opened,
-    write(label, change, how) {
-      options.onWrite?.(label, how?.durable ?? true);
-      return opened.write(label, change, how);
-    },
-  };
-  const store = requestStoreOn(database);
-  const events: GatewayEvent[] = [];
-  const logged: string[] = [];
+export type GatewayBundle = ReturnType<typeof createGatewayBundle>;
+
+/**
+ * A gateway over a fake agent, a fake clock and a real SQLite database. The agent's mailbox is
+ * `worker@svc.localhost`; `other@svc.localhost` is there too.
+ */
+export function createGatewayBundle(options: GatewayBundleOptions = {}) {
+  const { agent = createFakeAgent(), steps = quietSteps, token = null, mailServed = true } = options;
+  const clock: FakeClock = createFakeClock(options.startMs);
+  const ids = countedIds();
+  const system = { ...createSystem(steps), clock, ids };
+  const records = recordsInMemory(clock);
   const faults: unknown[] = [];
-  const listeners = new Set<(event: GatewayEvent) => void>();
-  const eventLog = {
-    append: (kind: string, fields = {}) => {
-      const event = { ...fields, seq: events.length + 1, kind, at_utc: toTimestamp(clock.nowMs()) };
-      events.push(event);
-      for (const listener of listeners) listener(event);
-    },
-    subscribe(listener: (event: GatewayEvent) => void) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    readEvents: ({ afterSeq, limit }: { afterSeq: number; limit: number }) => ({
-      events: events.filter((event) => event.seq > afterSeq).slice(0, limit),
-      firstSeq: events[0]?.seq ?? 0,
-      lastSeq: events.length,
+  const opened = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
+  const core = createGatewayCore({
+    system,
+    manifest: sampleManifest({
+      agentName: "fake",
+      agentId: "id-fake",
+      workdir: options.workdir ?? "/home/user/project",
     }),
-  };
-  const stream = createEventStream({ events: eventLog, clock });
-  const log = { line: (text: string) => void logged.push(text) };
-  let counter = 0;
-  const ids = {
-    hex: (bytes: number) => (counter++).toString(16).padStart(bytes * 2, "0"),
-    uuid: () => `u${counter++}`,
-  };
-  const slot = createExecutionSlot();
-  const storage = createStorageWatch({
-    fault: store.fault,
-    clock,
-    onChange: () => slot.changed(),
-    onError: () => {},
-  });
-  const board: StatusBoard = createStatusBoard({
+    sessionRoot: "/sessions/one",
+    profile: null,
+    env: {},
+    log: records.log,
     identity: {
       attachIdentity: "session-1",
       backend: "local_interactive",
@@ -148,208 +88,205 @@ export function createGatewayBundle(
       agentName: "fake",
       executionMode: "detached_process",
     },
-    store,
-    agent,
-    events: eventLog,
-    log,
-    clock,
-    storage: storage.problem,
-    slot: slot.report,
-    onReconciled: slot.recount,
-  });
-  slot.join("status", { wake: board.refresh });
-  const { admission, block, epoch } = board;
-  const queue: Queue = createQueue({
-    store,
-    agent,
-    clock,
-    ids,
-    events: eventLog,
-    log,
-    admission,
-    block,
-    epoch,
-    slot,
-  });
-  const reminders: Reminders = createReminders({
-    agent,
-    clock,
-    ids,
-    events: eventLog,
-    log,
-    admission,
-    store: reminderStoreOn(database),
-    queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
-    onChange: () => slot.changed("reminders"),
-  });
-  slot.join("reminders", {
-    report(all) {
-      all.reminder = reminders.phase();
-      all.remindersLost = reminders.lost();
+    records: {
+      log: records.log,
+      events: records.eventLog,
+      diagnostics: options.diagnostics ? { record: options.diagnostics, close: () => {} } : null,
     },
-    wake: reminders.wake,
-  });
-  const prompt = createPromptControl({ agent, queue, slot, board, events: eventLog, log, clock });
-  const mail = options.mail ?? createFakeMail({ clock });
-  const worker = mail.open("worker@svc.localhost");
-  mail.open("other@svc.localhost");
-  const mailbox = options.mailbox ?? (() => worker);
-  const notifier = createNotifier({
-    store: notifierStoreOn(database),
-    agent,
-    queue,
-    board,
-    clock,
-    log,
-    mail: {
-      current: mailbox,
-      supported() {
-        try {
-          mailbox();
-          return { supported: options.mailServed ?? true, error: null };
-        } catch (error) {
-          return { supported: false, error: (error as Error).message };
-        }
+    database: {
+      ...opened,
+      write(label, change, how) {
+        options.onWrite?.(label, how?.durable ?? true);
+        return opened.write(label, change, how);
       },
-      onArrival: (listener) => worker.onArrival(listener),
     },
-    context: { compactUnsupported: () => "compact needs codex", tend: async () => null },
-    baseUrl: () => ((options.mailServed ?? true) ? "http://127.0.0.1:4000" : null),
-    skillInstalled: () => false,
-    onChange: () => slot.changed("notifier"),
+    driven: { agent, terminal: null, observe: () => {} },
+    registry: { read: () => null },
   });
-  const transcript = createTranscript({
-    sources: () => [options.turnSource ?? fakeTurns([fakeTurn("turn-one")])],
-    request: (requestId) => toAskedRequest(store.get(requestId)),
+  // A lease whose name tests know before it is taken.
+  const leases = openTypingLeases({
+    ...core,
+    system: { ...system, ids: { ...ids, hex: () => "0".repeat(32) } },
   });
-  const ledger = createLedger({
+  const open = { ...core, leases, sockets: createSocketUpgrade(), asksForToken: token !== null };
+  const mail: FakeMail = options.mail ?? createFakeMail({ clock });
+  for (const address of [sampleMailbox.address, "other@svc.localhost"]) mail.open(address);
+  const gateway = openGateway(
+    open,
+    [aguiPart(open), observePart(open, options.turnSource), consolePart(open)],
+    {
+      guards: callerGuards({
+        allowsHost: hostRule("127.0.0.1"),
+        allowedOrigins: options.allowedOrigins ?? [],
+      }),
+      token,
+      ownsSession: () => false,
+      mailServed,
+      baseUrl: () => (mailServed ? "http://127.0.0.1:4000" : null),
+      mail: createMailBinding({
+        readBinding: () => sampleMailbox,
+        openers: {
+          filesystem: {
+            open: ({ address }) => mail.open(address),
+            obstacle: () => null,
+            close: () => {},
+            ...options.opener,
+          },
+        },
+        clock,
+      }),
+      faults: { report: (error) => `fault-${faults.push(error)}` },
+    },
+  );
+  const { reminders } = core;
+  // Tests count the events of what they do, and memory alone has no fault that would have to be looked for.
+  const isInMemory = options.path === undefined && options.steps === undefined;
+  const omitted = ["events of the gateway", ...(isInMemory ? ["storage watch"] : [])];
+  const services: Service[] = [
+    { name: "reminders", start: reminders.start, stop: reminders.stop },
+    ...gateway.services.filter(({ name }) => !omitted.includes(name)),
+  ];
+  agent.onChange(() => core.slot.changed());
+  core.board.refresh();
+  if (options.start ?? true) for (const service of services) service.start?.();
+  const stop = async () => {
+    for (const service of services.toReversed()) await service.stop?.();
+  };
+  return {
     clock,
-    events: eventLog,
-    requests: store,
-    tool: "demo",
-    store: ledgerStoreOn(database),
-    sources: () => [fakeTurns([])],
-    countedSinceMs: () => null,
-    onChange: () => board.refresh(),
-    onProblem: () => {},
-  });
-  const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
-  const leases = createTypingLeases({
     agent,
-    board,
-    clock,
-    events: eventLog,
-    // The same for each lease: tests name it before it is taken.
-    ids: { ...ids, hex: () => "0".repeat(32) },
-    onChange: () => slot.changed("typing"),
-  });
-  slot.join("typing", {
-    report(all) {
-      all.typing = leases.current();
+    store: core.requests,
+    queue: core.queue,
+    board: core.board,
+    reminders,
+    notifier: gateway.notifier,
+    app: gateway.app,
+    fetch: gateway.fetch,
+    leases,
+    mail,
+    events: records.events,
+    /** How many follow the events now. */
+    followers: records.followers,
+    logged: records.logged,
+    faults,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      gateway.close();
+      core.requests.close();
     },
+  };
+}
+
+function countedIds() {
+  let counter = 0;
+  return {
+    hex: (bytes: number) => (counter++).toString(16).padStart(bytes * 2, "0"),
+    uuid: () => `u${counter++}`,
+  };
+}
+
+function recordsInMemory(clock: FakeClock) {
+  const events: GatewayEvent[] = [];
+  const logged: string[] = [];
+  const listeners = new Set<(event: GatewayEvent) => void>();
+  return {
+    events,
+    logged,
+    followers: () => listeners.size,
+    log: { line: (text: string) => void logged.push(text) },
+    eventLog: {
+      append(kind: string, fields = {}) {
+        const event = { ...fields, seq: events.length + 1, kind, at_utc: toTimestamp(clock.nowMs()) };
+        events.push(event);
+        for (const listener of listeners) listener(event);
+      },
+      subscribe(listener: (event: GatewayEvent) => void) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      readEvents: ({ afterSeq, limit }: { afterSeq: number; limit: number }) => ({
+        events: events.filter((event) => event.seq > afterSeq).slice(0, limit),
+        firstSeq: events[0]?.seq ?? 0,
+        lastSeq: events.length,
+      }),
+      storedWith: () => [],
+      flush: () => {},
+    },
+  };
+}
+
+function aguiPart({
+  system: { clock, ids },
+  agent,
+  board,
+  queue,
+  records: { events },
+}: OpenGateway): GatewayPart {
+  const agui = createAgui({ agent, board, queue, events, clock, ids });
+  return { routes: gatewayAguiRoutes(agui), services: [{ name: "AG-UI", stop: agui.close }] };
+}
+
+/** A recorder with one moment, one turn unless `source` has others, and a ledger that counts nothing. */
+function observePart(gateway: OpenGateway, source = fakeTurns([fakeTurn("turn-one")])): GatewayPart {
+  const { system, board, requests, records } = gateway;
+  const metrics = meterGateway({
+    clock: system.clock,
+    events: records.events,
+    status: board.status,
+    spans: () => null,
+    facts: { version: "0.0.0", tool: "demo" },
   });
-  const console = consoleServices({ clock, surface: "gateway", asksForToken: options.token !== undefined });
+  return {
+    routes: gatewayObserveRoutes({
+      recorder: fakeRecorder(),
+      transcript: createTranscript({
+        sources: () => [source],
+        request: (requestId) => toAskedRequest(requests.get(requestId)),
+      }),
+      ledger: openLedger(gateway, { counted: () => [] }),
+      metrics,
+    }),
+    services: [{ name: "metrics", stop: metrics.close }],
+  };
+}
+
+/** The console with one small script as its page, and no terminal. */
+function consolePart({
+  system,
+  agent,
+  board,
+  queue,
+  leases,
+  sockets,
+  asksForToken,
+  ...session
+}: OpenGateway): GatewayPart {
+  const { clock, files } = system;
+  const console = consoleServices({ clock, surface: "gateway", asksForToken });
   const ownAgent = createOwnAgent({
     agent,
     board,
     queue,
     clock,
-    files: createFiles({ ids, steps }),
+    files,
     readManifest: sampleManifest,
-    manifestPath: "/sessions/one/manifest.json",
-    sessionRoot: "/sessions/one",
+    manifestPath: `${session.sessionRoot}/manifest.json`,
+    sessionRoot: session.sessionRoot,
     advise: adviseInManager,
   });
-  const app = createGatewayApp({
-    services: {
-      leases,
-      board,
-      queue,
-      prompt,
-      headless: createHeadlessControl({ agent, status: board.status }),
-      keys: createKeyControl({ agent, board, events: eventLog, clock }),
-      mail: createMailFacade({
-        bound: () => ({ mailbox: mailbox(), bindingsVersion: "2026-01-01T00:00:00.000001+00:00" }),
-        served: options.mailServed ?? true,
-      }),
-      notifier,
-      reminders,
-      agent,
-      stream,
-    },
-    extensions: [
-      ...gatewayAguiRoutes(agui),
-      ...gatewayObserveRoutes({
-        recorder: fakeRecorder(),
-        transcript,
-        ledger,
-        metrics: meterGateway({
-          clock,
-          events: eventLog,
-          status: board.status,
-          spans: () => null,
-          facts: { version: "0.0.0", tool: "demo" },
-        }),
-      }),
-      ...gatewayConsoleRoutes({
-        console,
-        ownAgent: async () => ownAgent,
-        terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
-        sockets: { upgrade: () => false },
-        screen: {
-          async *follow() {
-            yield { item: "heartbeat" };
-          },
-        },
-      }),
-    ],
-    guards: createGate({
-      allowsHost: hostRule("127.0.0.1"),
-      allowedOrigins: options.allowedOrigins ?? [],
-      token: options.token ?? null,
-      signedIn: console.signIn.accepts,
-    }),
-    ...(options.observation ? { observation: options.observation } : {}),
-    faults: { report: (error) => `fault-${faults.push(error)}` },
-  });
-  agent.onChange(() => {
-    board.refresh();
-    queue.wake();
-    reminders.wake();
-    notifier.wake();
-  });
-  board.refresh();
-  if (options.start ?? true) {
-    queue.start();
-    // Memory alone has no fault that would have to be looked for.
-    if (options.path !== undefined || options.steps !== undefined) storage.start();
-    reminders.start();
-    notifier.start();
-  }
   return {
-    clock,
-    agent,
-    store,
-    queue,
-    board,
-    reminders,
-    notifier,
-    app,
-    agui,
-    leases,
-    mail,
-    events,
-    followers: () => listeners.size,
-    logged,
-    faults,
-    async [Symbol.asyncDispose]() {
-      stream.close();
-      agui.close();
-      await storage.stop();
-      await notifier.stop();
-      await queue.stop();
-      await reminders.stop();
-      store.close();
-    },
+    signedIn: console.signIn.accepts,
+    routes: gatewayConsoleRoutes({
+      console,
+      sockets,
+      ownAgent: async () => ownAgent,
+      terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
+      screen: {
+        async *follow() {
+          yield { item: "heartbeat" };
+        },
+      },
+    }),
   };
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import packageManifest from "../../package.json" with { type: "json" };
 import { renderJson } from "../../src/protocol/json.ts";
 import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
 import recorded from "../../src/routes/openapi/examples.json" with { type: "json" };
@@ -77,9 +78,10 @@ function keep(component: string, body: unknown): void {
 /** Without what differs from run to run. */
 function scrub(body: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(body, (key, value: unknown) =>
-      key === "sign_in_path" ? `/svc/console/sign-in?code=${"0".repeat(64)}` : value,
-    ),
+    JSON.stringify(body, (key, value: unknown) => {
+      if (key === "sign_in_path") return `/svc/console/sign-in?code=${"0".repeat(64)}`;
+      return key === "version" && value === packageManifest.version ? "0" : value;
+    }),
   ) as unknown;
 }
 

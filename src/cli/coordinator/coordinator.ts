@@ -1,50 +1,26 @@
-import manifest from "../../../package.json" with { type: "json" };
 import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
-import { defaultTimings } from "../../protocol/terminal.ts";
-import { type CoordinatorApp, createCoordinatorApp } from "../../routes/coordinator/app.ts";
-import { createGate, hostRule, refuseOtherUsers } from "../../routes/http/gate.ts";
-import { createAttention } from "../../services/attention/attention.ts";
-import { createFileLog } from "../../services/diagnostics/gateway-log.ts";
-import { attachGateway } from "../../services/fleet/attach-gateway.ts";
+import type { CoordinatorApp } from "../../routes/coordinator/app.ts";
+import { callerGuards, hostRule, refuseOtherUsers } from "../../routes/http/gate.ts";
+import { createFileLog, type Log } from "../../services/diagnostics/gateway-log.ts";
 import { createCompiledChecks } from "../../services/fleet/compiled-checks.ts";
 import {
   coordinatorPaths,
   publishCoordinator,
   retireCoordinator,
 } from "../../services/fleet/coordinator-files.ts";
-import { createDirectory, openedAgent } from "../../services/fleet/directory.ts";
-import { createFleetEvents } from "../../services/fleet/fleet-events.ts";
-import { createFleetLaunch } from "../../services/fleet/fleet-launch.ts";
-import { createFleetStates, createSharedLooks } from "../../services/fleet/fleet-states.ts";
-import { createFleetTurns } from "../../services/fleet/fleet-turns.ts";
-import { createFleetView } from "../../services/fleet/fleet-view.ts";
-import { createFleetWork } from "../../services/fleet/fleet-work.ts";
-import { createForward } from "../../services/fleet/forward.ts";
+import { createDirectory } from "../../services/fleet/directory.ts";
 import { createLinks } from "../../services/fleet/links.ts";
 import { answerChallenge, isChallenge } from "../../services/fleet/listener-proof.ts";
-import { createLiveness } from "../../services/fleet/liveness.ts";
-import { createPassiveTerminals } from "../../services/fleet/passive-terminals.ts";
-import { headlessProvider } from "../../services/headless/providers.ts";
 import { decideToken } from "../../services/sessions/token.ts";
-import { profileFor } from "../../services/terminal/profiles/profile.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { describeFault, messageOf, ServiceError } from "../../system/errors.ts";
 import type { HttpServer } from "../../system/http-server.ts";
 import { createServiceList } from "../../system/service-list.ts";
-import { createSocketUpgrade } from "../../system/sockets.ts";
-import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
+import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
-import { openPeopleMail } from "../command-line/mailbox-openers.ts";
-import { adviseInManager } from "../command-line/remedies.ts";
-import type {
-  CoordinatorExtension,
-  CoordinatorHosts,
-  GatewayExtension,
-  OpenCoordinator,
-} from "../extension.ts";
-import { createGatewayAgent } from "../gateway/gateway-agent.ts";
-import { giveMailbox } from "../mail/agent-mailbox.ts";
+import type { CoordinatorExtension, CoordinatorHosts, GatewayExtension } from "../extension.ts";
+import { createFleet, openCoordinator } from "./coordinator-services.ts";
 
 interface CoordinatorOptions {
   context: CliContext;
@@ -91,7 +67,7 @@ const shutdownMs = 100;
 /** The composition root of the coordination server. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const { io } = options;
-  const log = { line: (text: string) => fileLog?.line(text) };
+  const log: Log = { line: (text, facts) => fileLog?.line(text, facts) };
   let fileLog: ReturnType<typeof createFileLog> | null = null;
   const reported = new Set<string>();
   const reportOnce = (line: string) => {
@@ -102,7 +78,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     ...options.context,
     onClaimError: (what, error) => reportOnce(`${what}: ${messageOf(error)}`),
   };
-  const { system, roots, registry, tools, tmuxFor } = context;
+  const { system, roots, registry } = context;
   const { clock, ids, files, processes } = system;
   let paths = coordinatorPaths(roots.runtimeRoot, options.host, options.port);
   // A port that the system chooses has no memory.
@@ -126,185 +102,45 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const directory = options.hosts?.directory(own) ?? own;
   const others = options.hosts?.open(directory) ?? null;
   const links = createLinks({ ...system, env: io.env, check: createCompiledChecks() });
-  const liveness = createLiveness({ clock, tmuxFor });
-  const profiles = readProfiles(system, io.env);
-  const terminals = createPassiveTerminals({
-    files: context.files,
-    locks: context.locks,
-    clock,
-    open: ({ manifest, sessionRoot }) =>
-      createGatewayAgent({
-        system,
-        manifest,
-        sessionRoot,
-        log,
-        profile: profileFor(manifest.tool, profiles),
-        timings: defaultTimings,
-        events: { append: () => {}, subscribe: () => () => {} },
-        env: io.env,
-        bridgeCommand: [],
-        extensions: options.createExtensions().flatMap(({ agent }) => agent ?? []),
-      }),
-  });
-  const settling = { clock, files, processes, locks: context.locks, providerOf: headlessProvider };
-  const turns = createFleetTurns({
-    ...settling,
-    directory,
-    links,
-    ids,
-    async attach(agent) {
-      const { link } = await attachGateway(context, agent, { executionMode: "detached_process" });
-      return link.client;
-    },
-  });
-  const events = createFleetEvents({
-    directory,
-    links,
-    clock,
-    ids,
-    onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
-  });
-  const sockets = createSocketUpgrade();
   const current = () => {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
     return instance;
   };
-  const view = createFleetView({
-    ...settling,
-    directory,
-    links,
-    liveness,
-    terminals,
-    tools,
-    tmuxFor,
-  });
-  const looks = createSharedLooks({ clock, events, look: view.look });
-  const attention = createAttention({
-    directory,
-    events,
-    clock,
-    advise: adviseInManager,
-    look: async (agent, sinceMs) => (await looks.at(agent, sinceMs)).facts,
-    async gatewayOf(agent) {
-      const link = await links.to(openedAgent(agent));
-      if (link.state === "live") return link.client;
-      throw new ServiceError(
-        "unavailable",
-        `no live gateway serves "${agent.record.agent_name}": ${link.why}`,
-      );
-    },
-    people: openPeopleMail(context, (what) => reportOnce(what)),
-    onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
-  });
-  const states = createFleetStates({
-    clock,
-    directory,
-    links,
-    view,
-    looks,
-    events,
-    attention: attention.firstList,
-    ...(others ? { others: () => others.list([], {}) } : {}),
-  });
-  const fleetView = others
-    ? {
-        ...view,
-        list: async (query: Parameters<typeof view.list>[0]) => ({
-          agents: await others.list((await view.list(query)).agents, query),
-        }),
-      }
-    : view;
-  const hostsNow = async (probe: boolean) => ({
-    version: manifest.version,
-    ...((await others?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] }),
-  });
-  const { rulesFile } = options;
-  const open: OpenCoordinator = {
+  const base = {
     context,
     io,
     directory,
     links,
-    attention,
-    sockets,
-    others,
-    asksForToken: token !== null,
-    async fleet() {
-      const [{ agents }, hosts] = await Promise.all([fleetView.list({}), hostsNow(false)]);
-      return { ...hosts, agents };
-    },
-    log: (line, facts) => fileLog?.line(line, facts),
-    ...(rulesFile === undefined ? {} : { rulesFile }),
+    log,
+    baseUrl: () => current().api_base_url,
+    createExtensions: options.createExtensions,
   };
-  const parts = options.extensions.map((extension) => extension(open));
-  const app = createCoordinatorApp({
-    services: {
-      view: fleetView,
-      states,
-      attention,
-      hosts: {
-        list: async ({ probe }) => ({
-          schema_version: 1,
-          ...(await hostsNow(probe === "true")),
-        }),
-      },
-      work: createFleetWork({
-        directory,
-        links,
-        terminals,
-        turns,
-        stopping: context,
-        relaunching: context,
-        clock,
-        ids,
-      }),
-      turns,
-      launches: createFleetLaunch({
-        directory,
-        tools,
-        files,
-        ids,
-        launching: context,
-        stopping: context,
-        apiBaseUrl: () => current().api_base_url,
-        giveMailbox: (agent, { filesystem_root, principal_id, address }) =>
-          giveMailbox(context, io, agent, {
-            rootFlag: filesystem_root,
-            principalId: principal_id,
-            address,
-            mode: "safe",
-          }),
-      }),
-      forward: createForward({
-        directory,
-        links,
-        clock,
-        streams: () => parts.reduce((sum, part) => sum + (part.following?.() ?? 0), events.following()),
-      }),
-      events,
-      server: {
-        instance: current,
-        shutdown: () => void clock.after(shutdownMs, options.onShutdown),
-      },
-    },
-    guards: createGate({
+  const fleet = createFleet(base);
+  const opened = openCoordinator(base, fleet, {
+    token,
+    others,
+    rulesFile: options.rulesFile,
+    extensions: options.extensions,
+    guards: callerGuards({
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
-      token,
-      signedIn: (cookie) => parts.some((part) => part.signedIn?.(cookie)),
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     }),
-    ...(others ? { relay: others.relay } : {}),
-    extensions: parts.flatMap((part) => part.routes ?? []),
+    server: {
+      instance: current,
+      shutdown: () => void clock.after(shutdownMs, options.onShutdown),
+    },
     faults: {
       report(error) {
         const id = ids.hex(8);
         const { message, stack } = describeFault(error);
-        fileLog?.line("internal error", { error_id: id, message, stack });
+        log.line("internal error", { error_id: id, message, stack });
         return id;
       },
     },
   });
+  const { app, sockets } = opened;
 
   /** The folder is named for the port that was bound. */
   function settle(port: number): void {
@@ -365,7 +201,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
           lock?.release();
         },
       },
-      { name: "terminals", stop: terminals.stop },
+      { name: "terminals", stop: fleet.stopTerminals },
       {
         name: "app",
         // The first request of a process takes several milliseconds longer than the second.
@@ -373,10 +209,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       },
       { name: "listener", start: listen, stop: () => server?.stop(stopGraceMs) },
       { name: "other hosts", stop: () => others?.stop() },
-      { name: "events of the fleet", stop: events.stop },
-      { name: "sockets", stop: sockets.close },
-      { name: "attention", stop: attention.stop },
-      ...parts.flatMap((part) => part.services ?? []),
+      ...opened.services,
       { name: "record", start: () => server && publish(server), stop: retire },
     ],
     (what, error) => log.line(`${what}: ${messageOf(error)}`),

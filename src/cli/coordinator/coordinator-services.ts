@@ -33,7 +33,7 @@ import { createGatewayAgent } from "../gateway/gateway-agent.ts";
 import { giveMailbox } from "../mail/agent-mailbox.ts";
 
 /** What a coordination server is made from. A test gives its own agents and its own ways to reach them. */
-export interface FleetBase {
+interface FleetBase {
   context: CliContext;
   io: Pick<CliIo, "env" | "cwd" | "home">;
   /** Which agents exist. */

@@ -73,7 +73,7 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
 
 /**
  * The guards of callers: where a request comes from and which path it names. They need nothing of the routes,
- * so a server that has none yet answers behind them. In this order.
+ * so a server that has none yet answers behind them. In this order. Source: rulings 9 and 12.
  */
 export function callerGuards(options: Omit<GateOptions, "token" | "signedIn">): readonly Guard[] {
   return [
@@ -88,12 +88,6 @@ export function callerGuards(options: Omit<GateOptions, "token" | "signedIn">): 
 export function accessGuards(options: Pick<GateOptions, "token" | "signedIn">): readonly Guard[] {
   return [guardToken(options), guardBody];
 }
-
-/** All guards of a server, in their order. Source: rulings 9 and 12. */
-export const createGate = (options: GateOptions): readonly Guard[] => [
-  ...callerGuards(options),
-  ...accessGuards(options),
-];
 
 /** The verdict of the first guard that has one; null when all let the request go on. */
 export function judge(

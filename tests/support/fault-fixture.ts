@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
-import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
-import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { openSessionFolder } from "../../src/services/sessions/session-folder.ts";
 import { faultEnvironment, type Moment } from "./fault-steps.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 
@@ -98,7 +97,7 @@ export async function createFaultFixture(): Promise<FaultFixture> {
       complaints,
       async stop() {
         // Under a tracer the child is not the gateway itself.
-        const pid = readCurrentInstance(tmux.files, sessionPaths(sessionRoot).currentInstance)?.pid;
+        const pid = openSessionFolder(tmux.files, sessionRoot).readCurrentInstance()?.pid;
         if (pid !== undefined) tmux.processes.signal(pid, "SIGTERM");
         else child.kill("SIGTERM");
         return exited;

@@ -1,14 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTmux } from "../../src/cli/command-line/tmux-socket.ts";
-import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
 import type { StopAgentDeps } from "../../src/services/fleet/stop-agent.ts";
 import type { LaunchDeps, LaunchRequest } from "../../src/services/sessions/launch.ts";
 import type { LaunchTool } from "../../src/services/sessions/launch-tools.ts";
 import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSessionAlive } from "../../src/services/sessions/record.ts";
 import { createRegistry } from "../../src/services/sessions/registry.ts";
-import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { openSessionFolder } from "../../src/services/sessions/session-folder.ts";
 import { createLocks, type Locks } from "../../src/system/locks.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 import { until } from "./until.ts";
@@ -86,7 +85,7 @@ export async function createSessionFixture(): Promise<SessionFixture> {
     whenServedBy: (sessionRoot, pid) =>
       until(
         "the gateway's record",
-        () => readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance)?.pid === pid,
+        () => openSessionFolder(files, sessionRoot).readCurrentInstance()?.pid === pid,
       ),
     whenGone: (pid) => until("the end of the process", () => !processes.alive(pid)),
     sessions: async () => (await tmux.tmux.sessions()).map((session) => session.name),

@@ -7,7 +7,7 @@ import { headlessProvider } from "../../services/headless/providers.ts";
 import { settleTurn } from "../../services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { createTurnReader, type TurnReader } from "../../services/headless/turn-reader.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";

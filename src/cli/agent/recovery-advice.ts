@@ -2,10 +2,10 @@ import { Value } from "@sinclair/typebox/value";
 import type { GatewayStatus, PromptRefusalCode } from "../../protocol/gateway.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
-import { isGatewayProcess, readCurrentInstance } from "../../services/fleet/gateway-link.ts";
+import { isGatewayProcess } from "../../services/fleet/gateway-link.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import { isRelaunchable } from "../../services/sessions/record.ts";
-import { sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 
@@ -79,7 +79,7 @@ export async function findRecoveryAdvice(target: {
       : "gone";
   const never = record?.lifecycle.relaunchable === false;
   const relaunch = !isRelaunchable(manifest) ? "joined" : never ? "never" : "possible";
-  const instance = readCurrentInstance(context.files, sessionPaths(sessionRoot).currentInstance);
+  const instance = openSessionFolder(context.files, sessionRoot).readCurrentInstance();
   const placed = { sessionRoot, session };
   const silent =
     instance !== null && (await isGatewayProcess({ ...context, tmux }, placed, instance).catch(() => false));

@@ -10,7 +10,7 @@ import {
   findSelf,
   openRecord,
 } from "../../services/sessions/find.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type Caller, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { adoptOrphan, findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { judgeRecord } from "../../services/sessions/record.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
@@ -124,7 +124,7 @@ export function checkGatewayPorts(context: CliContext): Check {
 function wishedPort({ files }: CliContext, { runtime }: RegistryRecord): number | null {
   if (!runtime.session_root) return null;
   try {
-    return readDesiredConfig(files, runtime.session_root).desired_port ?? null;
+    return openSessionFolder(files, runtime.session_root).readDesiredConfig().desired_port ?? null;
   } catch {
     return null;
   }

@@ -12,10 +12,9 @@ import { diagnose } from "../../services/fleet/diagnose.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
 import type { MailPage } from "../../services/mail/mailbox.ts";
-import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { launchEnvironmentFault } from "../../services/sessions/environment.ts";
 import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
 import { signalPaths } from "../../services/signals/spool-source.ts";
 import { agentPane } from "../../services/terminal/tmux/command.ts";
@@ -167,10 +166,10 @@ function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest
   const paths = sessionPaths(sessionRoot);
   const signals = signalPaths(sessionRoot);
   const checks: Check[] = [];
-  const lost = launchEnvironmentFault(files, sessionRoot, manifest);
+  const lost = openSessionFolder(files, sessionRoot).launchVariablesFault(manifest);
   if (lost !== null) checks.push(damaged(name, lost, "svc needs the values for each turn"));
   try {
-    readDesiredConfig(files, sessionRoot);
+    openSessionFolder(files, sessionRoot).readDesiredConfig();
   } catch (error) {
     const remedy = `put a copy of it in its place, or remove it: rm -r ${paths.desiredConfig}`;
     checks.push(damaged(name, messageOf(error), remedy));

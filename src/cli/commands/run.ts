@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { evictDead } from "../../services/fleet/forget-agent.ts";
-import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { chooseByName, type FoundAgent, findAgent, openRecord } from "../../services/sessions/find.ts";
 import { joinAgent, managedIn } from "../../services/sessions/join.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { tmuxAttachLine } from "../../services/terminal/tmux/screen.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
@@ -85,7 +85,7 @@ async function prepare(facts: {
   const { context, io, args, running } = facts;
   const { token, warning, ...listener } = chooseListener(
     readListenerWish(args, io.env),
-    running && readDesiredConfig(context.files, running.sessionRoot),
+    running && openSessionFolder(context.files, running.sessionRoot).readDesiredConfig(),
     {
       token: io.env["SVC_GATEWAY_TOKEN"],
       allowUnauthenticated: args["allow-unauthenticated"],

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { readDesiredConfig, saveWish } from "../../services/sessions/desired-config.ts";
 import { parseExecutionVariables } from "../../services/sessions/environment.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../command-line/cli-context.ts";
@@ -44,7 +44,7 @@ export default command({
     const { system, files, registry } = openBaseContext(io, args, createSystem());
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
-      readDesiredConfig(files, sessionRoot),
+      openSessionFolder(files, sessionRoot).readDesiredConfig(),
       {
         token: io.env["SVC_GATEWAY_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
@@ -53,7 +53,7 @@ export default command({
       },
     );
     const otlpEndpoint = toOtlpEndpoint(args["otlp-endpoint"]);
-    if (otlpEndpoint !== undefined) saveWish(files, sessionRoot, { otlpEndpoint });
+    if (otlpEndpoint !== undefined) openSessionFolder(files, sessionRoot).saveWish({ otlpEndpoint });
     const execution = parseExecutionVariables(io.env);
     if (warning) await warn(io, warning);
     const gone = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { renderJson } from "../../protocol/json.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import {
   type CompiledProfile,
   matchProcesses,

@@ -15,10 +15,10 @@ import { createHeadlessAgent } from "../../services/headless/headless-agent.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { createTurnPane, createTurnRunner } from "../../services/headless/turn-runner.ts";
-import { launchEnvironmentFault } from "../../services/sessions/environment.ts";
 import { createManifestStore, isUnattended } from "../../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../../services/sessions/manifest-watch.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { newTransitions } from "../../services/terminal/state/reduce-transition.ts";
 import { createControlConnection } from "../../services/terminal/tmux/control.ts";
 import { createExclusivePane } from "../../services/terminal/tmux/exclusive-pane.ts";
@@ -216,7 +216,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     tmux: { panes: (session) => panesOf({ control, tmux }, session) },
     readManifest: () => manifests.read(manifestPath),
     onError: (error) => log.line("looking for the agent failed", { error: messageOf(error) }),
-    environmentFault: (read) => launchEnvironmentFault(files, sessionRoot, read),
+    environmentFault: (read) => openSessionFolder(files, sessionRoot).launchVariablesFault(read),
   });
   const settling = { clock, files, processes, locks, providerOf: headlessProvider };
   const pane = createTurnPane({

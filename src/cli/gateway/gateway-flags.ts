@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import type { DesiredConfig } from "../../protocol/files.ts";
 import { TrackingTimings } from "../../protocol/terminal.ts";
 import { wishedByCaller } from "../../services/sessions/announcement.ts";
-import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { noEndpoint, toTracesUrl } from "../../services/sessions/otlp-endpoint.ts";
 import { defaultRulesFile } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { type CliIo, type Flag, type Flags, UsageError } from "../command-line/command.ts";
@@ -57,7 +57,7 @@ export function toOtlpEndpoint(text: string | undefined): string | undefined {
 export async function warnOfTraces(io: CliIo, files: Files, sessionRoot: string): Promise<void> {
   const { decideOtlp } = await import("../../services/sessions/otlp-settings.ts");
   try {
-    decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, io.env);
+    decideOtlp(openSessionFolder(files, sessionRoot).readDesiredConfig().desired_otlp_endpoint, io.env);
   } catch (error) {
     await warn(io, `no traces are exported: ${messageOf(error)}`);
   }

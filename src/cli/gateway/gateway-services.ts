@@ -12,9 +12,9 @@ import { createNotifier } from "../../services/notifier/notifier.ts";
 import { isSkillInstalled } from "../../services/notifier/render.ts";
 import { createHeadlessControl } from "../../services/prompt/prompt-control.ts";
 import { createTypingLeases, type TypingLeases } from "../../services/prompt/typing-lease.ts";
-import { attachmentRoots } from "../../services/sessions/desired-config.ts";
 import { readManifest } from "../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import type { Service } from "../../system/service-list.ts";
 import { mailboxOpeners } from "../command-line/mailbox-openers.ts";
 import type { GatewayPart, OpenGateway } from "../extension.ts";
@@ -55,7 +55,8 @@ export function openGateway(
   const mailFacade = createMailFacade({
     bound: mail.bound,
     served: options.mailServed,
-    attachmentRoots: () => attachmentRoots(system.files, gateway),
+    attachmentRoots: () =>
+      openSessionFolder(system.files, gateway.sessionRoot).attachmentRoots(gateway.manifest),
   });
   const notifier = createNotifier({
     store: notifierStoreOn(gateway.database),

@@ -10,13 +10,12 @@ import { diagnosticSettings, openGatewayRecords } from "../../services/diagnosti
 import { answerChallenge, isChallenge } from "../../services/fleet/listener-proof.ts";
 import { recoverFromEventLog } from "../../services/queue/recovery.ts";
 import { createAnnouncement } from "../../services/sessions/announcement.ts";
-import { readDesiredConfig, saveWish } from "../../services/sessions/desired-config.ts";
-import { gatewayIdentity, seedGatewayFolder } from "../../services/sessions/gateway-folder.ts";
 import { createLiveFiles, listenAgain, toCurrentInstance } from "../../services/sessions/live-files.ts";
-import { readManifest } from "../../services/sessions/manifest.ts";
+import { gatewayIdentity, readManifest } from "../../services/sessions/manifest.ts";
 import { createOwnershipWatch } from "../../services/sessions/ownership-watch.ts";
 import type { Registry } from "../../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { decideToken } from "../../services/sessions/token.ts";
 import type { GatewayExecution } from "../../services/status/project.ts";
 import { type ProfileSet, profileFor } from "../../services/terminal/profiles/profile.ts";
@@ -101,8 +100,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     throw new ServiceError("unsupported", `no gateway serves the backend ${manifest.backend}: ${refusal}`);
   }
   const identity = gatewayIdentity(manifest, options.execution);
-  const folder = { manifest, sessionRoot };
-  const desired = readDesiredConfig(files, sessionRoot);
+  const folder = openSessionFolder(files, sessionRoot);
+  const desired = folder.readDesiredConfig();
 
   // Its folder, which one gateway holds
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
@@ -111,7 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot])
     files.removeLeftovers("file:leftovers", at);
   removeLeftScripts(files, clock, sessionRoot);
-  seedGatewayFolder(files, folder);
+  folder.seed(manifest);
 
   // Logs, events and stores
   const records = openGatewayRecords({
@@ -186,7 +185,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const live = createLiveFiles({
     files,
     clock,
-    folder,
+    manifest,
+    sessionRoot,
     place: ownership,
     onError: onError("state not written"),
   });
@@ -244,10 +244,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { host, port } = server;
     board.setListener({ host, port });
     const { instanceId } = agent.connectivity();
-    if (token !== null || options.noToken) saveWish(files, sessionRoot, { tokenRequired: token !== null });
+    if (token !== null || options.noToken) folder.saveWish({ tokenRequired: token !== null });
     if (token !== options.token) log.line("callers must show a token", { file: paths.token });
     // Our own clients reach an address other than loopback only where the session says that it was asked for.
-    if (!isLoopback(host)) saveWish(files, sessionRoot, { host });
+    if (!isLoopback(host)) folder.saveWish({ host });
     live.publishKey(challengeKey);
     live.publishToken(token);
     live.keepPort(options.port === 0 ? port : null);

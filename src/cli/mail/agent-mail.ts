@@ -16,11 +16,11 @@ import {
   verificationPaths,
 } from "../../services/mail/fallback.ts";
 import { toResolveLive } from "../../services/mail/resolve-live.ts";
-import { attachmentRoots } from "../../services/sessions/desired-config.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { localInteractive } from "../../services/sessions/names.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { profileFor } from "../../services/terminal/profiles/profile.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { idStamp } from "../../system/ids.ts";
@@ -95,7 +95,7 @@ export async function performMail<V extends MailVerb>(
 function opensItself({ context, agent }: MailTarget, request: object | undefined): boolean {
   const { attachments = [] } = (request ?? {}) as { attachments?: readonly AttachmentInput[] | null };
   if (agent === null || attachments === null || attachments.length === 0) return false;
-  const roots = attachmentRoots(context.files, agent);
+  const roots = openSessionFolder(context.files, agent.sessionRoot).attachmentRoots(agent.manifest);
   return attachments.some(({ path }) => !context.files.isBelow(path, roots));
 }
 

@@ -6,7 +6,7 @@ import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { isRunning, openRecord } from "../../services/sessions/find.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { factsIn } from "../agent/attention-text.ts";
 import { requireAnswerer } from "../agent/questions.ts";

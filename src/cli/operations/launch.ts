@@ -4,7 +4,6 @@ import type { TeamOwner } from "../../protocol/files.ts";
 import { type Attached, attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
 import { parsePolicy } from "../../services/sessions/acp-tools.ts";
-import { saveWish } from "../../services/sessions/desired-config.ts";
 import {
   checkLaunch,
   type HeadlessWish,
@@ -14,6 +13,7 @@ import {
 } from "../../services/sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profiles/profile.ts";
@@ -170,7 +170,7 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
     const launched = { context, session, version, mailbox };
     if (!gateway.isStarted) {
       // For the gateway that is attached later.
-      saveWish(context.files, session.sessionRoot, {
+      openSessionFolder(context.files, session.sessionRoot).saveWish({
         port,
         attachmentRoots,
         otlpEndpoint,

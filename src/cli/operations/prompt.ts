@@ -11,7 +11,7 @@ import { type GatewayCalls, isOpen } from "../../services/fleet/gateway-client.t
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { trackedAgentId } from "../../services/fleet/projection.ts";
 import { findSelf } from "../../services/sessions/find.ts";
-import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { awaitBackground, ownTurnsAfter } from "../agent/agent-background.ts";
 import { interruptThrough, stateForPeople, waitForRequest } from "../agent/agent-requests.ts";

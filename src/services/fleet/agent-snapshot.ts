@@ -5,7 +5,7 @@ import type { Remedy } from "../../protocol/remedy.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, isRunning, openRecord } from "../sessions/find.ts";
-import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../sessions/manifest.ts";
 import { judgingFoldersOnce } from "../sessions/trust.ts";
 import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import { askEach } from "./ask-each.ts";

@@ -10,11 +10,11 @@ import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import { backendFacts } from "../agent/backends.ts";
-import { readDesiredConfig, saveWish } from "../sessions/desired-config.ts";
 import { environmentWithout, runtimeSettings, toExecutionVariables } from "../sessions/environment.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import { closeWindow, openWindow } from "../terminal/tmux/window.ts";
 import { type GatewayLink, linkGateway } from "./gateway-link.ts";
@@ -81,7 +81,7 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
   deps.files.ensureDirectory("file:gateway-folder", gatewayRoot);
   const { attachmentRoots, otlpEndpoint } = wish;
   if (attachmentRoots !== undefined || otlpEndpoint !== undefined)
-    saveWish(deps.files, sessionRoot, { attachmentRoots, otlpEndpoint });
+    openSessionFolder(deps.files, sessionRoot).saveWish({ attachmentRoots, otlpEndpoint });
   return deps.locks.hold(
     join(gatewayRoot, "attach.lock"),
     async () => {
@@ -118,13 +118,14 @@ async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promis
   const { files } = deps;
   const { gatewayLog } = sessionPaths(agent.sessionRoot);
   const executionMode =
-    wish.executionMode ?? readDesiredConfig(files, agent.sessionRoot).desired_execution_mode;
+    wish.executionMode ??
+    openSessionFolder(files, agent.sessionRoot).readDesiredConfig().desired_execution_mode;
   const before = files.read(gatewayLog)?.length ?? 0;
   const command = [...deps.serveCommand, "--session-root", agent.sessionRoot, ...toArguments(wish)];
   const gateway = await startGateway(deps, agent, executionMode, command);
   const outcome = await becomesHealthy(deps, agent, gateway);
   if (typeof outcome !== "string") {
-    saveWish(files, agent.sessionRoot, { ...wish, executionMode });
+    openSessionFolder(files, agent.sessionRoot).saveWish({ ...wish, executionMode });
     return outcome;
   }
   if (gateway.ended() === null) await gateway.abandon();

@@ -24,10 +24,10 @@ import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import { bindingOf } from "../mail/binding.ts";
 import { toResolveLive } from "../mail/resolve-live.ts";
-import { readOfflineStatus } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import {
   type AgentReading,
@@ -48,7 +48,6 @@ import {
 import type { GatewayCondition } from "./diagnose.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import { createRunningTurn } from "./fleet-turns.ts";
-import { readCurrentInstance } from "./gateway-link.ts";
 import type { FleetLink, ReadingLinks, ReadLink } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
@@ -148,7 +147,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
   const unwatched: ReaderDeps = { ...ports, terminalOf: async () => null, readsChat: false };
 
   const hasRecord = ({ sessionRoot }: Opened) =>
-    readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance) !== null;
+    openSessionFolder(files, sessionRoot).readCurrentInstance() !== null;
 
   async function look(known: KnownAgent): Promise<Look> {
     const agent = openedAgent(known);
@@ -159,7 +158,9 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
     // Without a gateway the offline status; of a gateway that claims the agent and is silent nothing is
     // known.
     const gateway =
-      status || isSilent ? state.gateway : toAgentGateway(readOfflineStatus(files, agent, null));
+      status || isSilent
+        ? state.gateway
+        : toAgentGateway(openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null));
     return { ...reading, agent, state: { ...state, gateway } };
   }
 
@@ -210,7 +211,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
         if (status.kind === "ok") return status.body;
         links.doubt(agent);
       }
-      return readOfflineStatus(files, agent, null);
+      return openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null);
     },
     async look(known) {
       const { record } = known;
@@ -238,7 +239,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
         trackedId: known.identity.tracked_agent_id,
         session: state.identity.liveness ?? "unknown",
         gateway: conditionOf(link, { answered: status !== null, isRecorded: () => hasRecord(agent) }),
-        status: status ?? readOfflineStatus(files, agent, null),
+        status: status ?? openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null),
         programPresent: state.availability !== "unavailable",
         requests,
         nowMs: deps.clock.nowMs(),

@@ -12,10 +12,11 @@ import { runsAlready } from "../sessions/names.ts";
 import { recordedProgram } from "../sessions/process-tree.ts";
 import type { SessionAlive } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
-import { removableSession, sessionPaths } from "../sessions/roots.ts";
+import { removableSession } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import { sessionExists } from "../terminal/tmux/launch.ts";
-import { claimOf, readCurrentInstance } from "./gateway-link.ts";
+import { claimOf } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 
@@ -49,7 +50,7 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
     throw new ServiceError("conflict", `"${name}" runs. End it first with: ${stop}`);
   }
   const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
-  const instance = readCurrentInstance(deps.files, sessionPaths(sessionRoot).currentInstance);
+  const instance = openSessionFolder(deps.files, sessionRoot).readCurrentInstance();
   if (instance && recordedProcessLives(deps.processes, claimOf(instance))) {
     throw new ServiceError(
       "conflict",

@@ -1,13 +1,11 @@
-import { CurrentInstance } from "../../protocol/files.ts";
+import type { CurrentInstance, Manifest } from "../../protocol/files.ts";
 import type { GatewaySnapshot, GatewayStatus } from "../../protocol/gateway.ts";
-import { parseJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { createNetwork, type Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
-import { readDesiredConfig } from "../sessions/desired-config.ts";
-import { type GatewayFolder, readOfflineStatus } from "../sessions/gateway-folder.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import { findWindow, type WindowHandles } from "../terminal/tmux/window.ts";
 import type { SchemaCheck } from "./compiled-checks.ts";
@@ -117,12 +115,13 @@ type Claimed = NonNullable<ReturnType<typeof readClaim>>;
 /** What the files of a session say of its gateway; null when none claims it. */
 function readClaim({ files, env, network = createNetwork() }: GatewayLinkDeps, sessionRoot: string) {
   const paths = sessionPaths(sessionRoot);
-  const instance = readCurrentInstance(files, paths.currentInstance);
+  const folder = openSessionFolder(files, sessionRoot);
+  const instance = folder.readCurrentInstance();
   if (instance === null) return null;
   return {
     instance,
     network,
-    claim: { ...claimOf(instance), chosenHost: readChosenHost(files, sessionRoot) },
+    claim: { ...claimOf(instance), chosenHost: folder.chosenHost() },
     key: files.read(paths.challengeKey)?.trim() || null,
     token: env["SVC_GATEWAY_TOKEN"] || files.read(paths.token)?.trim() || null,
     respectProxyEnvironment: env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1",
@@ -161,34 +160,20 @@ function toLink(
  */
 export function linkedStatus(
   { files, processes }: Pick<GatewayLinkDeps, "files" | "processes">,
-  agent: GatewayFolder,
+  agent: { manifest: Manifest; sessionRoot: string },
   link: GatewayLink,
 ): GatewayStatus {
   if (link.state === "healthy") return link.status;
-  const status = readOfflineStatus(files, agent, null);
+  const status = openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null);
   if (link.state === "absent" || !recordedProcessLives(processes, claimOf(link.instance))) return status;
   const detail = `its gateway runs as process ${link.instance.pid} and cannot be reached: ${link.why}. \`svc-mgr doctor\` looks at its files`;
   return { ...status, admission_block: { reason: "gateway_unreachable", detail } };
-}
-
-/** The record of a live gateway, or null when there is none or it is not whole (it is then not believed). */
-export function readCurrentInstance(files: Files, path: string): CurrentInstance | null {
-  return parseJson(CurrentInstance, files.read(path));
 }
 
 /** What a record says, but for the address that the user chose. Pure. */
 export function claimOf(instance: CurrentInstance): ListenerClaim {
   const { pid, process_start: startToken = null, host, port } = instance;
   return { pid, startToken, host, port, chosenHost: null };
-}
-
-/** What the session's own wish says; one that cannot be read wishes nothing. */
-function readChosenHost(files: Files, sessionRoot: string): string | null {
-  try {
-    return readDesiredConfig(files, sessionRoot).desired_host ?? null;
-  } catch {
-    return null;
-  }
 }
 
 /** The window that a gateway's record names; null for one that runs as a separate process. Pure. */

@@ -2,17 +2,11 @@ import type { CurrentInstance } from "../../protocol/files.ts";
 import type { GatewaySnapshot } from "../../protocol/gateway.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import {
-  claimOf,
-  type GatewayLink,
-  type GatewayLinkDeps,
-  linkGateway,
-  readCurrentInstance,
-  readGateway,
-} from "./gateway-link.ts";
+import { claimOf, type GatewayLink, type GatewayLinkDeps, linkGateway, readGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
@@ -158,7 +152,7 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): R
       if (before?.recordKey === recordKey && before.link.state === "live") {
         return isSame(before.link.instance.pid, before.startToken);
       }
-      const instance = readCurrentInstance(files, recordPathOf(session));
+      const instance = openSessionFolder(files, session.sessionRoot).readCurrentInstance();
       return instance !== null && recordedProcessLives(processes, claimOf(instance));
     },
     doubt: ({ sessionRoot }) => void known.delete(sessionRoot),

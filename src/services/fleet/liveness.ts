@@ -4,17 +4,12 @@ import { type Clock, parseTimestamp, withinTime } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createAnnouncement } from "../sessions/announcement.ts";
-import { retireLiveFiles } from "../sessions/live-files.ts";
 import { sessionNames } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
-import {
-  type GatewayLink,
-  type GatewayLinkDeps,
-  isGatewayProcess,
-  readCurrentInstance,
-} from "./gateway-link.ts";
+import { type GatewayLink, type GatewayLinkDeps, isGatewayProcess } from "./gateway-link.ts";
 
 /** Whether agents live, by the only proof there is: their tmux sessions. */
 export type Liveness = ReturnType<typeof createLiveness>;
@@ -124,12 +119,15 @@ export async function settleClaims(deps: ClaimDeps, session: Session, link: Gate
  */
 export async function clearClaims(deps: ClaimDeps, session: Session, pid: number | null): Promise<void> {
   const { files } = deps;
-  const instance = readCurrentInstance(files, sessionPaths(session.sessionRoot).currentInstance);
+  const instance = openSessionFolder(files, session.sessionRoot).readCurrentInstance();
   if (instance && instance.pid !== pid) return;
   await announcementOf(deps, session).withdraw();
   if (!instance) return;
   try {
-    retireLiveFiles(files, session, instance.managed_agent_instance_epoch);
+    openSessionFolder(files, session.sessionRoot).retireGateway(
+      session.manifest,
+      instance.managed_agent_instance_epoch,
+    );
   } catch (error) {
     // A disk that cannot be written: readers of the record check its process, which has ended.
     if (!storageFaultOf(error)) throw error;

@@ -3,10 +3,9 @@ import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
 import { stopTurns } from "../headless/settle-turn.ts";
-import { saveWish } from "../sessions/desired-config.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
+import { gatewayIdentity } from "../sessions/manifest.ts";
 import {
   beginInstance,
   planRelaunch,
@@ -14,6 +13,7 @@ import {
   type RelaunchPlan,
   relaunchSession,
 } from "../sessions/relaunch.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Resume } from "../sessions/tool-arguments.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux/command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
@@ -70,7 +70,7 @@ export async function relaunchAgent(
     // The next gateway of this instance takes the relaunch for the operator's word.
     if (await isQueueEmpty(deps, session)) {
       const reconciledInstanceId = instanceOf(session, pane);
-      saveWish(deps.files, session.sessionRoot, { reconciledInstanceId });
+      openSessionFolder(deps.files, session.sessionRoot).saveWish({ reconciledInstanceId });
     }
     return { ...done, attached: null };
   }

@@ -8,9 +8,9 @@ import { stopTurns } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { turnIndexOf } from "../headless/turn-request.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { forgetSession } from "../sessions/join.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
+import { gatewayIdentity } from "../sessions/manifest.ts";
 import {
   endProcesses,
   endSession,
@@ -22,11 +22,12 @@ import {
 } from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux/command.ts";
 import { respawnShell } from "../terminal/tmux/launch.ts";
 import { closeWindow } from "../terminal/tmux/window.ts";
-import { claimOf, isGatewayProcess, linkGateway, readCurrentInstance, windowOf } from "./gateway-link.ts";
+import { claimOf, isGatewayProcess, linkGateway, windowOf } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { type ClaimDeps, clearClaims } from "./liveness.ts";
 
@@ -228,7 +229,7 @@ async function endGateway(
 ): Promise<GatewayStop> {
   const { files, processes } = deps;
   const paths = sessionPaths(sessionRoot);
-  const instance = readCurrentInstance(files, paths.currentInstance);
+  const instance = openSessionFolder(files, sessionRoot).readCurrentInstance();
   const startToken = instance && processes.startToken(instance.pid);
   let outcome: GatewayStop = { outcome: "not_running" };
   if (instance && startToken !== null && recordedProcessLives(processes, claimOf(instance))) {
@@ -274,7 +275,7 @@ export async function stopGateway(
 ): Promise<GatewayStop> {
   const { files, processes } = deps;
   const { sessionRoot, manifest } = session;
-  const instance = readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance);
+  const instance = openSessionFolder(files, sessionRoot).readCurrentInstance();
   const startToken = instance && processes.startToken(instance.pid);
   // An id alone may be another process's by now.
   if (instance === null || startToken === null || !recordedProcessLives(processes, claimOf(instance))) {

@@ -11,9 +11,10 @@ import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { RunningTurn, Submission, TurnEnd } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
-import { planEnvironment, readLaunchEnvironment, runtimeSettings } from "../sessions/environment.ts";
+import { planEnvironment, runtimeSettings } from "../sessions/environment.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
 import { createLauncher } from "../terminal/tmux/launch.ts";
 import { decisionOf, handToBridge } from "./acp-hand-over.ts";
@@ -53,7 +54,7 @@ export function createTurnPane(deps: {
     return planEnvironment({
       person,
       extra: {
-        ...readLaunchEnvironment(files, sessionRoot),
+        ...openSessionFolder(files, sessionRoot).readLaunchVariables(),
         ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
       },
       published: { SVC_MANIFEST_PATH: sessionPaths(sessionRoot).manifest, SVC_AGENT_ID: agent_id },

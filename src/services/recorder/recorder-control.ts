@@ -8,8 +8,8 @@ import {
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { readDesiredConfig, saveWish } from "../sessions/desired-config.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { RecordedAgent } from "./open-recorder.ts";
 import type { Recorder } from "./recorder.ts";
 import { measureSegments } from "./segments.ts";
@@ -93,7 +93,7 @@ function momentOf(name: string, text: string): number {
 
 /** What the session's desired-config.json says. Throws as `readDesiredConfig`. */
 function recorderSettings(files: Files, sessionRoot: string) {
-  const wish = readDesiredConfig(files, sessionRoot).desired_recorder;
+  const wish = openSessionFolder(files, sessionRoot).readDesiredConfig().desired_recorder;
   return {
     enabled: wish?.enabled ?? false,
     maxBytes: wish?.max_bytes ?? defaultRecorderLimits.maxBytes,
@@ -107,8 +107,8 @@ export function saveRecorderWish(
   sessionRoot: string,
   { enabled, max_bytes, max_age_seconds }: RecorderUpdate,
 ): void {
-  const before = readDesiredConfig(files, sessionRoot).desired_recorder;
-  saveWish(files, sessionRoot, {
+  const before = openSessionFolder(files, sessionRoot).readDesiredConfig().desired_recorder;
+  openSessionFolder(files, sessionRoot).saveWish({
     recorder: {
       ...before,
       enabled,

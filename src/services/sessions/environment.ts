@@ -1,8 +1,4 @@
-import { join } from "node:path";
-import type { Manifest } from "../../protocol/files.ts";
-import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Files } from "../../system/files.ts";
 import { runtimeOptions } from "../../system/processes.ts";
 import type { GatewayExecution } from "../status/project.ts";
 import { paneVariables } from "../terminal/tmux/launch.ts";
@@ -59,64 +55,6 @@ function exempt(list: string): string {
     .filter((host) => host !== "");
   if (hosts.includes("*")) return list;
   return [...hosts, ...loopback.filter((host) => !hosts.includes(host))].join(",");
-}
-
-/**
- * The variables, with values, that a launch or a join gave a headless agent's tool. Other processes start its
- * turns, and the agent again, and need them. A file of the session's private folder, 0600; the manifest has
- * the names only.
- */
-const fileName = "launch-environment.json";
-
-export function saveLaunchEnvironment(
-  files: Files,
-  sessionRoot: string,
-  variables: Readonly<Record<string, string>>,
-): void {
-  if (Object.keys(variables).length === 0) return;
-  files.write("file:launch-environment", join(sessionRoot, fileName), renderJson(variables));
-}
-
-/** Nothing when there is no file, or none of ours. */
-export function readLaunchEnvironment(files: Files, sessionRoot: string): Record<string, string> {
-  return readVariables(files, sessionRoot) ?? {};
-}
-
-/**
- * Why the values of the variables that a headless agent's turns need are lost, or null: without them the tool
- * would run with another login or server than it was launched with. Some names of a joined agent have no
- * value here.
- */
-export function launchEnvironmentFault(
-  files: Pick<Files, "read" | "exists">,
-  sessionRoot: string,
-  manifest: Manifest,
-): string | null {
-  const { env_var_names: all, home_selector: home } = manifest.launch_plan;
-  const names = all.filter((name) => name !== home.env_var);
-  if (manifest.headless === undefined || names.length === 0) return null;
-  const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
-  if (joined && !files.exists(join(sessionRoot, fileName))) return null;
-  const values = readVariables(files, sessionRoot);
-  const lost = joined && values ? [] : names.filter((name) => values?.[name] === undefined);
-  if (lost.length === 0) return null;
-  const what = values ? "lacks" : "is missing or damaged, and with it";
-  return `${fileName} of this session ${what} the value of ${lost.join(", ")}: put a copy of it in its place, or a JSON object with the values, mode 0600`;
-}
-
-function readVariables(files: Pick<Files, "read">, sessionRoot: string): Record<string, string> | null {
-  const text = files.read(join(sessionRoot, fileName));
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return null;
-    const entries = Object.entries(value);
-    return Object.fromEntries(
-      entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-    );
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -5,8 +5,6 @@ import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux/command.ts";
 import { folderOfPane } from "../terminal/tmux/screen.ts";
-import { saveLaunchEnvironment } from "./environment.ts";
-import { seedGatewayFolder } from "./gateway-folder.ts";
 import { type HeadlessWish, type NewSession, removeOwn, type SessionDeps } from "./launch.ts";
 import { launchMark } from "./launch-mark.ts";
 import { type LaunchTool, noSuchTool } from "./launch-tools.ts";
@@ -26,6 +24,7 @@ import { refuseOrphanName } from "./orphans.ts";
 import { toKnown } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
+import { openSessionFolder } from "./session-folder.ts";
 import type { Resume } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
 
@@ -110,9 +109,9 @@ export async function joinAgent(deps: JoinDeps, given: JoinRequest): Promise<New
   try {
     files.ensureDirectory("file:session-folder", sessionRoot);
     refuseExposed(files, sessionRoot, "the session folder");
-    saveLaunchEnvironment(files, sessionRoot, valuesOf(request.launchEnv));
+    openSessionFolder(files, sessionRoot).saveLaunchVariables(valuesOf(request.launchEnv));
     await manifests.write(manifestPath, manifest);
-    seedGatewayFolder(files, session);
+    openSessionFolder(files, session.sessionRoot).seed(session.manifest);
     await tmux.setEnvironment("join.environment", request.tmuxSession, {
       SVC_MANIFEST_PATH: manifestPath,
       SVC_AGENT_ID: agentId,

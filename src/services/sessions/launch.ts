@@ -10,8 +10,7 @@ import { type PlannedSignals, planSignals, withSignals, writeHandover } from "..
 import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux/launch.ts";
 import { acpEnvironment, toAcpLaunch } from "./acp-tools.ts";
-import { planEnvironment, saveLaunchEnvironment } from "./environment.ts";
-import { seedGatewayFolder } from "./gateway-folder.ts";
+import { planEnvironment } from "./environment.ts";
 import { awaitProcessReady, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
@@ -32,6 +31,7 @@ import { endSession, toKnown } from "./process-tree.ts";
 import { buildRecord, type SessionAlive } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
+import { openSessionFolder } from "./session-folder.ts";
 import { type Role, roleArguments, withRole } from "./tool-arguments.ts";
 import { reportingVersion } from "./tool-version.ts";
 import { refuseExposed } from "./trust.ts";
@@ -183,9 +183,9 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
     const described = plan.signals ? withSignals(built, plan.signals.record) : built;
     const manifest = request.role ? withRole(described, request.role, "role_file") : described;
     const session = { manifest, manifestPath: plan.manifestPath, sessionRoot: plan.sessionRoot };
-    if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
+    if (request.headless) openSessionFolder(files, plan.sessionRoot).saveLaunchVariables(request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
-    seedGatewayFolder(files, session);
+    openSessionFolder(files, session.sessionRoot).seed(session.manifest);
     const { team } = request;
     const previous = registry.read(plan.agentId);
     // An agent of another owner had this name: its settings are none of this agent's.

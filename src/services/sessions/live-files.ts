@@ -1,4 +1,4 @@
-import type { CurrentInstance } from "../../protocol/files.ts";
+import type { CurrentInstance, Manifest } from "../../protocol/files.ts";
 import { type GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock } from "../../system/clock.ts";
@@ -6,38 +6,12 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { HttpServer } from "../../system/http-server.ts";
 import type { Processes } from "../../system/processes.ts";
-import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { System } from "../../system/system.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { GatewayIdentity } from "../status/project.ts";
-import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
 import type { OwnershipWatch } from "./ownership-watch.ts";
 import { sessionPaths } from "./roots.ts";
-
-/**
- * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where
- * the disk is full none is left rather than an earlier one: it can be derived again.
- */
-export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: number): void {
-  const paths = sessionPaths(folder.sessionRoot);
-  files.removeFile("file:current-instance", paths.currentInstance);
-  files.removeFile("file:pid", paths.pidFile);
-  files.removeFile("file:token", paths.token);
-  files.removeFile("file:challenge-key", paths.challengeKey);
-  const status = renderJson(readOfflineStatus(files, folder, epoch));
-  const derived = [
-    [paths.state, () => files.write("file:state", paths.state, status)],
-    [paths.gatewayManifest, () => writeGatewayManifest(files, folder, null)],
-  ] as const;
-  for (const [path, write] of derived) {
-    try {
-      write();
-    } catch (error) {
-      if (storageFaultOf(error)?.fault !== "full") throw error;
-      files.removeFile("file:derived", path);
-    }
-  }
-}
+import { openSessionFolder } from "./session-folder.ts";
 
 /** current-instance.json of a gateway that is this very process. */
 export function toCurrentInstance(facts: {
@@ -75,13 +49,15 @@ const saveIntervalMs = 100;
 export function createLiveFiles(deps: {
   files: Files;
   clock: Clock;
-  folder: GatewayFolder;
+  manifest: Manifest;
+  sessionRoot: string;
   /** Once it is gone the records are another gateway's, or nobody's. */
   place: Pick<OwnershipWatch, "gone" | "rewrite" | "keep">;
   onError: (error: unknown) => void;
 }) {
-  const { files, clock, folder, place, onError } = deps;
-  const paths = sessionPaths(folder.sessionRoot);
+  const { files, clock, manifest, sessionRoot, place, onError } = deps;
+  const paths = sessionPaths(sessionRoot);
+  const folder = openSessionFolder(files, sessionRoot);
   let latest: GatewayStatus | null = null;
   let armed = false;
   let retired = false;
@@ -141,7 +117,7 @@ export function createLiveFiles(deps: {
     publish(instance: CurrentInstance): void {
       saveRecord(instance);
       writeAndKeep(paths.pidFile, () => files.write("file:pid", paths.pidFile, `${instance.pid}\n`));
-      writeGatewayManifest(files, folder, instance);
+      folder.writeGatewayManifest(manifest, instance);
     },
     /** The port that the system chose for the gateway before this one; 0 when it chose none. */
     lastPort(): number {
@@ -184,12 +160,12 @@ export function createLiveFiles(deps: {
         flush();
       });
     },
-    /** As `retireLiveFiles`. Later saves are ignored. */
+    /** As `retireGateway` of the folder. Later saves are ignored. */
     retire(epoch: number): void {
       retired = true;
       // A full disk must not keep the gateway from its end: every part of these is derived.
       try {
-        retireLiveFiles(files, folder, epoch);
+        folder.retireGateway(manifest, epoch);
       } catch (error) {
         onError(error);
       }

@@ -6,6 +6,7 @@ import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
+import type { GatewayExecution, GatewayIdentity } from "../status/project.ts";
 import { localInteractive } from "./names.ts";
 import type { KnownProcess } from "./process-tree.ts";
 import { sessionPaths } from "./roots.ts";
@@ -269,6 +270,20 @@ export function createManifestStore(deps: { files: Files; locks: Locks }) {
         replace(path, changed);
         return changed;
       }),
+  };
+}
+
+/** How a gateway of this session names itself: the runtime session id (spec/gateway.md 2.7). Pure. */
+export function gatewayIdentity(
+  manifest: Manifest,
+  execution: GatewayExecution = { executionMode: "detached_process" },
+): GatewayIdentity {
+  return {
+    attachIdentity: manifest.runtime.session_id,
+    backend: manifest.backend,
+    tmuxSessionName: manifest.tmux_session_name,
+    agentName: manifest.agent_name,
+    ...execution,
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from "../signals/handover.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux/command.ts";
 import { createLauncher, type PaneProgram } from "../terminal/tmux/launch.ts";
-import { planEnvironment, readLaunchEnvironment } from "./environment.ts";
+import { planEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
 import {
   type LaunchDeps,
@@ -25,6 +25,7 @@ import { newTmuxSessionName } from "./names.ts";
 import { refuseOrphanName } from "./orphans.ts";
 import { endProcesses, knownTree, toKnown } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
+import { openSessionFolder } from "./session-folder.ts";
 import { type Resume, resumeArguments } from "./tool-arguments.ts";
 import { reportingVersion } from "./tool-version.ts";
 
@@ -81,7 +82,8 @@ export async function planRelaunch(
 
   const { env_var: homeVariable, home_path: home } = plan.home_selector;
   // The values given to the join, else those of the relaunching process.
-  const given = { ...deps.personEnvironment, ...readLaunchEnvironment(deps.files, agent.sessionRoot) };
+  const variables = openSessionFolder(deps.files, agent.sessionRoot).readLaunchVariables();
+  const given = { ...deps.personEnvironment, ...variables };
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
   const headless = manifest.headless !== undefined;

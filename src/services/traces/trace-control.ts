@@ -1,9 +1,9 @@
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { SpanCounts } from "../diagnostics/gateway-metrics.ts";
-import { readDesiredConfig } from "../sessions/desired-config.ts";
 import { decideOtlp, type OtlpSettings } from "../sessions/otlp-settings.ts";
 import type { Environment } from "../sessions/roots.ts";
+import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { FollowedTraces, TraceSources } from "./follow-requests.ts";
 
 interface TraceDeps extends TraceSources {
@@ -24,7 +24,7 @@ export function createTraceControl(deps: TraceDeps) {
   /** What is wrong with a variable must not keep a gateway from its agent. */
   function settings(): OtlpSettings | null {
     try {
-      return decideOtlp(readDesiredConfig(files, sessionRoot).desired_otlp_endpoint, env);
+      return decideOtlp(openSessionFolder(files, sessionRoot).readDesiredConfig().desired_otlp_endpoint, env);
     } catch (error) {
       log.line("traces not exported", { error: messageOf(error) });
       return null;

@@ -7,10 +7,10 @@ import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-f
 import { openTurn } from "../../../src/services/headless/turn-directory.ts";
 import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
 import { initMailRoot, openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
-import { seedGatewayFolder } from "../../../src/services/sessions/gateway-folder.ts";
 import { buildManifest } from "../../../src/services/sessions/manifest.ts";
 import { buildRecord } from "../../../src/services/sessions/record.ts";
 import { sessionPaths, sessionRootOf } from "../../../src/services/sessions/roots.ts";
+import { openSessionFolder } from "../../../src/services/sessions/session-folder.ts";
 import { opencodePlugin } from "../../../src/services/signals/handover.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
@@ -226,7 +226,7 @@ function makeSession(
     mailbox_path: join(mailboxRoot, "mailboxes", addresses[0]),
   };
   put(paths.manifest, manifest);
-  seedGatewayFolder(files, { manifest, sessionRoot: root });
+  openSessionFolder(files, root).seed(manifest);
   put(join(root, "launch-environment.json"), { NAMED: "value" });
   put(paths.currentInstance, {
     schema_version: 1,

@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { AgentState } from "../../../src/protocol/agents.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { type AgentFacts, toAgentState } from "../../../src/services/fleet/projection.ts";
-import { gatewayIdentity } from "../../../src/services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../../src/services/sessions/manifest.ts";
 import { toOfflineStatus } from "../../../src/services/status/project.ts";
 import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
 

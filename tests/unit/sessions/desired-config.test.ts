@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import type { DesiredConfig } from "../../../src/protocol/files.ts";
-import { type GatewayWish, mergeWish, saveWish } from "../../../src/services/sessions/desired-config.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import {
+  type GatewayWish,
+  mergeWish,
+  openSessionFolder,
+} from "../../../src/services/sessions/session-folder.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const before: DesiredConfig = {
@@ -48,13 +52,14 @@ test("a wish that could not be read again is refused, and the file stays", () =>
   const { desiredConfig, gatewayRoot } = sessionPaths(folder);
   mkdirSync(gatewayRoot);
   const good: GatewayWish = { recorder: { enabled: true, max_bytes: 2 ** 20 } };
-  saveWish(files, folder, good);
+  openSessionFolder(files, folder).saveWish(good);
   const kept = readFileSync(desiredConfig, "utf8");
   const wishes: GatewayWish[] = [
     { recorder: { enabled: true, max_bytes: 2 ** 41 } },
     { otlpEndpoint: `http://${"a".repeat(3000)}` },
     { attachmentRoots: Array.from({ length: 65 }, () => "/tmp") },
   ];
-  for (const wish of wishes) expect(() => saveWish(files, folder, wish)).toThrow(/^\/desired_/);
+  for (const wish of wishes)
+    expect(() => openSessionFolder(files, folder).saveWish(wish)).toThrow(/^\/desired_/);
   expect(readFileSync(desiredConfig, "utf8")).toBe(kept);
 });

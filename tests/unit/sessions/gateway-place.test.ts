@@ -4,7 +4,8 @@ import { type CurrentInstance, GatewayManifest } from "../../../src/protocol/fil
 import { backendFacts } from "../../../src/services/agent/backends.ts";
 import { wishedByCaller } from "../../../src/services/sessions/announcement.ts";
 import { parseExecutionVariables, toExecutionVariables } from "../../../src/services/sessions/environment.ts";
-import { buildGatewayManifest } from "../../../src/services/sessions/gateway-folder.ts";
+import { toGatewayManifest } from "../../../src/services/sessions/session-folder.ts";
+
 import { parseResume, type Resume, resumeArguments } from "../../../src/services/sessions/tool-arguments.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
@@ -32,7 +33,6 @@ describe("the execution mode of a gateway", () => {
 });
 
 describe("gateway_manifest.json", () => {
-  const folder = { manifest: sampleManifest(), sessionRoot: "/s" };
   const alone: CurrentInstance = {
     schema_version: 1,
     protocol_version: "v1",
@@ -44,7 +44,9 @@ describe("gateway_manifest.json", () => {
   };
   const window = { tmux_window_id: "@3", tmux_window_index: "1", tmux_pane_id: "%4" };
   const live = (instance: CurrentInstance | null) =>
-    Object.keys(buildGatewayManifest(folder, instance)).filter((key) => key.startsWith("gateway_"));
+    Object.keys(toGatewayManifest(sampleManifest(), "/s/manifest.json", instance)).filter((key) =>
+      key.startsWith("gateway_"),
+    );
   const five = ["pid", "host", "port", "protocol_version", "execution_mode"].map((key) => `gateway_${key}`);
 
   test("has the live fields all or none, and the handles with a window only", () => {
@@ -56,7 +58,12 @@ describe("gateway_manifest.json", () => {
       "gateway_tmux_window_index",
       "gateway_tmux_pane_id",
     ]);
-    expect(Value.Check(GatewayManifest, buildGatewayManifest(folder, { ...alone, ...window }))).toBe(true);
+    expect(
+      Value.Check(
+        GatewayManifest,
+        toGatewayManifest(sampleManifest(), "/s/manifest.json", { ...alone, ...window }),
+      ),
+    ).toBe(true);
   });
 });
 

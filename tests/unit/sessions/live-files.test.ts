@@ -12,7 +12,8 @@ test("a full disk does not keep a gateway from its end", () => {
   const live = createLiveFiles({
     files: scratch.files,
     clock: createFakeClock(),
-    folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
+    manifest: sampleManifest(),
+    sessionRoot: scratch.folder,
     place: { gone: () => false, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push((error as Error).message),
   });
@@ -31,7 +32,8 @@ test("a status is written after the turn that changed it, and nothing once the p
   const live = createLiveFiles({
     files: scratch.files,
     clock,
-    folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
+    manifest: sampleManifest(),
+    sessionRoot: scratch.folder,
     place: { gone: () => gone, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push(error),
   });
@@ -58,7 +60,8 @@ test("the current-instance record has the epoch and instance of the status, and 
   const live = createLiveFiles({
     files: scratch.files,
     clock: createFakeClock(),
-    folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
+    manifest: sampleManifest(),
+    sessionRoot: scratch.folder,
     place: { gone: () => false, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push((error as Error).message),
   });

@@ -4,8 +4,9 @@ import { type GatewayClient, isOpen, toRefusalCode } from "../../../services/fle
 import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/liveness.ts";
 import { stopGateway } from "../../../services/fleet/stop-agent.ts";
-import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { openSessionFolder } from "../../../services/sessions/session-folder.ts";
 import { readOfflineRequests } from "../../../services/status/project.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent/agent-requests.ts";
@@ -159,7 +160,7 @@ const detach = command({
       );
     }
     return {
-      json: readOfflineStatus(context.files, agent, null),
+      json: openSessionFolder(context.files, agent.sessionRoot).readOfflineStatus(agent.manifest, null),
       text: stop.outcome === "stopped" ? "the gateway has ended" : "no gateway was running",
     };
   },

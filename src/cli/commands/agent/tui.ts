@@ -3,7 +3,7 @@ import type { TerminalState } from "../../../protocol/terminal.ts";
 import { followEvents } from "../../../services/fleet/follow-events.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
-import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";

@@ -457,7 +457,6 @@ export const areas: readonly Area[] = [
       "cli/command-line/flag-values",
       "cli/command-line/format",
       "cli/mgr",
-      "cli/agent/recovery-advice",
       "cli/command-line/remedies",
       "cli/command-line/version",
       "cli/commands/demo-agent.ts",

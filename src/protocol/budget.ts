@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { SinceTime } from "./fields.ts";
+import type { RemedyOf } from "./remedy.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
 /** What an agent or a team may use (additional; issue 29). */
@@ -37,3 +38,9 @@ export const BudgetState = Strict(
   { description: "a budget that was reached" },
 );
 export type BudgetState = Static<typeof BudgetState>;
+
+/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
+export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
+  const { of, name = "NAME", per = "total", level } = reached;
+  return { code: "raise_budget", of, name, per, level };
+}

@@ -1,7 +1,7 @@
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
-/** Answers of `svc-mgr mailbox`. Source: spec/mailbox-agui.md A7, A8, A11. */
+/** Answers about mailboxes. Source: spec/mailbox-agui.md A7, A8, A11. */
 
 /** What every answer begins with: the root, and what named it. */
 const root = {

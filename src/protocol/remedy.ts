@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { BudgetState } from "./budget.ts";
 
 /**
  * What a person can do about a problem, as a code with its parameters. Each program words the codes in its
@@ -20,9 +19,46 @@ interface RemedyParameters {
   replace_gateway: AgentRef;
   reconcile_queue: AgentRef;
   explain_screen: AgentRef;
+  show_screen: AgentRef;
+  answer_question: AgentRef;
+  /** Give it to the queue in place of the terminal. */
+  queue_prompt: AgentRef;
+  await_turn: AgentRef;
+  list_running: object;
+  launch_demo: object;
   show_request: AgentRef & { request_id: string };
   release_wakes: AgentRef & { held_by: "max_hops" | "max_wakes_per_hour" | "require_attestation" };
+  end_agent: AgentRef;
+  detach_gateway: AgentRef;
+  show_state: AgentRef;
+  /** On the host of the agent. */
+  show_remote_state: AgentRef;
+  register_mailbox: AgentRef;
+  /** No agent was named. */
+  name_agent: object;
+  list_agents: object;
   run_doctor: object;
+  install_tmux: object;
+  adopt_orphan: { agent_name: string };
+  join_session: { session: string; agent_name: string };
+  end_session: { session: string; end_line: string };
+  record_screen: object;
+  list_attention: object;
+  register_address: { address: string };
+  register_folder: object;
+  list_mailboxes: object;
+  repair_mailboxes: object;
+  init_mailboxes: object;
+  join_fleet: object;
+  make_fleet_server: object;
+  /** So that the server forgets a host that was revoked. */
+  start_fleet_server: { fleet: string; host: string };
+  revoke_host: { host: string };
+  find_outcome: { key: string; agent_name: string };
+  start_coordinator: object;
+  open_console: object;
+  create_backup: object;
+  set_budget: object;
   answer_item: { item_id: string };
   answer_in_terminal: { attach_line: string | null };
   wait_for_limit: { until: string | null };
@@ -35,6 +71,11 @@ export type RemedyCode = keyof RemedyParameters;
 export type RemedyOf<Code extends RemedyCode> = { code: Code } & RemedyParameters[Code];
 
 export type Remedy = { [Code in RemedyCode]: RemedyOf<Code> }[RemedyCode];
+
+/** That of a refusal, which is in the data of its error. Pure. */
+export function remedyIn(data: Readonly<Record<string, unknown>> | undefined): Remedy | null {
+  return (data?.["remedy"] as Remedy | undefined) ?? null;
+}
 
 /** A remedy in the terms of one program. */
 export interface Advice {
@@ -62,10 +103,4 @@ export type RemedyRecord = Static<typeof RemedyRecord>;
 export function toRemedyRecord(remedy: Remedy): RemedyRecord {
   const parameters = Object.entries(remedy).filter(([, value]) => value !== null);
   return Object.fromEntries(parameters) as RemedyRecord;
-}
-
-/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
-export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
-  const { of, name = "NAME", per = "total", level } = reached;
-  return { code: "raise_budget", of, name, per, level };
 }

@@ -114,12 +114,12 @@ export const TeamFile = Strict(
         Type.Array(Type.String(), { minItems: 1, maxItems: 200 }),
         {
           additionalProperties: false,
-          description: "names of agents and people under one name, for `svc tell @NAME` and `svc mail @NAME`",
+          description: "names of agents and people under one name, for prompts and mail to `@NAME`",
         },
       ),
     ),
   },
-  { title: "svc.yaml", description: "the agents of a project, for `svc up`" },
+  { title: "svc.yaml", description: "the agents of a project" },
 );
 export type TeamFile = Static<typeof TeamFile>;
 

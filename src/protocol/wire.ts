@@ -7,6 +7,7 @@ import {
   type TUnion,
   Type,
 } from "@sinclair/typebox";
+import { RemedyRecord } from "./remedy.ts";
 
 /** Where the scripts and styles of the console are; their names change with their content. */
 export const assetsPath = "/svc/console/assets/";
@@ -133,6 +134,7 @@ export const ErrorBody = Strict(
     agent_ids: Type.Optional(
       Type.Array(Type.String(), { ...shortList, description: "candidates of an ambiguous alias" }),
     ),
+    remedy: Type.Optional(RemedyRecord),
   },
   { description: "why an operation was refused" },
 );

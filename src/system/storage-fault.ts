@@ -36,7 +36,7 @@ export const storageAdvice: Record<StorageFault, string> = {
   missing: "it is missing or may not be opened",
   busy: "another process keeps it busy; try again",
   descriptors: "this process has too many files open; close connections or raise `ulimit -n`",
-  folder: "a folder is where it belongs; `svc-mgr doctor` names it",
+  folder: "a folder is where it belongs; doctor names it",
   file: "a file is where a folder of it belongs; move the file away",
   link: "a symbolic link is there that may not be followed or leads to itself; remove the link",
   broken: "the disk failed to read or write it",

@@ -323,7 +323,10 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     const { reply, text } = await refused(name, undefined, "mailless");
     expect([reply.status, JSON.parse(text)]).toEqual([
       503,
-      { detail: expect.stringContaining("svc-mgr agents single --agent-id id-mailless mailbox register") },
+      {
+        detail: expect.stringContaining("svc-mgr agents single --agent-id id-mailless mailbox register"),
+        remedy: { code: "register_mailbox", agent_id: "id-mailless" },
+      },
     ]);
   });
 
@@ -333,7 +336,10 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
       const { reply, text } = await refused(name, undefined, "bare");
       expect([reply.status, JSON.parse(text)]).toEqual([
         503,
-        { detail: expect.stringContaining("svc-mgr agents single --agent-id id-bare gateway attach") },
+        {
+          detail: expect.stringContaining("svc-mgr agents single --agent-id id-bare gateway attach"),
+          remedy: { code: "attach_gateway", agent_id: "id-bare" },
+        },
       ]);
     },
   );
@@ -364,7 +370,10 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     });
     expect([reply.status, JSON.parse(text)]).toEqual([
       504,
-      { detail: expect.stringContaining("it is not known whether the gateway of") },
+      {
+        detail: expect.stringContaining("it is not known whether the gateway of"),
+        remedy: expect.objectContaining({ code: expect.any(String) }),
+      },
     ]);
   });
 

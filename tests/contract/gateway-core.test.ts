@@ -9,6 +9,7 @@ const { routes } = createCoreApp({
   services: {} as never,
   guards: [],
   faults: { report: () => "" },
+  advice: () => "",
 });
 const told = (all: readonly { method: string; path: string }[]) =>
   all.map(({ method, path }) => `${method} ${path}`).sort();

@@ -20,7 +20,7 @@ test("an alias that is one agent's id and another's name ends neither, and what 
     1,
     {
       error: "ambiguous",
-      detail: expect.stringMatching(/agents single --agent-id id-of-bob`.*agents single --agent-id bob`/),
+      detail: expect.stringMatching(/`--agent-id id-of-bob` is the agent named "bob".*`--agent-id bob`/),
       agent_ids: ["bob", "id-of-bob"],
     },
   ]);

@@ -32,7 +32,7 @@ test("what a turn still writes into is not removed, though tmux has gone and tak
   expect(early).toMatchObject({ exitCode: 1, stdout: "" });
   expect(early.error()).toMatchObject({
     error: "conflict",
-    detail: expect.stringMatching(/^"batch" runs long\. End it first with: svc-mgr agents .* stop$/),
+    detail: expect.stringMatching(/^"batch" runs long\. End it with: svc-mgr agents .* stop$/),
   });
   expect(existsSync(answer)).toBe(true);
 

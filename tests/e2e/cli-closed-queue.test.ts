@@ -16,7 +16,7 @@ describe("a caller that is refused by a closed queue", () => {
     const interrupted = await at.type(`${one} interrupt`);
     expect([interrupted.exitCode, hints(interrupted)]).toEqual([1, [`${one} gateway reconcile`]]);
     const told = await at.type(`${one} prompt --json`, "--prompt", "x");
-    const detail = `the agent is a new instance; reconcile before new work. Open its queue with: svc-mgr ${one} gateway reconcile`;
+    const detail = `the agent is a new instance; reconcile before new work. Open it with: svc-mgr ${one} gateway reconcile`;
     expect(told.error()).toEqual({ detail });
     const run = await at.type(`${one} prompt`, "--prompt", "x");
     expect(run.exitCode).toBe(1);

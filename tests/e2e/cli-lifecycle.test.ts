@@ -78,7 +78,7 @@ describe("what an agent left", () => {
     expect(running).toMatchObject({ exitCode: 1, stdout: "" });
     expect(running.error()).toMatchObject({
       error: "conflict",
-      detail: expect.stringContaining("End it first with: svc-mgr agents single --agent-id"),
+      detail: expect.stringContaining("End it with: svc-mgr agents single --agent-id"),
     });
     expect((await fixture.mgr(...worker("stop"))).exitCode).toBe(0);
 
@@ -187,7 +187,9 @@ describe("an agent whose manifest is damaged", () => {
     const { root, pids } = await damaged(fixture);
     const state = await fixture.mgr(...worker("state"));
     expect(state).toMatchObject({ exitCode: 1 });
-    expect(state.stderr).toMatch(/not valid JSON.*end it: svc-mgr agents single --agent-name worker stop/);
+    expect(state.stderr).toMatch(
+      /not valid JSON.*end it with: svc-mgr agents single --agent-name worker stop/,
+    );
     const blind = { env: { ...fixture.env, PATH: "/nonexistent" } };
     expect(await fixture.run("svc-mgr", worker("stop"), blind)).toMatchObject({ exitCode: 1 });
     expect(pids.filter(fixture.alive)).toEqual(pids);

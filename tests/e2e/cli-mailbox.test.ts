@@ -235,7 +235,7 @@ describe("a repair from the command line", () => {
     const status = await fixture.mgr("mailbox", "status", "--json");
     expect([status.exitCode, status.json()["error"]]).toEqual([
       1,
-      "its index is missing; svc-mgr mailbox repair rebuilds it",
+      "its index is missing; a repair rebuilds it",
     ]);
     const result = await story.asked<wire.MailboxRepairAnswer>(wire.MailboxRepairAnswer, "mailbox", "repair");
     expect(result).toMatchObject({ ok: true, index_rebuilt: "fresh", registration_count: 3 });

@@ -41,7 +41,7 @@ test("of two launches of one name at once one wins, and the other is shown where
   );
   expect([winner?.exitCode, loser?.exitCode]).toEqual([0, 1]);
   expect(loser?.stderr).toMatch(
-    /agent "twice" already runs in tmux session SVC-twice-\d+\. Look at it with `tmux .*` or end it with `svc-mgr .* twice stop`/,
+    /agent "twice" already runs in tmux session SVC-twice-\d+\. Look at it with `tmux .*`\. End it with: svc-mgr .* twice stop$/m,
   );
   expect((await fixture.sessions()).filter((name) => name.startsWith("SVC-twice-"))).toHaveLength(1);
 }, 120_000);

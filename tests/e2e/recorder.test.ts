@@ -57,7 +57,7 @@ describe("the flight recorder of an agent", () => {
     const nothing = await svc(fixture, ["why", "worker", "--at", "now"]);
     expect([nothing.exitCode, nothing.stderr]).toEqual([
       1,
-      expect.stringContaining("nothing is recorded of this agent; `svc record NAME on` records"),
+      expect.stringContaining("nothing is recorded of this agent. Record it from now on with:"),
     ]);
 
     for (const limit of [

@@ -197,7 +197,7 @@ const mail: FaultRow = {
   fault: "A database of the mailbox (index.sqlite or mailbox.sqlite) is damaged",
   outcome:
     "mail is refused; prompts go on; no message is lost, since each is a file some milliseconds after its answer",
-  seen: "502: `a database of it is damaged; svc-mgr mailbox repair rebuilds it`",
+  seen: "502: `a database of it is damaged; a repair rebuilds it`",
   recovery: "`svc-mgr mailbox repair`, then the same gateway serves the mail again",
 };
 

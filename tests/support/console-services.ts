@@ -42,6 +42,7 @@ export function consoleServices(deps: {
     signIn: createSignIn({ clock, ids }),
     nonce: () => ids.hex(16),
     asksForToken,
+    linkAdvice: "Make another",
     firstData: "/first",
     identity: () => ({ surface, agent: surface === "gateway" ? agent : null, version: "0.0.0" }),
   };

@@ -433,7 +433,7 @@ interface CoordinatorRow {
   restart?: Partial<Record<Damage, [number, number] | string>>;
 }
 
-const inTheWay = { "a folder": "a folder is where it belongs; `svc-mgr doctor` names it" };
+const inTheWay = { "a folder": "a folder is where it belongs; doctor names it" };
 
 const ofCoordinator: CoordinatorRow[] = [
   { file: "run/current-instance.json", full: "coordinator", doctor: "warning", restart: inTheWay },

@@ -3,6 +3,7 @@ import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { backendFacts } from "../../services/agent/backends.ts";
 import { isOpen } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
+import { diagnoseUnserved } from "../../services/fleet/unserved-agent.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
 import { settleTurn } from "../../services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
@@ -14,8 +15,8 @@ import { tellStorageFault } from "../../system/storage-fault.ts";
 import type { Answer, Invocation } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { renderPairs } from "../command-line/format.ts";
-import { findRecoveryAdvice } from "./recovery-advice.ts";
-import { openTarget, type Target } from "./target.ts";
+import { toSentence } from "../command-line/remedies.ts";
+import { adviseUnserved, openTarget, type Target } from "./target.ts";
 
 /** The turns of the agent that a command names, read from its session folder without a gateway. */
 export interface AgentTurnsOnDisk extends Target {
@@ -209,7 +210,9 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   const recent = await on.recentRequests();
   const request = recent.kind === "ok" ? recent.requests.find((one) => isOf(one, awaited)) : undefined;
   if (request?.state === "accepted" && recent.kind === "ok" && recent.closed) {
-    const detail = `${nameOf(awaited)} will not begin: the agent is a new instance and its queue is closed. Open it, which ends what was accepted before, with: ${on.commandPrefix} gateway reconcile`;
+    const { agent_name } = on.agent.manifest;
+    const open = on.advise({ code: "reconcile_queue", agent_name });
+    const detail = `${nameOf(awaited)} will not begin: the agent is a new instance and its queue is closed. This ends what was accepted before. ${toSentence(open)}`;
     throw new CommandFailure(exitCodes.refused, detail, { error: "blocked_reconciliation", detail });
   }
   if (request && (isOpen(request) || (!awaited.turnId && request.turn_id))) {
@@ -218,7 +221,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   // It may have been begun between the two looks.
   if (await lookAt(on, awaited)) return awaited;
   if (recent.kind === "unreachable") {
-    const detail = `${nameOf(awaited)} has not begun, and its gateway does not say whether it will (${recent.why}). ${(await findRecoveryAdvice(on)).advice}`;
+    const detail = `${nameOf(awaited)} has not begun, and its gateway does not say whether it will (${recent.why}). ${adviseUnserved(on, await diagnoseUnserved(on.context, on.agent))}`;
     throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
   }
   const detail = request?.error_detail ?? "there is no such turn and no request for it";

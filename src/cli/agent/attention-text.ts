@@ -1,4 +1,5 @@
 import type { AttentionItem } from "../../protocol/attention.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import type { AttentionFacts } from "../../services/fleet/attention-facts.ts";
 import { visibleLine } from "../../system/visible.ts";
@@ -15,14 +16,14 @@ const maxAbove = 3;
 /**
  * How many things wait for a person, and the first of them, a line for each; none when nothing waits. Pure.
  */
-export function renderWaiting(items: readonly AttentionItem[]): string[] {
+export function renderWaiting(items: readonly AttentionItem[], advise: Advise): string[] {
   if (items.length === 0) return [];
   const count = items.length === 1 ? "1 thing waits" : `${items.length} things wait`;
   const shown = items.slice(0, maxAbove).map((item) => {
     const choices = item.answers.map(({ answer, label }) => `${answer}. ${label}`).join(", ");
     return visibleLine(`  ${ageOf(item)}  ${item.reason}${choices && `: ${choices}`}`);
   });
-  return [`${count} for you; all of it: svc-mgr attention list`, ...shown, ""];
+  return [`${count} for you; all of it: ${advise({ code: "list_attention" }).command}`, ...shown, ""];
 }
 
 /** One item in full, in a few lines. Pure. */

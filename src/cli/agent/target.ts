@@ -1,8 +1,14 @@
+import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { CallResult } from "../../services/fleet/gateway-client.ts";
+import type { Advise } from "../../protocol/remedy.ts";
+import { ErrorBody } from "../../protocol/wire.ts";
+import type { Diagnosis } from "../../services/fleet/diagnose.ts";
+import { remedyOfBlock } from "../../services/fleet/diagnose.ts";
+import type { CallResult, GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../../services/fleet/gateway-link.ts";
+import { diagnoseUnserved } from "../../services/fleet/unserved-agent.ts";
 import {
   type AgentSelector,
   type FoundAgent,
@@ -15,8 +21,8 @@ import { ServiceError } from "../../system/errors.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type Caller, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { toSentence } from "../command-line/remedies.ts";
 import { requireAnswerer } from "./questions.ts";
-import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
 import { findNamed } from "./team-scope.ts";
 
 export interface Target {
@@ -24,6 +30,8 @@ export interface Target {
   agent: FoundAgent;
   /** How this agent is named on a command line, for the hints we print. */
   commandPrefix: string;
+  /** A remedy in the terms of the program, for this agent. */
+  advise: Advise;
 }
 
 interface RecordTarget extends Omit<Target, "agent"> {
@@ -44,14 +52,15 @@ export async function openTarget(call: CallOf): Promise<Target> {
   if (whom === "self") {
     const { files, registry, paneTmux: tmux, clock } = context;
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
-    return { context, agent, commandPrefix: "svc-mgr agents self" };
+    const commandPrefix = "svc-mgr agents self";
+    return { context, agent, commandPrefix, advise: (remedy) => io.advise(remedy, commandPrefix) };
   }
-  const { record, commandPrefix } = await findSelected(context, io, whom);
+  const { record, ...named } = await findSelected(context, io, whom);
   try {
-    return { context, agent: openRecord(context.files, record), commandPrefix };
+    return { context, agent: openRecord(context.files, record), ...named };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const wayOut = `All that can be done is to end it: ${commandPrefix} stop`;
+    const wayOut = toSentence(named.advise({ code: "stop_agent", agent_name: record.agent_name }));
     throw new ServiceError(error.reason, `${error.message}. ${wayOut}`, { cause: error });
   }
 }
@@ -61,8 +70,8 @@ export async function openRecordTarget(call: CallOf): Promise<RecordTarget> {
   const context = openCliContext(call.io, call.inherited);
   const { io, whom } = toCaller(call);
   if (whom === "self") {
-    const { agent, commandPrefix } = await openTarget(call);
-    if (agent.record) return { context, record: agent.record, commandPrefix };
+    const { agent, commandPrefix, advise } = await openTarget(call);
+    if (agent.record) return { context, record: agent.record, commandPrefix, advise };
     throw new ServiceError("not_found", `"${agent.manifest.agent_name}" has no record`);
   }
   return { context, ...(await findSelected(context, io, whom)) };
@@ -80,7 +89,9 @@ async function findSelected(context: CliContext, io: CliIo, selector: AgentSelec
   const record = "agentId" in selector ? findRecord(context, selector) : await named(selector);
   const { agent_name: name } = record;
   const which = "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${name}`;
-  return { record, commandPrefix: `svc-mgr agents single ${which}` };
+  const commandPrefix = `svc-mgr agents single ${which}`;
+  const advise: Advise = (remedy) => io.advise(remedy, commandPrefix);
+  return { record, commandPrefix, advise };
 }
 
 function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
@@ -118,13 +129,40 @@ export async function openMaybeLive(
   if (link.state === "healthy") {
     return {
       target,
-      link: { ...link, client: adviseRefusals(link.client, target.commandPrefix) },
+      link: { ...link, client: adviseRefusals(link.client, target) },
       why: null,
     };
   }
-  const { advice } = await findRecoveryAdvice(target);
-  const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;
+  const diagnosis = await diagnoseUnserved(target.context, target.agent);
+  const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${adviseUnserved(target, diagnosis)}`;
   return { target, link: null, why };
+}
+
+/** What leads back to a healthy gateway, behind a sentence that says that there is none. Pure. */
+export function adviseUnserved({ advise }: Pick<Target, "advise">, diagnosis: Diagnosis): string {
+  const { problem, detail, remedy } = diagnosis;
+  const step = toSentence(advise(remedy));
+  if (problem === "gateway_missing") return step;
+  return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${step}`;
+}
+
+/**
+ * Wraps a client so that a refused request also names the next command. The refusal itself has no code for
+ * the reason, so this asks for the gateway's status.
+ */
+function adviseRefusals(client: GatewayClient, { agent, advise }: Target): GatewayClient {
+  return {
+    ...client,
+    async call(name, options) {
+      const response = await client.call(name, options);
+      if (name !== "submitRequest" || response.kind !== "refused") return response;
+      const status = await client.call("status", {});
+      const remedy = status.kind === "ok" ? remedyOfBlock(status.body, agent.manifest.agent_name) : null;
+      if (remedy === null || !Value.Check(ErrorBody, response.body)) return response;
+      const detail = `${response.detail}. ${toSentence(advise(remedy))}`;
+      return { ...response, detail, body: { ...response.body, detail } };
+    },
+  };
 }
 
 function textOf(value: string | boolean | string[] | undefined): string | undefined {

@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import { adoptOrphan, findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
+import type { Advise } from "../../protocol/remedy.ts";
+import { adoptOrphan, findOrphans, type Orphan, orphanRemedies } from "../../services/sessions/orphans.ts";
 import { judgeRecord } from "../../services/sessions/record.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
+import { toClause } from "../command-line/remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
@@ -52,7 +54,7 @@ type OrphanContext = Pick<CliContext, "files" | "processes" | "tmux" | "roots" |
  * Agents without a record: of a launch that was cut short, or of a state folder that was lost. With `fix`
  * those that are whole get theirs; each of the others is named with the reason and what to do.
  */
-export async function checkOrphans(context: OrphanContext, fix: boolean): Promise<Check> {
+export async function checkOrphans(context: OrphanContext, fix: boolean, advise: Advise): Promise<Check> {
   try {
     const deps = { ...context, runtimeRoot: context.roots.runtimeRoot };
     const orphans = await findOrphans(deps, context.registry.list().records);
@@ -60,13 +62,14 @@ export async function checkOrphans(context: OrphanContext, fix: boolean): Promis
     const left: { orphan: Orphan; problem: string | null; remedy: string }[] = [];
     for (const orphan of orphans) {
       const { manifest, problem } = orphan;
-      const remedy = orphanRemedy(context.tmux, orphan);
+      const remedy = orphanText(context, advise, orphan);
       try {
         if (fix && manifest) adopted.push((await adoptOrphan(context, { ...orphan, manifest })).agent_name);
         else left.push({ orphan, problem, remedy });
       } catch (error) {
-        const lost = orphanRemedy(context.tmux, { ...orphan, manifest: null, state: "lost" });
-        const mend = `${lost}, or mend what is in its way and then: svc-mgr doctor --fix`;
+        const lost = orphanText(context, advise, { ...orphan, manifest: null, state: "lost" });
+        const again = toClause(advise({ code: "adopt_orphan", agent_name: orphan.agentName ?? "" }));
+        const mend = `${lost}, or mend what is in its way and then ${again}`;
         left.push({ orphan, problem: messageOf(error), remedy: mend });
       }
     }
@@ -84,6 +87,12 @@ export async function checkOrphans(context: OrphanContext, fix: boolean): Promis
   } catch (error) {
     return warning("orphans", messageOf(error), null);
   }
+}
+
+/** What to do about an orphan, as a clause. Pure. */
+export function orphanText({ tmux }: Pick<CliContext, "tmux">, advise: Advise, orphan: Orphan): string {
+  const ways = orphanRemedies(tmux, orphan).map((remedy) => toClause(advise(remedy)));
+  return `${orphan.state === "refused" ? `${orphan.problem}; then ` : ""}${ways.join(", or ")}`;
 }
 
 /** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */

@@ -1,4 +1,6 @@
 import { renderJson } from "../../protocol/json.ts";
+import type { Advise } from "../../protocol/remedy.ts";
+import { remedyIn } from "../../protocol/remedy.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { visible } from "../../system/visible.ts";
@@ -14,6 +16,7 @@ import {
 import { answerShell } from "./completion.ts";
 import { painterFor, renderTable } from "./format.ts";
 import { childrenOf, everywhere, type Parsed, parseCommandLine, type Station, wordsOf } from "./parse.ts";
+import { adviseInManager, rewordRefusal, withRemedy } from "./remedies.ts";
 import { type ProgramVersion, versionText } from "./version.ts";
 
 /** Exit codes of all our programs. A reader that has gone (broken pipe) is `done`. */
@@ -96,7 +99,7 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
 }
 
 async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {
-  const { exitCode, document, text } = describeFailure(error);
+  const { exitCode, document, text } = describeFailure(error, io.advise);
   if (json) await io.writeError(renderJson(document));
   else {
     const paint = painterFor(io, "stderr");
@@ -107,7 +110,10 @@ async function report(error: unknown, json: boolean, io: CliIo): Promise<number>
 }
 
 /** What a program exits with and prints for a refusal or a fault. Pure. */
-export function describeFailure(error: unknown): { exitCode: number; document: unknown; text: string } {
+export function describeFailure(
+  error: unknown,
+  advise: Advise = adviseInManager,
+): { exitCode: number; document: unknown; text: string } {
   if (error instanceof UsageError) {
     const help = error.path.length > 0 ? `\nSee: ${error.path.join(" ")} --help` : "";
     return {
@@ -117,13 +123,15 @@ export function describeFailure(error: unknown): { exitCode: number; document: u
     };
   }
   if (error instanceof CommandFailure) {
-    return { exitCode: error.exitCode, document: error.json, text: `Error: ${error.message}` };
+    const detail = rewordRefusal(error.message, error.json, advise);
+    return { exitCode: error.exitCode, document: error.json, text: `Error: ${detail}` };
   }
   if (error instanceof ServiceError) {
+    const detail = withRemedy(error.message, remedyIn(error.data), advise);
     return {
       exitCode: exitOf(error.reason),
-      document: { error: error.reason, detail: error.message, ...error.data },
-      text: `Error: ${error.message}`,
+      document: { error: error.reason, ...error.data, detail },
+      text: `Error: ${detail}`,
     };
   }
   // The path is of the person's own machine and goes to their own terminal.

@@ -1,11 +1,11 @@
-import type { Advice, Remedy, RemedyCode, RemedyOf } from "../../protocol/remedy.ts";
+import type { Advice, Advise, Remedy, RemedyCode, RemedyOf, RemedyRecord } from "../../protocol/remedy.ts";
 import { shellWord } from "../../system/shell-word.ts";
 
 /**
  * The remedies in the terms of `svc-mgr`: the one place where their commands are worded. `agent`: the command
  * line up to the agent.
  */
-const managerRemedies: {
+export const managerRemedies: {
   [Code in RemedyCode]: (remedy: RemedyOf<Code>, agent: string) => Advice;
 } = {
   relaunch_agent: (_, agent) => ({ step: "Start it again", command: `${agent} relaunch` }),
@@ -26,6 +26,24 @@ const managerRemedies: {
   }),
   reconcile_queue: (_, agent) => ({ step: "Open it", command: `${agent} gateway reconcile` }),
   explain_screen: (_, agent) => ({ step: "See why", command: `${agent} gateway tui explain` }),
+  show_screen: (_, agent) => ({
+    step: "See what its terminal shows",
+    command: `${agent} gateway tui state`,
+  }),
+  answer_question: (_, agent) => ({
+    step: "Answer the question",
+    command: `${agent} gateway tui decide`,
+  }),
+  queue_prompt: (_, agent) => ({ step: "Put it into the queue", command: `${agent} prompt` }),
+  list_running: () => ({ step: "See your agents", command: `svc-mgr agents list` }),
+  launch_demo: () => ({
+    step: "Launch one",
+    command: `svc-mgr agents launch --tool demo --agent-name first`,
+  }),
+  await_turn: (_, agent) => ({
+    step: `Let it wait its turn with: ${agent} prompt. See what waits`,
+    command: `${agent} requests list`,
+  }),
   show_request: ({ request_id: id }, agent) => ({
     step: "See how far it got, then give it again or give other work",
     command: `${agent} requests show ${id}`,
@@ -34,7 +52,58 @@ const managerRemedies: {
     const { step, words } = wakeSteps[setting];
     return { step, command: `${agent} gateway mail-notifier ${words}` };
   },
-  run_doctor: () => ({ step: "See why", command: "svc-mgr doctor" }),
+  end_agent: (_, agent) => ({ step: "End it", command: `${agent} stop` }),
+  detach_gateway: (_, agent) => ({ step: "End it there", command: `${agent} gateway detach` }),
+  show_state: (_, agent) => ({ step: "Look", command: `${agent} state` }),
+  show_remote_state: (_, agent) => ({ step: "Find out on that host", command: `${agent} state` }),
+  register_mailbox: (_, agent) => ({ step: "Give it one", command: `${agent} mailbox register` }),
+  name_agent: () => ({
+    step: "Name one",
+    command: `svc-mgr agents single --agent-name NAME state`,
+  }),
+  list_agents: () => ({ step: "See all", command: `svc-mgr agents list --state all` }),
+  run_doctor: () => ({ step: "See why", command: `svc-mgr doctor` }),
+  install_tmux: () => ({ step: "See how to get it", command: `svc-mgr doctor` }),
+  adopt_orphan: ({ agent_name: name }) => ({
+    step: `Find "${name}" again`,
+    command: `svc-mgr doctor --fix`,
+  }),
+  join_session: ({ session, agent_name: name }) => ({
+    step: `Take "${name}" up again, if it still runs,`,
+    command: `svc-gateway join --tmux-session ${session} --agent-name ${name}`,
+  }),
+  end_session: ({ session, end_line: command }) => ({ step: `End ${session}`, command }),
+  record_screen: (_, agent) => ({ step: "Record it from now on", command: `${agent} record on` }),
+  list_attention: () => ({ step: "See what waits", command: `svc-mgr attention list` }),
+  register_address: ({ address }) => ({
+    step: "Make a mailbox",
+    command: `svc-mgr mailbox register --address ${address} --principal-id NAME --role person`,
+  }),
+  register_folder: () => ({
+    step: "Register it",
+    command: `svc-mgr mailbox register --mailbox-path FOLDER`,
+  }),
+  list_mailboxes: () => ({ step: "See all", command: `svc-mgr mailbox accounts list` }),
+  repair_mailboxes: () => ({
+    step: "See and mend what is lost",
+    command: `svc-mgr mailbox repair`,
+  }),
+  init_mailboxes: () => ({ step: "Make one", command: `svc-mgr mailbox init` }),
+  join_fleet: () => ({ step: "Join both hosts", command: "svc-coord join" }),
+  make_fleet_server: () => ({ step: "Make one", command: "svc-coord nats" }),
+  start_fleet_server: ({ fleet, host }) => ({
+    step: "Start the server first",
+    command: `svc-coord nats${fleet === "svc" ? "" : ` --fleet ${fleet}`} --host ${host}`,
+  }),
+  revoke_host: ({ host }) => ({ step: "Revoke it first", command: `svc-coord nats revoke ${host}` }),
+  find_outcome: ({ key, agent_name: name }) => ({
+    step: "Find out",
+    command: `svc-coord outcome ${shellWord(key)} --agent-name ${shellWord(name)}`,
+  }),
+  start_coordinator: () => ({ step: "Start one", command: "svc-coord serve" }),
+  open_console: () => ({ step: "Make another", command: "svc console" }),
+  create_backup: () => ({ step: "Make one", command: `svc-mgr backup create` }),
+  set_budget: () => ({ step: "Set it again", command: `svc-mgr budget set` }),
   answer_item: ({ item_id: id }) => ({
     step: "Choose one of its answers",
     command: `svc-mgr attention answer ${id} ANSWER`,
@@ -68,16 +137,39 @@ const wakeSteps: Record<RemedyOf<"release_wakes">["held_by"], { step: string; wo
 };
 
 /** `agent`: the command line up to the agent, where the caller's own one named it. Pure. */
-export function adviseInManager(remedy: Remedy, agent = agentWords(remedy)): Advice {
-  return (managerRemedies[remedy.code] as (remedy: Remedy, agent: string) => Advice)(remedy, agent);
+export function adviseInManager(remedy: Remedy, agent?: string): Advice {
+  const word = managerRemedies[remedy.code] as (remedy: Remedy, agent: string) => Advice;
+  return word(remedy, agent ?? `svc-mgr agents single ${flagOf(remedy)}`);
 }
 
-function agentWords(remedy: Remedy): string {
-  const which =
-    "agent_id" in remedy
-      ? `--agent-id ${remedy.agent_id}`
-      : `--agent-name ${"agent_name" in remedy ? remedy.agent_name : "NAME"}`;
-  return `svc-mgr agents single ${which}`;
+function flagOf(remedy: Remedy): string {
+  if ("agent_id" in remedy) return `--agent-id ${remedy.agent_id}`;
+  return `--agent-name ${"agent_name" in remedy ? remedy.agent_name : "NAME"}`;
+}
+
+/** As a server adds it to the text of a refusal. Pure. */
+export const managerSentence = (remedy: Remedy): string => toSentence(adviseInManager(remedy));
+
+/**
+ * The text of a refusal, whose remedy a server worded for all callers, in the terms of this program. `body`:
+ * the refusal as it came. Pure.
+ */
+export function rewordRefusal(detail: string, body: unknown, advise: Advise): string {
+  const { remedy } = (body ?? {}) as { remedy?: RemedyRecord };
+  if (!remedy || !Object.hasOwn(managerRemedies, remedy.code)) return detail;
+  const known = remedy as Remedy;
+  return detail.replace(managerSentence(known), () => toSentence(advise(known)));
+}
+
+/** What failed, and what can be done about it. Pure. */
+export function withRemedy(message: string, remedy: Remedy | null, advise: Advise): string {
+  return remedy === null ? message : `${message}. ${toSentence(advise(remedy))}`;
+}
+
+/** In the middle of a sentence. Pure. */
+export function toClause(advice: Advice): string {
+  const sentence = toSentence(advice);
+  return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
 /** A whole sentence without its stop. Pure. */

@@ -2,12 +2,14 @@ import type { Advise } from "../../protocol/remedy.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
-import { type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
+import type { Orphan } from "../../services/sessions/orphans.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { factsIn, renderWaiting } from "../agent/attention-text.ts";
 import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../agent/snapshot-text.ts";
+import { orphanText } from "../checks/agents.ts";
 import { command } from "../command-line/command.ts";
 import { warn } from "../command-line/narrate.ts";
+import { withRemedy } from "../command-line/remedies.ts";
 import { listAgentNames, listAgents, listedStates } from "../operations/fleet.ts";
 
 /** The command `list` of the group or program that `commandPrefix` names. */
@@ -36,7 +38,7 @@ export const listCommand = (commandPrefix: string) =>
       }
       const { context, snapshots, mail, orphans, ignored } = await listAgents({ io, inherited }, args.state);
       for (const orphan of orphans) {
-        await warn(io, `${orphan.tmuxSession} has no record: ${orphanRemedy(context.tmux, orphan)}`);
+        await warn(io, `${orphan.tmuxSession} has no record: ${orphanText(context, io.advise, orphan)}`);
       }
       for (const { path, problem } of ignored) await warn(io, visibleLine(`ignored ${path}: ${problem}`));
       return {
@@ -66,8 +68,6 @@ function toOrphanJson({ tmuxSession, sessionRoot, agentName, manifest, problem }
   };
 }
 
-const noAgents = "no agents run. Launch one with: svc-mgr agents launch --tool demo --agent-name first";
-
 function toText(
   snapshots: readonly AgentSnapshot[],
   mail: readonly PersonMail[],
@@ -79,13 +79,14 @@ function toText(
     advise,
   }: { state: string; orphans: number; nowMs: number; columns: number; advise: Advise },
 ): string {
-  const waiting = renderWaiting(decideAttention(advise, factsIn(snapshots), nowMs, mail));
+  const waiting = renderWaiting(decideAttention(advise, factsIn(snapshots), nowMs, mail), advise);
   if (snapshots.length > 0) {
     const table = renderSnapshotTable(snapshots, nowMs, columns, advise);
     const notes = toSnapshotNotes(snapshots, advise);
     return [...waiting, ...table, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
-  const none = state === "active" ? noAgents : "no such agents";
+  const none =
+    state === "active" ? withRemedy("no agents run", { code: "launch_demo" }, advise) : "no such agents";
   const lost = `${orphans} run without a record that can be used, none with one`;
   return [...waiting, orphans > 0 ? lost : none].join("\n");
 }

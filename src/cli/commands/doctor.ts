@@ -1,4 +1,5 @@
 import { openDeliveriesForReading } from "../../db/coordinator/delivery-listing.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import { deliveryPaths } from "../../services/delivery/delivery.ts";
 import { rulesProblem } from "../../services/delivery/rules.ts";
 import {
@@ -25,6 +26,7 @@ import { checkAgents, checkSandboxes, checkSignals } from "../checks/sessions.ts
 import { type CliContext, openCliContext, readProfiles } from "../command-line/cli-context.ts";
 import { type CliIo, command, type Paint } from "../command-line/command.ts";
 import { renderTable } from "../command-line/format.ts";
+import { toSentence } from "../command-line/remedies.ts";
 import { programFolder } from "../command-line/version.ts";
 
 export default command({
@@ -50,7 +52,7 @@ export default command({
       ...checkFolders(context),
       checkTrust(context),
       await checkRecords(context, args.fix),
-      await checkOrphans(context, args.fix),
+      await checkOrphans(context, args.fix, io.advise),
     ];
     // After the records were cleaned up.
     const agents = await checkAgents(context, io.advise);
@@ -74,6 +76,7 @@ export default command({
         healthy,
         idle: agents.idle,
         hasAgents: context.registry.list().records.length > 0,
+        advise: io.advise,
       }),
       colour: colourMarks,
       exitCode: healthy ? 0 : 1,
@@ -94,7 +97,7 @@ function colourMarks(text: string, paint: Paint): string {
 
 function toText(
   checks: readonly Check[],
-  facts: { healthy: boolean; idle: readonly string[]; hasAgents: boolean },
+  facts: { healthy: boolean; idle: readonly string[]; hasAgents: boolean; advise: Advise },
 ): string {
   const rows = checks.map((check) => [marks[check.verdict], check.name, check.detail]);
   const remedies = checks.flatMap((check) =>
@@ -112,10 +115,12 @@ function conclude({
   healthy,
   idle,
   hasAgents,
+  advise,
 }: {
   healthy: boolean;
   idle: readonly string[];
   hasAgents: boolean;
+  advise: Advise;
 }): string {
   if (!healthy) return "Something needed is missing or damaged.";
   if (idle.length > 0) {
@@ -123,8 +128,8 @@ function conclude({
     return `This machine lacks nothing, but ${agents} no work: ${idle.join(", ")}. The lines above say what to do.`;
   }
   const next = hasAgents
-    ? "See your agents with: svc-mgr agents list"
-    : "Begin with: svc-mgr agents launch --tool demo --agent-name first";
+    ? toSentence(advise({ code: "list_running" }))
+    : `Begin with: ${advise({ code: "launch_demo" }).command}`;
   return `Nothing needed is missing. ${next}`;
 }
 

@@ -27,7 +27,7 @@ import { createSocketUpgrade, type SocketUpgrade } from "../../system/sockets.ts
 import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
-import { adviseInManager } from "../command-line/remedies.ts";
+import { adviseInManager, managerSentence } from "../command-line/remedies.ts";
 import type { CoordinatorExtension, GatewayExtension, OpenCoordinator, OtherHosts } from "../extension.ts";
 import { createGatewayAgent } from "../gateway/gateway-agent.ts";
 import { giveMailbox } from "../mail/agent-mailbox.ts";
@@ -224,6 +224,7 @@ export function openCoordinator(
   };
   const parts = options.extensions.map((extension) => extension(open));
   const app = createCoordinatorApp({
+    advice: managerSentence,
     services: {
       view: fleetView,
       states,

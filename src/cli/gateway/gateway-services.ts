@@ -17,6 +17,7 @@ import { sessionPaths } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import type { Service } from "../../system/service-list.ts";
 import { mailboxOpeners } from "../command-line/mailbox-openers.ts";
+import { managerSentence } from "../command-line/remedies.ts";
 import type { GatewayPart, OpenGateway } from "../extension.ts";
 import type { GatewayCore } from "./gateway-core.ts";
 
@@ -87,6 +88,7 @@ export function openGateway(
   });
   const observation = diagnostics && observeHttp({ clock, ids, record: diagnostics.record });
   const app = createGatewayApp({
+    advice: managerSentence,
     services: {
       board,
       queue,

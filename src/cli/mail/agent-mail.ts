@@ -230,7 +230,7 @@ const firstLookMs = 3000;
  * live, so that nothing was typed. What its screen shows afterwards is no proof and is not looked at.
  */
 async function askInTerminal(
-  target: Target,
+  target: Omit<Target, "advise">,
   binding: MailboxBinding,
   wish: { operation: AskedOperation; request: object },
   interrupted: AbortSignal,
@@ -261,7 +261,7 @@ async function askInTerminal(
 
 /** Types into the agent's terminal as its gateway would, and in the place of one: never beside it. */
 async function submitAlone(
-  { context, agent: { manifest, sessionRoot } }: Target,
+  { context, agent: { manifest, sessionRoot } }: Pick<Target, "context" | "agent">,
   prompt: string,
   interrupted: AbortSignal,
 ): Promise<{ status: AskedStatus; detail: string } | null> {

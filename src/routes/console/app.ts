@@ -15,6 +15,8 @@ export interface ConsoleServices {
   nonce: () => string;
   /** Whether this server asks for a token. */
   asksForToken: boolean;
+  /** How a person gets another link that signs in, one sentence. */
+  linkAdvice: string;
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
   /**
    * Path and query of what the scripts ask for first. Only an answer that says up to which event it counts
@@ -23,7 +25,7 @@ export interface ConsoleServices {
   firstData?: string;
   /**
    * Somebody is about to read: a browser that may gets the page, or a program asks how to sign a browser in,
-   * as `svc console` does before it gives a person the link.
+   * before it gives a person the link.
    */
   onReaderSoon?: () => void;
 }
@@ -76,7 +78,7 @@ export function consoleRoutes(services: ConsoleServices): Routes {
         // A look ahead by a program that shows previews of links must not use the code up.
         const code = request.method === "GET" ? new URL(request.url).searchParams.get("code") : null;
         const cookie = code === null ? null : signIn.redeem(code);
-        return cookie === null ? refusedLink() : signedIn(cookie);
+        return cookie === null ? refusedLink(services.linkAdvice) : signedIn(cookie);
       },
       { detail: { hide: true } },
     );
@@ -180,7 +182,7 @@ function signedIn(cookie: string): Response {
   return plainPage("Signed in", `<a href="${consolePage}">Open the console</a>`, { status: 200, headers });
 }
 
-function refusedLink(): Response {
-  const text = "This link was used or is too old. Make another with: <code>svc console</code>";
+function refusedLink(advice: string): Response {
+  const text = `This link was used or is too old. ${advice}`;
   return plainPage("Not signed in", text, { status: 403 });
 }

@@ -3,6 +3,7 @@ import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
 import type { HostList, HostListQuery } from "../../protocol/host-states.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
@@ -55,6 +56,8 @@ export function createCoordinatorApp(options: {
   services: CoordinatorServices;
   guards: readonly Guard[];
   faults: FaultReporter;
+  /** As of `httpErrors`. */
+  advice: (remedy: Remedy) => string;
   /** Answers what is for agents of other hosts, after the gate; undefined for all else. */
   relay?: (request: Request) => Promise<Response | undefined>;
   /** Routes that extensions add. */
@@ -63,7 +66,7 @@ export function createCoordinatorApp(options: {
   const { services } = options;
   const app = new Elysia({ name: "coordinator", normalize: false });
   app
-    .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
+    .use(httpErrors({ faults: options.faults, advice: options.advice, routes: () => app.routes }))
     .use(httpGate(options.guards))
     .use(relayed(options.relay))
     .use(
@@ -185,11 +188,11 @@ async function notOffered(
   ref: string,
   verb: "attach" | "detach",
 ): Promise<never> {
-  const { agent_id: id } = await view.identity(ref);
-  throw new ServiceError(
-    "not_implemented",
-    `a gateway is ${verb}ed on the agent's machine: svc-mgr agents single --agent-id ${id} gateway ${verb}`,
-  );
+  const { agent_id } = await view.identity(ref);
+  const code = `${verb}_gateway` as const;
+  throw new ServiceError("not_implemented", `a gateway is ${verb}ed on the agent's machine`, {
+    data: { remedy: { code, agent_id: agent_id ?? ref } as Remedy },
+  });
 }
 
 /** The body of a good answer; a gateway's refusal is passed on unchanged. */

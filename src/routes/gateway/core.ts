@@ -7,6 +7,7 @@ import {
   type NotePromptRequest,
   type PromptRefusalCode,
 } from "../../protocol/gateway.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import type { AgentTurns } from "../../services/agent/agent.ts";
 import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
@@ -23,6 +24,8 @@ export interface GatewayAppOptions<Services> {
   services: Services;
   guards: readonly Guard[];
   faults: FaultReporter;
+  /** As of `httpErrors`. */
+  advice: (remedy: Remedy) => string;
   observation?: HttpObservation;
 }
 
@@ -35,7 +38,7 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   const app = new Elysia({ name: "gateway", normalize: false });
   if (options.observation) app.use(options.observation.plugin);
   return app
-    .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
+    .use(httpErrors({ faults: options.faults, advice: options.advice, routes: () => app.routes }))
     .use(httpGate(options.guards))
     .use(
       mount({

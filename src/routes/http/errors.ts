@@ -1,5 +1,6 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { Elysia } from "elysia";
+import { type Remedy, remedyIn, toRemedyRecord } from "../../protocol/remedy.ts";
 import {
   type ErrorBody,
   maxFindings,
@@ -41,7 +42,12 @@ export interface FaultReporter {
  * used, 500 with an id for anything unforeseen, whose message stays in the log. `routes` is asked late
  * because routes are added after this.
  */
-export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly Route[] }) {
+export function httpErrors(deps: {
+  faults: FaultReporter;
+  /** A remedy as a sentence, for callers that do not know its code. */
+  advice: (remedy: Remedy) => string;
+  routes: () => readonly Route[];
+}) {
   return new Elysia({ name: "http-errors" }).onError({ as: "global" }, ({ code, error, path, set }) => {
     const reply = (status: number, body: unknown) => {
       set.status = status;
@@ -54,8 +60,10 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
         return reply(statusOf[refusal.reason], { detail: inBody(issues.slice(0, maxFindings)) });
       }
       const candidates = refusal.data?.["agent_ids"];
+      const remedy = remedyIn(refusal.data);
       const body: ErrorBody = {
-        detail: refusal.message,
+        detail: remedy === null ? refusal.message : `${refusal.message}. ${deps.advice(remedy)}`,
+        ...(remedy === null ? {} : { remedy: toRemedyRecord(remedy) }),
         ...(Array.isArray(candidates)
           ? { agent_ids: candidates.slice(0, shortList.maxItems).map(String) }
           : {}),

@@ -1,4 +1,5 @@
 import type { AttentionAnswered, AttentionAnswerRequest, AttentionItem } from "../../protocol/attention.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { AwaitingDecision, DecisionAnswer } from "../../protocol/terminal.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Answer, type GatewayClient, refusalOf } from "../fleet/gateway-client.ts";
@@ -7,10 +8,9 @@ import { type Answer, type GatewayClient, refusalOf } from "../fleet/gateway-cli
 const decideTimeoutMs = 30_000;
 
 export const movedOn = (id: string) =>
-  new ServiceError(
-    "precondition_failed",
-    `${id} waits no more: it was answered, withdrawn or replaced. See what waits with: svc-mgr attention list`,
-  );
+  new ServiceError("precondition_failed", `${id} waits no more: it was answered, withdrawn or replaced`, {
+    data: { remedy: { code: "list_attention" } satisfies Remedy },
+  });
 
 /**
  * Which of the item's answers a person gave. Throws `precondition_failed` for another instance of the agent

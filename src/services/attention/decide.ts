@@ -1,5 +1,6 @@
 import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protocol/attention.ts";
-import { type Advise, budgetRemedy, type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
+import { budgetRemedy } from "../../protocol/budget.ts";
+import { type Advise, type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import { assertNever } from "../../system/errors.ts";

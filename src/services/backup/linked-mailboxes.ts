@@ -29,7 +29,7 @@ export function findLinkedMailboxes(
       if (isOwn || row.status !== "active") continue;
       const where = `the folder ${shown(String(path))} of the mailbox ${shown(String(address))} in ${root}`;
       problems.push(
-        `${where}: it is missing, or it does not name this registration; copy it by hand, or register it with svc-mgr mailbox register --mailbox-path`,
+        `${where}: it is missing, or it does not name this registration; copy it by hand, or register it again`,
       );
     }
   }

@@ -1,6 +1,7 @@
 import { basename, dirname } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { BackupManifest, type BackupPlace } from "../../protocol/backup.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { childPath, PathRefused } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -100,7 +101,9 @@ export type Archive = ReturnType<typeof openArchive>;
 function openArchive(files: Files, path: string) {
   const facts = files.stat(path);
   if (!facts || facts.directory)
-    throw new ServiceError("not_found", `there is no archive ${path}. Make one with: svc-mgr backup create`);
+    throw new ServiceError("not_found", `there is no archive ${path}`, {
+      data: { remedy: { code: "create_backup" } satisfies Remedy },
+    });
   // It says which programs agents are started with.
   refuseExposed(files, path, "the archive");
   const read = (start: number, end: number) => files.readPart(path, start, end);
@@ -136,10 +139,7 @@ function openArchive(files: Files, path: string) {
     };
   } catch (error) {
     if (!(error instanceof NotAnArchive || error instanceof SyntaxError)) throw error;
-    throw new ServiceError(
-      "invalid_request",
-      `${path} is no archive of svc-mgr backup create: ${error.message}`,
-    );
+    throw new ServiceError("invalid_request", `${path} is no archive of svc: ${error.message}`);
   }
 }
 
@@ -272,7 +272,8 @@ function refuseExisting(
   if (there.size === 0) return;
   throw new ServiceError(
     "conflict",
-    `nothing was restored, since these are here already: ${[...there].slice(0, 10).join(", ")}. Move them away, or end and clean up the agents with: svc-mgr agents single --agent-name NAME cleanup`,
+    `nothing was restored, since these are here already: ${[...there].slice(0, 10).join(", ")}. Move them away, or end and clean up the agents`,
+    { data: { remedy: { code: "cleanup_agent", agent_name: "NAME" } satisfies Remedy } },
   );
 }
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import type { ExecutionMode } from "../../protocol/gateway.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -262,10 +263,10 @@ async function startInWindow(
 }
 
 function sessionGone({ agent_name: name, tmux_session_name: session }: Manifest): ServiceError {
-  return new ServiceError(
-    "unavailable",
-    `tmux session ${session} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
-  );
+  const remedy: Remedy = { code: "relaunch_agent", agent_name: name };
+  return new ServiceError("unavailable", `tmux session ${session} of "${name}" is gone`, {
+    data: { remedy },
+  });
 }
 
 /** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */

@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { ConsoleSession, SignInCode } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { consolePage } from "../../protocol/wire.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -62,10 +63,9 @@ export async function awaitConsole(deps: ConsoleLinkDeps, ended: () => string | 
     const why =
       ended() ?? (deps.clock.monotonicMs() >= until ? `does not answer after ${startMs / 1000} s` : null);
     if (why !== null)
-      throw new ServiceError(
-        "unavailable",
-        `the coordination server ${why}. Start one with: svc-coord serve`,
-      );
+      throw new ServiceError("unavailable", `the coordination server ${why}`, {
+        data: { remedy: { code: "start_coordinator" } satisfies Remedy },
+      });
     await sleep(deps.clock, pollMs);
   }
 }

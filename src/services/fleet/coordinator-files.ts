@@ -10,7 +10,7 @@ import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { type ListenerClaim, recordedProcessLives } from "./listener-proof.ts";
 
-/** Where `svc-coord serve` listens unless it is given another port (ruling 1). */
+/** Where the coordination server listens unless it is given another port (ruling 1). */
 export const defaultCoordinatorPort = 9891;
 
 /** Paths of a coordination server's own folder, `<runtime-root>/coordinators/<host>-<port>`. */

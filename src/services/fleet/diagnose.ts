@@ -1,5 +1,5 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
-import type { AdmissionBlock } from "../../protocol/gateway.ts";
+import type { AdmissionBlock, GatewayStatus, PromptRefusalCode } from "../../protocol/gateway.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { assertNever } from "../../system/errors.ts";
 
@@ -93,6 +93,56 @@ export function diagnose(health: AgentHealth): Diagnosis[] {
   return findings.filter((one) => one !== null);
 }
 
+/** What can be done after a refused direct prompt; null where the prompt itself is wrong. Pure. */
+export function remedyOfRefusal(code: PromptRefusalCode, agent_name: string): Remedy | null {
+  switch (code) {
+    case "not_ready":
+    case "pending_input":
+    case "pending_input_unknown":
+      return { code: "await_turn", agent_name };
+    case "awaiting_decision":
+      return { code: "answer_question", agent_name };
+    case "blocked_reconciliation":
+      return { code: "reconcile_queue", agent_name };
+    case "unavailable":
+      return { code: "relaunch_agent", agent_name };
+    case "tracking_unavailable":
+    case "dispatch_failed":
+      return { code: "show_screen", agent_name };
+    case "missing_current_chat_session":
+    case "unsupported_backend":
+      return { code: "queue_prompt", agent_name };
+    case "invalid_chat_session":
+    case "invalid_admission_policy":
+    case "invalid_execution":
+      return null;
+    default:
+      return assertNever(code);
+  }
+}
+
+/** The same of a refused request, by the status of its gateway; null while the queue is open. Pure. */
+export function remedyOfBlock(
+  {
+    request_admission: admission,
+    admission_block: block,
+  }: Pick<GatewayStatus, "request_admission" | "admission_block">,
+  agent_name: string,
+): Remedy | null {
+  switch (admission) {
+    case "open":
+      return null;
+    case "blocked_reconciliation":
+      return remedyOfRefusal("blocked_reconciliation", agent_name);
+    case "blocked_unavailable":
+      return block && block.reason !== "agent_unavailable"
+        ? { code: "run_doctor" }
+        : remedyOfRefusal("unavailable", agent_name);
+    default:
+      return assertNever(admission);
+  }
+}
+
 /** The agent does not run, or nobody can say whether it does. */
 function diagnoseAbsence(health: AgentHealth): Diagnosis | null {
   const { agent, unusable, session, programEnded, gateway } = health;
@@ -142,7 +192,7 @@ function diagnoseGateway({ agent, gateway, queueDepth }: AgentHealth): Diagnosis
     case "silent": {
       const { pid = null } = gateway;
       const detail =
-        pid === null ? "its gateway does not answer" : `its gateway, process ${pid}, does not answer`;
+        pid === null ? "its gateway does not answer" : `process ${pid} is its gateway and does not answer`;
       // A busy machine looks the same for a while. The lock of a process that lives keeps a second one out.
       const remedy: Remedy = pid === null ? { code: "run_doctor" } : { code: "replace_gateway", agent_name };
       return { problem: "gateway_silent", severity: "fault", detail, remedy };

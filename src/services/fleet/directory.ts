@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -37,10 +38,9 @@ export interface Directory {
 export function openedAgent(agent: KnownAgent): FoundAgent & { record: RegistryRecord } {
   if (agent.found) return { ...agent.found, record: agent.record };
   const { agent_name: name, agent_id: id } = agent.record;
-  throw new ServiceError(
-    "unavailable",
-    `"${name}" cannot be opened: ${agent.problem}. All that can be done is to end it: svc-mgr agents single --agent-id ${id} stop`,
-  );
+  throw new ServiceError("unavailable", `"${name}" cannot be opened: ${agent.problem}`, {
+    data: { remedy: { code: "stop_agent", agent_id: id } satisfies Remedy },
+  });
 }
 
 const staleMs = 100;

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { RegistryRecord, TeamOwner } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { type ContainedPath, PathRefused } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -44,31 +45,25 @@ interface LeftBehind {
  */
 export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): Promise<LeftBehind> {
   const name = record.agent_name;
-  const stop = `svc-mgr agents single --agent-id ${record.agent_id} stop`;
+  const end = { data: { remedy: { code: "end_agent", agent_id: record.agent_id } satisfies Remedy } };
   const { state } = record.lifecycle;
   if ((state === "active" || state === "relaunching") && (await deps.sessionAlive(record))) {
-    throw new ServiceError("conflict", `"${name}" runs. End it first with: ${stop}`);
+    throw new ServiceError("conflict", `"${name}" runs`, end);
   }
   const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
   const instance = openSessionFolder(deps.files, sessionRoot).readCurrentInstance();
   if (instance && recordedProcessLives(deps.processes, claimOf(instance))) {
-    throw new ServiceError(
-      "conflict",
-      `process ${instance.pid} may still be the gateway of "${name}". End it first with: ${stop}`,
-    );
+    throw new ServiceError("conflict", `process ${instance.pid} may still be the gateway of "${name}"`, end);
   }
   const manifest = openRecordOrNull(deps.files, record)?.manifest;
   const program = manifest ? await recordedProgram(deps, manifest) : null;
   if (program) {
-    throw new ServiceError(
-      "conflict",
-      `process ${program.pid} of "${name}" outlived its tmux session. End it first with: ${stop}`,
-    );
+    throw new ServiceError("conflict", `process ${program.pid} of "${name}" outlived its tmux session`, end);
   }
   const turn = createTurnDirectories({ files: deps.files, sessionRoot })
     .all()
     .find((one) => !one.result() && isTurnAlive(deps.processes, one));
-  if (turn) throw new ServiceError("conflict", `"${name}" runs ${turn.turnId}. End it first with: ${stop}`);
+  if (turn) throw new ServiceError("conflict", `"${name}" runs ${turn.turnId}`, end);
   return { record, sessionRoot: ownFolder(deps, sessionRoot) };
 }
 

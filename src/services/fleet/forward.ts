@@ -1,4 +1,5 @@
 import { type ForwardedEndpoint, gatewayEndpoints } from "../../protocol/endpoints.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { idempotencyHeader } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -81,10 +82,8 @@ export function createForward(deps: {
     const agent = openedAgent(directory.resolve(agentRef));
     if (hasMailbox(agent)) return;
     const { agent_name: name, agent_id: id } = agent.manifest;
-    throw new ServiceError(
-      "unavailable",
-      `"${name}" has no mailbox. Register one with: svc-mgr agents single --agent-id ${id} mailbox register`,
-    );
+    const remedy: Remedy = { code: "register_mailbox", agent_id: id };
+    throw new ServiceError("unavailable", `"${name}" has no mailbox`, { data: { remedy } });
   }
 
   return {
@@ -103,10 +102,12 @@ export function createForward(deps: {
       try {
         const link = await links.to(agent);
         if (link.state !== "live") {
-          const cure = link.claimed
-            ? ""
-            : `. Start one with: svc-mgr agents single --agent-id ${agentId} gateway attach`;
-          throw new ServiceError("unavailable", `no live gateway serves "${name}": ${link.why}${cure}`);
+          const remedy: Remedy = link.claimed
+            ? { code: "run_doctor" }
+            : { code: "attach_gateway", agent_id: agentId };
+          throw new ServiceError("unavailable", `no live gateway serves "${name}": ${link.why}`, {
+            data: { remedy },
+          });
         }
         const watch = createWatch(clock, route.timeoutMs);
         const signal = AbortSignal.any([request.signal, watch.signal]);

@@ -166,7 +166,7 @@ export function linkedStatus(
   if (link.state === "healthy") return link.status;
   const status = openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null);
   if (link.state === "absent" || !recordedProcessLives(processes, claimOf(link.instance))) return status;
-  const detail = `its gateway runs as process ${link.instance.pid} and cannot be reached: ${link.why}. \`svc-mgr doctor\` looks at its files`;
+  const detail = `its gateway runs as process ${link.instance.pid} and cannot be reached: ${link.why}`;
   return { ...status, admission_block: { reason: "gateway_unreachable", detail } };
 }
 

@@ -1,4 +1,5 @@
 import type { GatewayStatus } from "../../protocol/gateway.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
@@ -52,7 +53,8 @@ export async function relaunchAgent(
     const name = agent.manifest.agent_name;
     throw new ServiceError(
       "precondition_failed",
-      `"${name}" was started with ${missingVariables.join(", ")}, which this server has no value for. From your terminal: svc-mgr agents single --agent-name ${name} relaunch`,
+      `"${name}" was started with ${missingVariables.join(", ")}, which this server has no value for; a relaunch from your terminal has them`,
+      { data: { remedy: { code: "relaunch_agent", agent_name: name } satisfies Remedy } },
     );
   }
   const inPlace = plan.pane !== null;

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../protocol/endpoint.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { shellWord } from "../../system/shell-word.ts";
 import { type CallResult, refusalOf } from "./gateway-client.ts";
 
 /**
@@ -12,13 +12,14 @@ export function outcomeUnknown(
   why: string,
   key: string | null,
 ): ServiceError {
-  const look =
+  const remedy: Remedy =
     key === null
-      ? `Look with: svc-mgr agents single --agent-id ${agent.id} state`
-      : `Find out with: svc-coord outcome ${shellWord(key)} --agent-name ${shellWord(agent.name)}`;
+      ? { code: "show_state", agent_id: agent.id }
+      : { code: "find_outcome", key, agent_name: agent.name };
   return new ServiceError(
     "outcome_unknown",
-    `it is not known whether the gateway of "${agent.name}" did it: ${why}. ${look}`,
+    `it is not known whether the gateway of "${agent.name}" did it: ${why}`,
+    { data: { remedy } },
   );
 }
 

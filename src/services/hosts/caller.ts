@@ -2,6 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../protocol/endpoints.ts";
 import { HostAnswer, type HostCall, type HostControl, maxPartBytes } from "../../protocol/hosts.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { idempotencyHeader, outcomeUnknownStatus } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -330,13 +331,12 @@ function timeoutOf(operation: string): number {
 function notKnownTo(host: string, { operation, params, headers }: HostCall, why: string): ServiceError {
   const agent = params["agent_ref"] ?? "the agent";
   const key = headers[idempotencyHeader] ?? "";
-  const look = keyedByGateway.has(operation)
-    ? `Find out with: svc-coord outcome ${key} --agent-name ${agent}@${host}`
-    : `Find out on that host with: svc-mgr agents single --agent-id ${agent} state`;
-  return new ServiceError(
-    "outcome_unknown",
-    `it is not known whether host "${host}" did it: ${why}. ${look}`,
-  );
+  const remedy: Remedy = keyedByGateway.has(operation)
+    ? { code: "find_outcome", key, agent_name: `${agent}@${host}` }
+    : { code: "show_remote_state", agent_id: agent };
+  return new ServiceError("outcome_unknown", `it is not known whether host "${host}" did it: ${why}`, {
+    data: { remedy },
+  });
 }
 
 /**

@@ -234,9 +234,7 @@ export async function joinBus(deps: {
       } catch (error) {
         if (!isWithoutShare(error)) throw error;
         if (tries === maxTries || over.signal.aborted)
-          throw new Error(
-            "no operator has opened this fleet yet (svc-coord serve --nats); it is tried again",
-          );
+          throw new Error("no operator has opened this fleet yet; it is tried again");
         askForShare();
         await sleep(clock, askIntervalMs, over.signal);
       }

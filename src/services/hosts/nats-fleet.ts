@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { jsonValue } from "../../protocol/json.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { hostNamePattern, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -76,10 +77,9 @@ export function createNatsFleetFiles(deps: { files: Files; paths: NatsFleetPaths
   function required(): FleetUsers {
     const users = load();
     if (users) return users;
-    throw new ServiceError(
-      "precondition_failed",
-      `no server of the fleet "${fleet}" was made: svc-coord nats`,
-    );
+    throw new ServiceError("precondition_failed", `no server of the fleet "${fleet}" was made`, {
+      data: { remedy: { code: "make_fleet_server" } satisfies Remedy },
+    });
   }
 
   /** The configuration goes with the users: the server reads it at its start and when it is asked to. */
@@ -133,15 +133,15 @@ export function createNatsFleetFiles(deps: { files: Files; paths: NatsFleetPaths
     addHost(host: string): void {
       const users = required();
       if (users.hosts[host] !== undefined) {
-        throw new ServiceError(
-          "conflict",
-          `host "${host}" has a key; for another one first: svc-coord nats revoke ${host}`,
-        );
+        throw new ServiceError("conflict", `host "${host}" has a key`, {
+          data: { remedy: { code: "revoke_host", host } satisfies Remedy },
+        });
       }
       if (users.revoked?.includes(host)) {
         throw new ServiceError(
           "conflict",
-          `host "${host}" was revoked, and the server may still keep what it had: start the server first, with svc-coord nats${fleet === "svc" ? "" : ` --fleet ${fleet}`} --host ${host}`,
+          `host "${host}" was revoked, and the server may still keep what it had`,
+          { data: { remedy: { code: "start_fleet_server", fleet, host } satisfies Remedy } },
         );
       }
       const { publicKey, seed } = createBusKey();

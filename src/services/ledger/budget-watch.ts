@@ -1,9 +1,8 @@
 import { readLedgerGroups } from "../../db/gateway/ledger-store.ts";
-import type { BudgetLimit, BudgetState } from "../../protocol/budget.ts";
+import { type BudgetLimit, type BudgetState, budgetRemedy } from "../../protocol/budget.ts";
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
 import type { Advise } from "../../protocol/remedy.ts";
-import { budgetRemedy } from "../../protocol/remedy.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

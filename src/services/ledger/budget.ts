@@ -3,6 +3,7 @@ import { Budget, type BudgetLimit, type BudgetState } from "../../protocol/budge
 import type { PriceList } from "../../protocol/fleet-ledger.ts";
 import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { LedgerGroup } from "../../protocol/ledger.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { TeamRecord } from "../../protocol/team-file.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -74,7 +75,9 @@ export function readBudget(files: Pick<Files, "exists" | "read">, folder: string
   if (!files.exists(path)) return noBudget;
   const budget = parseJson(Budget, files.read(path));
   if (budget) return budget;
-  throw new ServiceError("precondition_failed", `${path} is no budget: set it again, or remove the file`);
+  throw new ServiceError("precondition_failed", `${path} is no budget: set it again, or remove the file`, {
+    data: { remedy: { code: "set_budget" } satisfies Remedy },
+  });
 }
 
 /** An empty one removes the file. */

@@ -1,4 +1,5 @@
 import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
@@ -99,7 +100,8 @@ export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding 
   const near = nearestAddress(address, known);
   throw new ServiceError(
     "not_found",
-    `no mailbox of ${at.root} has the address ${shown(address)}. ${near === null ? "" : `Did you mean ${near}? `}Make a mailbox with: svc-mgr mailbox register --address ${wanted} --principal-id NAME --role person`,
+    `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `; did you mean ${near}?`}`,
+    { data: { remedy: { code: "register_address", address: wanted } satisfies Remedy } },
   );
 }
 

@@ -1,4 +1,5 @@
 import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -162,8 +163,8 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
   }
   const binding = manifest.launch_plan.mailbox;
   if (binding) return binding;
-  const command = `svc-mgr agents single --agent-name ${manifest.agent_name} mailbox register`;
-  throw unusable(`it has none. Give it one with: ${command}`);
+  const remedy: Remedy = { code: "register_mailbox", agent_name: manifest.agent_name };
+  throw unusable("it has none", undefined, { remedy });
 }
 
 /**

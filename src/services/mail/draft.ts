@@ -53,7 +53,7 @@ export const whyNotAttached: Record<WhyNotRead, string> = {
   too_large: "is too large",
   of_kernel: "lies in a file system of the kernel",
   outside:
-    "does not lie below the agent's working directory. Copy it there, or name its folder: svc-mgr agents single --agent-name NAME gateway attach --attachment-root FOLDER",
+    "does not lie below the agent's working directory. Copy it there, or start the gateway with --attachment-root FOLDER",
 };
 
 /** By the extension of the name; an unknown one is application/octet-stream. */

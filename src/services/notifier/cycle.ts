@@ -209,7 +209,7 @@ function leftOut(mail: EligibleMail, config: NotifierConfig): string | null {
   const parts = [
     ...(parked === null ? [] : [parked]),
     ...(unreadable > 0
-      ? [`${unreadable} message(s) left out, their files are missing: svc-mgr mailbox repair says which`]
+      ? [`${unreadable} message(s) left out, their files are missing: a repair of the mailboxes says which`]
       : []),
     ...(more ? [`only the newest ${messages.length + unreadable} were looked at, there are more`] : []),
   ];

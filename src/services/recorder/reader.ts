@@ -1,5 +1,6 @@
 import { jsonValue } from "../../protocol/json.ts";
 import { maxCastBytes, type RecordedCast, type RecordedMoment } from "../../protocol/recorder.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -20,7 +21,7 @@ type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readPart" | 
 
 /** No segment is larger: each ends soon after a mebibyte. */
 const maxSegmentBytes = 16 * 1024 * 1024;
-const howToRecord = "`svc record NAME on` records an agent from then on";
+const howToRecord = { data: { remedy: { code: "record_screen" } satisfies Remedy } };
 /** How much later than an `alive` the next record may come on a busy machine. */
 const lateMs = 15_000;
 
@@ -36,8 +37,7 @@ export function readMoment(
 ): RecordedMoment {
   const segments = listSegments(files, gatewayRoot);
   const place = segmentAt(segments, atMs);
-  if (place === null)
-    throw new ServiceError("not_found", `nothing is recorded of this agent; ${howToRecord}`);
+  if (place === null) throw new ServiceError("not_found", "nothing is recorded of this agent", howToRecord);
   const { segment, index } = place;
   if (segment.startMs > atMs) throw tooEarly(segment.startMs);
   const { bytes, known, last } = lastKnown(files, gatewayRoot, { segments, index, atMs });
@@ -194,8 +194,7 @@ export function readCast(
 ): Cast {
   const segments = listSegments(files, gatewayRoot).filter(({ cast }) => cast);
   const place = segmentAt(segments, fromMs);
-  if (place === null)
-    throw new ServiceError("not_found", `no screen of this agent is recorded; ${howToRecord}`);
+  if (place === null) throw new ServiceError("not_found", "no screen of this agent is recorded", howToRecord);
   const { index, cast: first } = openNearest(files, gatewayRoot, { segments, index: place.index });
   if (first === null) throw new ServiceError("not_found", "the recording of that moment cannot be read");
   const beginMs = Math.max(fromMs, first.startMs);

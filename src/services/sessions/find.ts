@@ -1,5 +1,6 @@
 import { dirname, isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -28,7 +29,7 @@ interface FindDeps {
   registry: Registry;
 }
 
-const whereAllAre = "`svc-mgr agents list --state all` shows all";
+const all = { data: { remedy: { code: "list_agents" } satisfies Remedy } };
 
 /**
  * The team in which a name is said: its file owns the agents that its short names mean, also where a prefix
@@ -64,7 +65,7 @@ export function findRecord(
     const id = selector.agentId.trim();
     const record = registry.read(id);
     if (record) return record;
-    throw new ServiceError("not_found", `there is no agent with id ${id}; ${whereAllAre}`);
+    throw new ServiceError("not_found", `there is no agent with id ${id}`, all);
   }
   const name = selector.agentName.trim();
   const { records, ignored } = registry.list();
@@ -74,10 +75,10 @@ export function findRecord(
     return decision.record;
   }
   if (decision.agentIds.length === 0) {
-    const unread = ignored.length > 0 ? "; records that cannot be used are shown by `svc-mgr doctor`" : "";
+    const unread = ignored.length > 0 ? "; some records cannot be used, and doctor names them" : "";
     const meant = suggest(name, [...new Set(records.map((record) => record.agent_name))]);
     const hint = meant === null ? "" : `; did you mean "${meant}"?`;
-    throw new ServiceError("not_found", `there is no agent named "${name}"${hint}; ${whereAllAre}${unread}`);
+    throw new ServiceError("not_found", `there is no agent named "${name}"${hint}${unread}`, all);
   }
   if ("foreign" in decision) throw foreignName(name, decision);
   throw new ServiceError(
@@ -92,10 +93,9 @@ function refuseNameThatIsAnId(named: RegistryRecord, records: readonly RegistryR
   const { agent_name: name, agent_id: id } = named;
   const other = records.find((record) => record.agent_id === name && record !== named);
   if (!other) return;
-  const command = "svc-mgr agents single --agent-id";
   throw new ServiceError(
     "ambiguous",
-    `"${name}" is the name of one agent and the id of another. Say which: \`${command} ${id}\` is the agent named "${name}", \`${command} ${other.agent_id}\` is the agent named "${other.agent_name}"`,
+    `"${name}" is the name of one agent and the id of another. Say which: \`--agent-id ${id}\` is the agent named "${name}", \`--agent-id ${other.agent_id}\` is the agent named "${other.agent_name}"`,
     { data: { agent_ids: [id, other.agent_id].sort() } },
   );
 }
@@ -136,12 +136,11 @@ export function chooseInTeam(
 }
 
 function foreignName(name: string, { own, foreign, agentIds }: ForeignName): ServiceError {
-  const command = "svc-mgr agents single";
-  const other = `\`${command} --agent-id ${foreign.agent_id}\` is the agent "${foreign.agent_name}" of ${ownerOf(foreign)}`;
+  const other = `\`--agent-id ${foreign.agent_id}\` is the agent "${foreign.agent_name}" of ${ownerOf(foreign)}`;
   const message =
     own === null
       ? `"${name}" is an agent of this team, which has a prefix and no agent of this name now. Say the whole name, or which other agent: ${other}`
-      : `"${name}" means two agents. Say which: \`${command} --agent-name ${own.agent_name}\` is the one of this team, ${other}`;
+      : `"${name}" means two agents. Say which: \`--agent-name ${own.agent_name}\` is the one of this team, ${other}`;
   return new ServiceError("ambiguous", message, { data: { agent_ids: agentIds } });
 }
 
@@ -200,7 +199,8 @@ export async function findSelf(deps: SelfDeps): Promise<FoundAgent> {
   if (agentId === null || session === null) {
     throw new ServiceError(
       "not_found",
-      "this is not the session of an agent: neither SVC_MANIFEST_PATH nor SVC_AGENT_ID is set here. Name one with `svc-mgr agents single --agent-name NAME`",
+      "this is not the session of an agent: neither SVC_MANIFEST_PATH nor SVC_AGENT_ID is set here",
+      { data: { remedy: { code: "name_agent" } satisfies Remedy } },
     );
   }
   const fresh = registry

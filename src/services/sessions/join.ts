@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
@@ -191,10 +192,11 @@ export async function managedIn(
 async function refuseManaged(deps: JoinDeps, session: string): Promise<void> {
   const other = await managedIn(deps, session);
   if (!other) return;
+  const remedy: Remedy = { code: "attach_gateway", agent_name: other.agent_name };
   throw new ServiceError(
     "conflict",
-    `the agent in tmux session ${session} is "${other.agent_name}" already; \`svc-mgr agents single --agent-name ${other.agent_name} gateway attach\` gives it a gateway`,
-    { data: { agent_ids: [other.agent_id] } },
+    `the agent in tmux session ${session} is "${other.agent_name}" already; a gateway for it needs no join`,
+    { data: { agent_ids: [other.agent_id], remedy } },
   );
 }
 

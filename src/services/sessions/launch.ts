@@ -1,5 +1,6 @@
 import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { Manifest, RegistryRecord, TeamOwner } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -284,10 +285,8 @@ export async function checkLaunch(
     throw new ServiceError("invalid_request", `the working directory ${request.workdir} does not exist`);
   }
   if ((await tmux.version()) === null) {
-    throw new ServiceError(
-      "precondition_failed",
-      "tmux is not installed; `svc-mgr doctor` says how to get it",
-    );
+    const remedy: Remedy = { code: "install_tmux" };
+    throw new ServiceError("precondition_failed", "tmux is not installed", { data: { remedy } });
   }
   const [program] = tool.command;
   const executable = processes.which(program);

@@ -1,4 +1,5 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { md5 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -76,8 +77,8 @@ export function runsAlready({ agent_name: name, agent_id: id, terminal }: Runnin
   const watch = tmuxAttachLine({ session_name: session ?? "", socket });
   return new ServiceError(
     "conflict",
-    `agent "${name}" already runs in tmux session ${session}. Look at it with \`${watch}\` or end it with \`svc-mgr agents single --agent-name ${name} stop\``,
-    { data: { agent_ids: [id] } },
+    `agent "${name}" already runs in tmux session ${session}. Look at it with \`${watch}\``,
+    { data: { agent_ids: [id], remedy: { code: "end_agent", agent_name: name } satisfies Remedy } },
   );
 }
 
@@ -103,8 +104,8 @@ export function refuseSimilarName(
   const differs = byName ? `the name "${agentName}"` : `the id ${agentId}`;
   throw new ServiceError(
     "conflict",
-    `${differs} differs from that of agent "${name}" (${id}) only in capital letters. Choose another, or remove that agent with \`svc-mgr agents single --agent-id ${id} cleanup\` once it has ended`,
-    { data: { agent_ids: [id] } },
+    `${differs} differs from that of agent "${name}" (${id}) only in capital letters. Choose another, or remove that agent once it has ended`,
+    { data: { agent_ids: [id], remedy: { code: "cleanup_agent", agent_id: id } satisfies Remedy } },
   );
 }
 

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -85,19 +86,16 @@ function nameInSession(session: string): string | null {
   return /^SVC-(.+)-\d+$/.exec(session)?.[1] ?? null;
 }
 
-const again = "svc-mgr doctor --fix";
-
-/** What to do about an orphan, as a clause for people. Pure. */
-export function orphanRemedy({ socket }: Pick<Tmux, "socket">, orphan: Orphan): string {
-  const { tmuxSession: session, agentName: name, joined, manifest, problem, state } = orphan;
-  if (manifest) return `find "${manifest.agent_name}" again with: ${again}`;
-  if (state === "refused") return `${problem}. Then find "${name}" again with: ${again}`;
-  const end = joined ? null : `end ${session} with: ${tmuxEndLine({ session_name: session, socket })}`;
-  const join =
-    name === null
-      ? null
-      : `take "${name}" up again, if it still runs, with: svc-gateway join --tmux-session ${session} --agent-name ${name}`;
-  return [join, end].filter((one) => one !== null).join(", or ");
+/** What can be done about an orphan; one of these is enough. Pure. */
+export function orphanRemedies({ socket }: Pick<Tmux, "socket">, orphan: Orphan): Remedy[] {
+  const { tmuxSession: session, agentName: name, joined, manifest, state } = orphan;
+  if (manifest) return [{ code: "adopt_orphan", agent_name: manifest.agent_name }];
+  if (state === "refused") return [{ code: "adopt_orphan", agent_name: name ?? session }];
+  const end_line = tmuxEndLine({ session_name: session, socket });
+  return [
+    ...(name === null ? [] : [{ code: "join_session", session, agent_name: name } as const]),
+    ...(joined ? [] : [{ code: "end_session", session, end_line } as const]),
+  ];
 }
 
 /**
@@ -143,8 +141,11 @@ export async function refuseOrphanName(
       `agent "${agent_name}" already runs in tmux session ${other.tmuxSession}; its record was missing and is there again`,
     );
   }
+  const [remedy] = orphanRemedies(deps.tmux, other);
+  const refused = other.state === "refused" ? `: ${other.problem}` : "";
   throw new ServiceError(
     "conflict",
-    `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it. To use it again, ${orphanRemedy(deps.tmux, other)}`,
+    `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it${refused}`,
+    { data: { remedy } },
   );
 }

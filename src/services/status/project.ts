@@ -69,32 +69,21 @@ export interface Admission {
  * 2.1); what cannot be stored is refused like what nobody would take (ruling 32). Pure.
  */
 export function decideAdmission(
-  facts: Pick<StatusFacts, "identity" | "connectivity" | "instance" | "storage">,
+  facts: Pick<StatusFacts, "connectivity" | "instance" | "storage">,
 ): Admission {
-  const { connectivity, storage, identity } = facts;
+  const { connectivity, storage } = facts;
   if (!connectivity.connected) {
     const block: AdmissionBlock = connectivity.unusable
       ? { reason: connectivity.unusable, detail: connectivity.detail }
-      : {
-          reason: "agent_unavailable",
-          detail: `${connectivity.detail}. ${relaunchAdvice(identity.agentName)}`,
-        };
+      : { reason: "agent_unavailable", detail: connectivity.detail };
     return { state: "blocked_unavailable", block };
   }
   if (storage) return { state: "blocked_unavailable", block: storage };
   if (needsReconciliation(facts.instance)) {
-    const detail = reconcileAdvice(identity.agentName);
+    const detail = "the agent is a new instance and its queue is closed";
     return { state: "blocked_reconciliation", block: { reason: "reconciliation_required", detail } };
   }
   return { state: "open", block: null };
-}
-
-const relaunchAdvice = (agentName: string) =>
-  `Where it has ended, start it again with: svc-mgr agents single --agent-name ${agentName} relaunch`;
-
-/** What ends a closed queue whose agent is a new instance. Pure. */
-function reconcileAdvice(agentName: string): string {
-  return `the agent is a new instance and its queue is closed; open it with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
 }
 
 /**

@@ -134,7 +134,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   const admission = (): Admission =>
-    decideAdmission({ identity, connectivity: agent.connectivity(), instance, storage: deps.storage() });
+    decideAdmission({ connectivity: agent.connectivity(), instance, storage: deps.storage() });
 
   /** The same object while the facts are the same: it is asked for more often than they change. */
   function status(): GatewayStatus {

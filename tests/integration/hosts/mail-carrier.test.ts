@@ -109,7 +109,7 @@ async function joined(): Promise<void> {
 describe("a host without a fleet", () => {
   test("says what mail to another host needs", async () => {
     const refused = await ann.send(draft("bob@build-2", "Plan")).catch((error: Error) => error);
-    expect(String(refused)).toContain("svc-coord join");
+    expect(String(refused)).toContain("both hosts in one fleet");
   });
 });
 

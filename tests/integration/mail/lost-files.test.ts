@@ -63,9 +63,9 @@ test.each(spoilt)(
       ["kept", null],
     ]);
     const refused = await has.ben.peek(has.kept.message_ref).catch((error) => error);
-    expect([refused.reason, refused.message]).toEqual([
+    expect([refused.reason, refused.data]).toEqual([
       "transport_failed",
-      expect.stringContaining("svc-mgr mailbox repair"),
+      { remedy: { code: "repair_mailboxes" } },
     ]);
     expect(await eligibleMail(() => has.ben, defaultNotifierConfig)).toMatchObject({
       messages: [],
@@ -98,7 +98,7 @@ test("a message whose file is lost wakes nobody, and the poll says that it was l
   expect(row).toMatchObject({
     outcome: "empty",
     unread_count: 0,
-    detail: "1 message(s) left out, their files are missing: svc-mgr mailbox repair says which",
+    detail: "1 message(s) left out, their files are missing: a repair of the mailboxes says which",
   });
 });
 

@@ -286,7 +286,7 @@ test("a message that comes while a repair makes a new index is on disk when it e
   });
   expect(readdirSync(dirname(has.file))).toHaveLength(2);
   await has.clock.advance(5);
-  expect(has.faults).toEqual([expect.stringContaining("svc-mgr mailbox repair adds it to the new one")]);
+  expect(has.faults).toEqual([expect.stringContaining("a repair of the mailboxes adds it to the new one")]);
   await repairMailRoot(has.fixture.deps, has.fixture.path, options);
   const { messages } = await has.fixture.reopen().openMailbox(has.ben).list(everything);
   expect(messages.map(({ subject }) => subject).sort()).toEqual(["one", "two"]);

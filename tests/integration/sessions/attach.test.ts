@@ -94,7 +94,8 @@ describe("attaching a gateway", () => {
     expect(await awaitOutcome(attachGateway(attachDeps(fixture), session, {}))).toThrow(
       expect.objectContaining({
         reason: "unavailable",
-        message: `tmux session ${gone} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
+        message: `tmux session ${gone} of "${name}" is gone`,
+        data: { remedy: { code: "relaunch_agent", agent_name: name } },
       }),
     );
   });

@@ -259,9 +259,8 @@ describe("a launch is refused before anything is changed", () => {
     expect(await awaitOutcome(again)).toThrow(
       expect.objectContaining({
         reason: "conflict",
-        message: expect.stringMatching(
-          /tmux -S \S+ attach -t '=SVC-worker-\d+'.*agents single --agent-name worker stop/,
-        ),
+        message: expect.stringMatching(/tmux -S \S+ attach -t '=SVC-worker-\d+'/),
+        data: expect.objectContaining({ remedy: { code: "end_agent", agent_name: "worker" } }),
       }),
     );
     expect(await fixture.sessions()).toEqual([manifest.tmux_session_name]);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { dirname, join } from "node:path";
 import { checkOrphans } from "../../../src/cli/checks/agents.ts";
+import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import { planRoots } from "../../../src/services/sessions/roots.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
@@ -25,7 +26,7 @@ function withOrphans(orphans: Readonly<Record<string, { agentName: string; agent
   return {
     ...fixture,
     check: (fix: boolean) =>
-      checkOrphans({ ...system, roots, registry: fixture.registry, tmux } as never, fix),
+      checkOrphans({ ...system, roots, registry: fixture.registry, tmux } as never, fix, adviseInManager),
     names: () => fixture.registry.list().records.map((record) => record.agent_name),
   };
 }

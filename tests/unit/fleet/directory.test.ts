@@ -97,7 +97,12 @@ describe("the directory over the registry", () => {
     rmSync(manifestPath);
     const agent = at.directory.resolve("one");
     expect(agent.identity).toMatchObject({ agent_id: "id-one", terminal_id: null, tool: "demo" });
-    expect(() => openedAgent(agent)).toThrow(/^"one" cannot be opened: .*--agent-id id-one stop$/);
+    expect(() => openedAgent(agent)).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(/^"one" cannot be opened: /),
+        data: { remedy: { code: "stop_agent", agent_id: "id-one" } },
+      }),
+    );
   });
 
   test("what is no record hides no other, and stays as it is", async () => {

@@ -146,7 +146,7 @@ describe("a turn of a headless agent", () => {
     await using at = setup({ link: "live", answersAreLost: true });
     await expect(at.turns.submit("batch", { prompt: "hello" }, "key-1")).rejects.toMatchObject({
       reason: "outcome_unknown",
-      message: expect.stringContaining("svc-coord outcome key-1 --agent-name batch"),
+      data: { remedy: { code: "find_outcome", key: "key-1", agent_name: "batch" } },
     });
     expect(at.gateway.queue.list({ limit: 2 })).toHaveLength(1);
   });

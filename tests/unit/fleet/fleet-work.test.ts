@@ -121,25 +121,25 @@ describe("a request for a terminal agent", () => {
       id: "a prompt",
       asked: prompt("hello"),
       key: "key-1",
-      look: "svc-coord outcome key-1 --agent-name worker",
+      remedy: { code: "find_outcome", key: "key-1", agent_name: "worker" },
     },
     {
       id: "a prompt without a key",
       asked: prompt("hello"),
       key: undefined,
-      look: "--agent-id id-worker state",
+      remedy: { code: "show_state", agent_id: "id-worker" },
     },
     {
       id: "an interrupt",
       asked: { request_kind: "interrupt" as const },
       key: "key-2",
-      look: "outcome key-2",
+      remedy: { code: "find_outcome", key: "key-2", agent_name: "worker" },
     },
-  ])("$id whose answer is lost may have been accepted", async ({ asked, key, look }) => {
+  ])("$id whose answer is lost may have been accepted", async ({ asked, key, remedy }) => {
     await using at = setup({ answersAreLost: true });
     await expect(at.work.submit("worker", asked, key)).rejects.toMatchObject({
       reason: "outcome_unknown",
-      message: expect.stringContaining(look),
+      data: { remedy },
     });
     expect(at.gateway.queue.list({ limit: 5 })).toHaveLength(1);
   });

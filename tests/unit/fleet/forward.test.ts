@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { forwardedEndpoints, forwardedStreams } from "../../../src/protocol/endpoints.ts";
+import type { Remedy } from "../../../src/protocol/remedy.ts";
 import type { Directory } from "../../../src/services/fleet/directory.ts";
 import { createForward, type ForwardRequest } from "../../../src/services/fleet/forward.ts";
 import type { GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
@@ -79,9 +80,10 @@ describe("a request that is handed on", () => {
 
   const changes = forwardedEndpoints.agentSubmitGatewayRequest as unknown as typeof route;
   const keyed = { headers: new Headers({ "idempotency-key": "key-1" }) };
-  const unknown = (why: string, look: string) => ({
+  const unknown = (why: string, remedy: Remedy) => ({
     reason: "outcome_unknown",
-    message: `it is not known whether the gateway of "worker" did it: ${why}. ${look}`,
+    message: `it is not known whether the gateway of "worker" did it: ${why}`,
+    data: { remedy },
   });
 
   test("is not known to be undone when it changes something and was sent without an answer", async () => {
@@ -90,11 +92,11 @@ describe("a request that is handed on", () => {
     silent.catch(() => {});
     await clock.advance(5000);
     await expect(silent).rejects.toMatchObject(
-      unknown("no answer within 5000 ms", "Find out with: svc-coord outcome key-1 --agent-name worker"),
+      unknown("no answer within 5000 ms", { code: "find_outcome", key: "key-1", agent_name: "worker" }),
     );
     const killed = setup(() => Promise.reject(new Error("the socket was closed")));
     await expect(killed.send("worker", {}, changes)).rejects.toMatchObject(
-      unknown("the socket was closed", "Look with: svc-mgr agents single --agent-id worker state"),
+      unknown("the socket was closed", { code: "show_state", agent_id: "worker" }),
     );
     const half = new ReadableStream({ pull: (controller) => controller.error(new Error("cut off")) });
     const cut = setup(async () => new Response(half, { headers: { "content-length": "9" } }));

@@ -5,6 +5,7 @@ import type { HostRequest } from "../../../src/services/hosts/host-link.ts";
 import { createLocalLink } from "../../../src/services/hosts/host-link.ts";
 import { createMergedFleet } from "../../../src/services/hosts/merged-fleet.ts";
 import { createResponder, type Responder } from "../../../src/services/hosts/responder.ts";
+import type { ServiceError } from "../../../src/system/errors.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 
@@ -67,13 +68,13 @@ const json = (value: unknown) => ({
 });
 const submit = json({ request_kind: "submit_prompt", prompt: "p" });
 
-async function reasonOf(work: Promise<unknown>): Promise<[string, string]> {
+async function reasonOf(work: Promise<unknown>): Promise<[string, string, unknown]> {
   try {
     await work;
-    return ["none", ""];
+    return ["none", "", null];
   } catch (error) {
-    const { reason, message } = error as { reason: string; message: string };
-    return [reason, message];
+    const { reason, message, data } = error as ServiceError;
+    return [reason, message, data?.["remedy"]];
   }
 }
 
@@ -146,9 +147,9 @@ describe("work over a way that fails", () => {
     const key = { ...submit.headers, "idempotency-key": "key-1" };
     const answer = reasonOf(send("agentSubmitGatewayRequest", { ...submit, headers: key }));
     await clock.advance(60_000);
-    const [reason, message] = await answer;
+    const [reason, , remedy] = await answer;
     expect(reason).toBe("outcome_unknown");
-    expect(message).toContain("svc-coord outcome key-1 --agent-name worker@build-3");
+    expect(remedy).toEqual({ code: "find_outcome", key: "key-1", agent_name: "worker@build-3" });
     expect(handled).toHaveLength(1);
   });
 
@@ -202,9 +203,9 @@ describe("work over a way that fails", () => {
 
   test("what a host does not know of its gateway, its operator does not know either", async () => {
     const { send } = setup({ answer: () => Response.json({ detail: "not known" }, { status: 504 }) });
-    const [reason, message] = await reasonOf(send("agentSubmitGatewayRequest", submit));
+    const [reason, , remedy] = await reasonOf(send("agentSubmitGatewayRequest", submit));
     expect(reason).toBe("outcome_unknown");
-    expect(message).toMatch(/svc-coord outcome \S+ --agent-name worker@build-3/);
+    expect(remedy).toMatchObject({ code: "find_outcome", agent_name: "worker@build-3" });
   });
 
   test("a call that was sent again is not undone when the host takes one of the two no more", async () => {

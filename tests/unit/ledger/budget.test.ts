@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { Budget, BudgetLimit } from "../../../src/protocol/budget.ts";
-import { budgetRemedy } from "../../../src/protocol/remedy.ts";
+import { budgetRemedy } from "../../../src/protocol/budget.ts";
 import {
   type BudgetFacts,
   decideBudget,

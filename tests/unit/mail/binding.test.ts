@@ -90,7 +90,9 @@ describe("the mailbox of a manifest", () => {
   test("is to be had once it is registered, without another start", () => {
     const at = setup();
     at.facts.binding = undefined;
-    expect(() => at.binding.bound()).toThrow("svc-mgr agents single --agent-name worker mailbox register");
+    expect(() => at.binding.bound()).toThrow(
+      expect.objectContaining({ data: { remedy: { code: "register_mailbox", agent_name: "worker" } } }),
+    );
     expect(at.binding.supported()).toEqual({
       supported: false,
       error: expect.stringContaining("it has none"),

@@ -390,7 +390,9 @@ describe("a carrier that fails", () => {
 describe("a root", () => {
   test("is refused where there is none, another version or something else", () => {
     using fixture = createMailRootFixture();
-    expect(() => openMailRoot(fixture.deps, fixture.scratch.path("absent"))).toThrow("svc-mgr mailbox init");
+    expect(() => openMailRoot(fixture.deps, fixture.scratch.path("absent"))).toThrow(
+      expect.objectContaining({ data: { remedy: { code: "init_mailboxes" } } }),
+    );
     expect(mailRootStatus(fixture.deps, fixture.scratch.path("absent"))).toMatchObject({
       exists: false,
       bootstrapped: false,

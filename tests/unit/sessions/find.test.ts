@@ -131,10 +131,8 @@ describe("which agent a name means in a team with a prefix", () => {
     using at = createRegistryFixture();
     for (const record of [first, second]) await at.registry.publish(record);
     const find = () => findRecord(at, { agentName: "reviewer", team: person });
-    expect(find).toThrow("`svc-mgr agents single --agent-name b-reviewer` is the one of this team");
-    expect(find).toThrow(
-      '`svc-mgr agents single --agent-id id-reviewer` is the agent "reviewer" of /home/user/first/svc.yaml',
-    );
+    expect(find).toThrow("`--agent-name b-reviewer` is the one of this team");
+    expect(find).toThrow('`--agent-id id-reviewer` is the agent "reviewer" of /home/user/first/svc.yaml');
     expect(findRecord(at, { agentName: "reviewer", team: member })).toMatchObject({
       agent_name: "b-reviewer",
     });
@@ -181,8 +179,8 @@ describe("finding an agent", () => {
     using it = await published();
     await it.at.registry.publish({ ...it.record, agent_id: "worker", agent_name: "other" });
     const byName = () => findAgent(it.deps, { agentName: "worker" });
-    expect(byName).toThrow('`svc-mgr agents single --agent-id id-worker` is the agent named "worker"');
-    expect(byName).toThrow('`svc-mgr agents single --agent-id worker` is the agent named "other"');
+    expect(byName).toThrow('`--agent-id id-worker` is the agent named "worker"');
+    expect(byName).toThrow('`--agent-id worker` is the agent named "other"');
     expect(findAgent(it.deps, { agentId: "id-worker" }).manifest.agent_id).toBe("id-worker");
   });
 

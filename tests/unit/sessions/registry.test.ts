@@ -31,10 +31,8 @@ describe("publishing", () => {
     await at.registry.publish(first);
     await expect(at.registry.publish(second)).rejects.toMatchObject({
       reason: "conflict",
-      message: expect.stringMatching(
-        /tmux attach -t '=SVC-worker-1'.*svc-mgr agents single --agent-name worker stop/,
-      ),
-      data: { agent_ids: ["id-worker"] },
+      message: expect.stringContaining("tmux attach -t '=SVC-worker-1'"),
+      data: { agent_ids: ["id-worker"], remedy: { code: "end_agent", agent_name: "worker" } },
     });
     expect(at.registry.read("id-worker")).toEqual(first);
   });
@@ -48,10 +46,8 @@ describe("publishing", () => {
     await at.registry.markStopped("id-worker", "generation-1", "operator_stop");
     await expect(at.registry.publish(sampleRecord(clash))).rejects.toMatchObject({
       reason: "conflict",
-      message: expect.stringMatching(
-        /differs from .*"worker" .*only in capital letters.*Choose another.*--agent-id id-worker cleanup/,
-      ),
-      data: { agent_ids: ["id-worker"] },
+      message: expect.stringMatching(/differs from .*"worker" .*only in capital letters.*Choose another/),
+      data: { agent_ids: ["id-worker"], remedy: { code: "cleanup_agent", agent_id: "id-worker" } },
     });
     expect(at.registry.list().records.map((record) => record.agent_id)).toEqual(["id-worker"]);
   });

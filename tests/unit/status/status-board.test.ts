@@ -99,8 +99,7 @@ test("what cannot be stored is reported before it is asked for, and so is how a 
   board.refresh();
   expect(board.block()).toEqual({
     reason: "reconciliation_required",
-    detail:
-      "the agent is a new instance and its queue is closed; open it with: svc-mgr agents single --agent-name fake gateway reconcile",
+    detail: "the agent is a new instance and its queue is closed",
   });
   agent.setConnectivity({
     connected: false,

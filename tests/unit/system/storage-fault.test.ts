@@ -103,7 +103,7 @@ test("a log line names the path in our words, not in the system's", () => {
     thrown = error;
   }
   expect(faultLine(thrown)).toBe(
-    `${path} cannot be used: a folder is where it belongs; \`svc-mgr doctor\` names it (EISDIR)`,
+    `${path} cannot be used: a folder is where it belongs; doctor names it (EISDIR)`,
   );
   expect(faultLine(new Error("two\nlines"))).toBe("two lines");
 });

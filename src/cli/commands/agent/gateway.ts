@@ -1,9 +1,11 @@
 import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.ts";
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
+import { type Diagnosis, remedyOfRefusal } from "../../../services/fleet/diagnose.ts";
 import { type GatewayClient, isOpen, toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/liveness.ts";
 import { stopGateway } from "../../../services/fleet/stop-agent.ts";
+import { diagnoseUnserved } from "../../../services/fleet/unserved-agent.ts";
 import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../../services/sessions/session-folder.ts";
@@ -11,13 +13,20 @@ import { readOfflineRequests } from "../../../services/status/project.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent/agent-requests.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
-import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../agent/recovery-advice.ts";
-import { bodyOf, openLiveTarget, openTarget, requireMayAnswer, type Target } from "../../agent/target.ts";
+import {
+  adviseUnserved,
+  bodyOf,
+  openLiveTarget,
+  openTarget,
+  requireMayAnswer,
+  type Target,
+} from "../../agent/target.ts";
 import { command, type Invocation, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
+import { toSentence } from "../../command-line/remedies.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
 import {
   attachmentRootFlag,
@@ -74,14 +83,14 @@ const attach = command({
     };
     const target = await openTarget(invocation);
     const { context, agent } = target;
-    const recovery = await findRecoveryAdvice(target);
-    await refuseEnded(target, recovery);
+    const diagnosis = await diagnoseUnserved(context, agent);
+    await refuseEnded(target, diagnosis);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
     const open = args.reconcile ? openRequestsOf(target) : [];
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
     const { link, started } = await attachGateway(context, agent, { ...wish, attachmentRoots }).catch(
       (error: unknown) => {
-        throw recovery.step === "detach" ? withAdvice(error, recovery) : error;
+        throw diagnosis.problem === "gateway_silent" ? explainSilence(error, target, diagnosis) : error;
       },
     );
     if (started) await warnOfTraces(io, context.files, agent.sessionRoot);
@@ -206,7 +215,7 @@ const prompt = command({
     const { args, io } = invocation;
     const text = await readPrompt(args.prompt, io);
     const target = await openLiveTarget(invocation);
-    const { link, commandPrefix } = target;
+    const { link, agent, advise } = target;
     // Its Enter would take the marked option of an open question.
     if (args["admission-policy"] !== "ready-only")
       await requireMayAnswer(invocation as unknown as Invocation, target);
@@ -214,9 +223,11 @@ const prompt = command({
       body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
     });
     const refusal = response.kind === "refused" ? toRefusalCode(response.body) : null;
-    const step = refusal && stepAfterRefusal(refusal, commandPrefix);
+    const remedy = refusal && remedyOfRefusal(refusal, agent.manifest.agent_name);
     const result = bodyOf(
-      response.kind === "refused" && step ? { ...response, detail: `${response.detail}. ${step}` } : response,
+      response.kind === "refused" && remedy
+        ? { ...response, detail: `${response.detail}. ${toSentence(advise(remedy))}` }
+        : response,
     );
     return { json: result, text: `sent: ${result.detail}` };
   },
@@ -274,19 +285,25 @@ export const gatewayCommands = {
 };
 
 /** A gateway starts without a session, and would then serve an ended agent until somebody stops it. */
-async function refuseEnded({ context, agent }: Target, { step, advice }: RecoveryAdvice): Promise<void> {
-  if (step === "attach" || step === "detach") return;
+async function refuseEnded(target: Target, diagnosis: Diagnosis): Promise<void> {
+  if (diagnosis.problem !== "stopped" && diagnosis.problem !== "session_gone") return;
+  const { context, agent } = target;
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(context, { sessionRoot, attachIdentity });
   if (link.state === "healthy") return;
-  throw new ServiceError("unavailable", `no gateway was started for "${manifest.agent_name}". ${advice}`);
+  throw new ServiceError(
+    "unavailable",
+    `no gateway was started for "${manifest.agent_name}". ${adviseUnserved(target, diagnosis)}`,
+  );
 }
 
 /** Only a gateway that holds the queue lock and does not answer explains why no second one starts. */
-function withAdvice(error: unknown, { advice }: RecoveryAdvice): unknown {
+function explainSilence(error: unknown, target: Target, diagnosis: Diagnosis): unknown {
   if (!(error instanceof ServiceError) || error.reason !== "unavailable") return error;
-  return new ServiceError(error.reason, `${error.message}\n${advice}`, { cause: error });
+  return new ServiceError(error.reason, `${error.message}\n${adviseUnserved(target, diagnosis)}`, {
+    cause: error,
+  });
 }
 
 function renderStatus(status: GatewayStatus): string {

@@ -6,6 +6,7 @@ import { createFleetScreens } from "../../../services/console/fleet-screens.ts";
 import { createRemoteTerminal } from "../../../services/console/remote-terminal.ts";
 import { createSignIn } from "../../../services/console/sign-in.ts";
 import { toUrl } from "../../../services/fleet/gateway-client.ts";
+import { managerSentence } from "../../command-line/remedies.ts";
 import type { CoordinatorPart, OpenCoordinator } from "../../extension.ts";
 import { consoleAssets } from "./console-archive.ts";
 
@@ -27,6 +28,7 @@ export function openFleetConsole(coordinator: OpenCoordinator): CoordinatorPart 
         assets: consoleAssets(processes),
         signIn,
         asksForToken: coordinator.asksForToken,
+        linkAdvice: managerSentence({ code: "open_console" }),
         nonce: () => ids.hex(16),
         firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
         identity: () => ({ surface: "coordinator", agent: null, version: packageManifest.version }),

@@ -7,7 +7,7 @@ import { followScreens } from "../../../services/console/screens.ts";
 import { createSignIn } from "../../../services/console/sign-in.ts";
 import { readManifest } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
-import { adviseInManager } from "../../command-line/remedies.ts";
+import { adviseInManager, managerSentence } from "../../command-line/remedies.ts";
 import type { GatewayPart, OpenGateway } from "../../extension.ts";
 import { consoleAssets } from "./console-archive.ts";
 
@@ -51,6 +51,7 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
         assets: consoleAssets(system.processes),
         signIn,
         asksForToken: gateway.asksForToken,
+        linkAdvice: managerSentence({ code: "open_console" }),
         nonce: () => ids.hex(16),
         identity: () => ({
           surface: "gateway",

@@ -3,6 +3,7 @@ import type { Catalog } from "../../../db/mailbox/catalog.ts";
 import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import { attestationHeader, MailEnvelope } from "../../../protocol/mail-file.ts";
+import type { Remedy } from "../../../protocol/remedy.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { localAddress, nearestAddress, operator, parseAddress, splitHostAddress } from "../address.ts";
@@ -93,7 +94,8 @@ export function createFilesystemMailbox(
     if (body === null) {
       throw new ServiceError(
         "transport_failed",
-        `the file of ${row.messageId} is missing from the mailbox root, or damaged; svc-mgr mailbox repair says more`,
+        `the file of ${row.messageId} is missing from the mailbox root, or damaged`,
+        { data: { remedy: { code: "repair_mailboxes" } satisfies Remedy } },
       );
     }
     return body;
@@ -195,12 +197,13 @@ export function createFilesystemMailbox(
       typed,
       known.map((one) => one.address),
     );
-    const joined = remote ? "; mail to another host needs svc-coord join on both" : "";
+    const joined = remote ? "; mail to another host needs both hosts in one fleet" : "";
     const hint = near === null ? joined : `; did you mean ${near}?`;
     const what = typed.includes("@")
       ? "no mailbox has the address"
       : "a recipient is a full mailbox address, LOCAL@DOMAIN";
-    throw new ServiceError("invalid_request", `${what}${hint}`);
+    const remedy: Remedy | null = remote && near === null ? { code: "join_fleet" } : null;
+    throw new ServiceError("invalid_request", `${what}${hint}`, remedy ? { data: { remedy } } : {});
   }
 
   /** Where the message is, checked against where the caller believes it to be, before anything changes. */

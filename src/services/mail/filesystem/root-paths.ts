@@ -1,6 +1,7 @@
 import { isAbsolute, normalize, relative, sep } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
+import type { Remedy } from "../../../protocol/remedy.ts";
 import type { Clock } from "../../../system/clock.ts";
 import {
   type ContainedPath,
@@ -107,8 +108,11 @@ function locateInRoot(
     return files.locate(root, path, expected);
   } catch (error) {
     if (!(error instanceof PathRefused)) throw error;
-    const advice = "put the folder of the mailbox root back, or run svc-mgr mailbox repair";
-    throw new ServiceError("transport_failed", `${error.message}; ${advice}`, { cause: error });
+    throw new ServiceError(
+      "transport_failed",
+      `${error.message}; put the folder of the mailbox root back, or have it repaired`,
+      { cause: error, data: { remedy: { code: "repair_mailboxes" } satisfies Remedy } },
+    );
   }
 }
 
@@ -149,15 +153,12 @@ export function statedFolder(root: string, row: Placed): string {
  */
 export function mailboxFolder(files: Files, root: string, row: Stored): string {
   const whose = `the registration of ${shown(row.address)}`;
-  const refused = (why: string) => new ServiceError("transport_failed", `${whose} ${why}`);
-  if (!isUsable(row)) {
-    throw refused("names a path that is not its own; svc-mgr mailbox repair removes it");
-  }
+  const refused = (why: string, remedy: Remedy) =>
+    new ServiceError("transport_failed", `${whose} ${why}`, { data: { remedy } });
+  if (!isUsable(row)) throw refused("names a path that is not its own", { code: "repair_mailboxes" });
   if (row.mailboxKind === "in_root") return pathInRoot(files, root, row.mailboxPath, "folder");
   if (!files.isOwnFolder(row.mailboxPath) || !isMarked(files, row)) {
-    throw refused(
-      "names a folder that this user did not register for it; register it with svc-mgr mailbox register --mailbox-path",
-    );
+    throw refused("names a folder that this user did not register for it", { code: "register_folder" });
   }
   return row.mailboxPath;
 }

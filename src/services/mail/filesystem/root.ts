@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { type Catalog, openCatalog } from "../../../db/mailbox/catalog.ts";
 import { mailProtocolVersion } from "../../../protocol/mail-file.ts";
+import type { Remedy } from "../../../protocol/remedy.ts";
 import { timestampNow } from "../../../system/clock.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
@@ -138,7 +139,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
 function whyUnusable(root: string, { protocol_version: version, supported }: RootStatus): string {
   if (version === null) return "there is no mailbox root";
   if (!supported) return unsupported(root, version).message;
-  return "its index is missing; svc-mgr mailbox repair rebuilds it";
+  return "its index is missing; a repair rebuilds it";
 }
 
 /**
@@ -149,10 +150,9 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
   const { files } = deps;
   const version = readVersion(files, root);
   if (version === null && !files.exists(rootPaths(root).index)) {
-    throw new ServiceError(
-      "precondition_failed",
-      `there is no mailbox root at ${visibleLine(root)}; svc-mgr mailbox init makes one`,
-    );
+    throw new ServiceError("precondition_failed", `there is no mailbox root at ${visibleLine(root)}`, {
+      data: { remedy: { code: "init_mailboxes" } satisfies Remedy },
+    });
   }
   if (version !== null && version !== String(mailProtocolVersion)) throw unsupported(root, version);
   let catalog: Catalog;

@@ -1,3 +1,4 @@
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { ServiceError } from "../../../../system/errors.ts";
 import { type StorageFault, storageAdvice, storageFaultOf } from "../../../../system/storage-fault.ts";
 
@@ -5,13 +6,14 @@ import { type StorageFault, storageAdvice, storageFaultOf } from "../../../../sy
 const advice: Record<StorageFault, string> = {
   ...storageAdvice,
   forbidden: "it may not be written by this user",
-  damaged: "a database of it is damaged; svc-mgr mailbox repair rebuilds it",
-  missing:
-    "a database of it is missing or may not be opened; svc-mgr mailbox status says more, svc-mgr mailbox repair rebuilds a lost one",
+  damaged: "a database of it is damaged; a repair rebuilds it",
+  missing: "a database of it is missing or may not be opened; a repair rebuilds a lost one",
 };
 
+const mended: ReadonlySet<StorageFault> = new Set(["damaged", "missing"]);
+
 /** Copies that leave out empty folders lose some. */
-const lost = "a file or folder of it is missing; svc-mgr mailbox repair puts it in order";
+const lost = "a file or folder of it is missing; a repair puts it in order";
 
 /**
  * What SQLite or the file system complains about is the carrier's, with a word on what to do; anything else
@@ -30,5 +32,10 @@ export function toServiceError(error: unknown): unknown {
   const found = storageFaultOf(error);
   const word = found ? advice[found.fault] : code === "ENOENT" ? lost : null;
   const message = `the mailbox cannot be used${word === null ? "" : `: ${word}`} (${code})`;
-  return new ServiceError("transport_failed", message, { cause: error });
+  const remedy: Remedy = { code: "repair_mailboxes" };
+  const isMended = found ? mended.has(found.fault) : code === "ENOENT";
+  return new ServiceError("transport_failed", message, {
+    cause: error,
+    ...(isMended ? { data: { remedy } } : {}),
+  });
 }

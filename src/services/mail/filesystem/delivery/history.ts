@@ -8,6 +8,7 @@ import type { Catalog } from "../../../../db/mailbox/catalog.ts";
 import { parseJson } from "../../../../protocol/json.ts";
 import { attestationHeader, MailEnvelope, type StoredAttachment } from "../../../../protocol/mail-file.ts";
 import type { MailboxHistory } from "../../../../protocol/mailbox-admin.ts";
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { startSha256 } from "../../../../system/digest.ts";
 import { ServiceError } from "../../../../system/errors.ts";
 import type { Files } from "../../../../system/files.ts";
@@ -37,10 +38,9 @@ export async function verifyHistories(
 ): Promise<MailboxHistory[]> {
   const chosen = open.registrations.list().filter((one) => address === null || one.address === address);
   if (address !== null && chosen.length === 0) {
-    throw new ServiceError(
-      "not_found",
-      `no mailbox has or had the address ${address}; \`svc-mgr mailbox accounts list\` shows all`,
-    );
+    throw new ServiceError("not_found", `no mailbox has or had the address ${address}`, {
+      data: { remedy: { code: "list_mailboxes" } satisfies Remedy },
+    });
   }
   const histories: MailboxHistory[] = [];
   for (const registration of chosen) histories.push(await verifyOne(deps.files, open, registration, options));

@@ -252,7 +252,7 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
         place();
         if (catalog.knows(messageId)) return;
         onFault?.(
-          `the index was replaced while ${messageId} was delivered; svc-mgr mailbox repair adds it to the new one`,
+          `the index was replaced while ${messageId} was delivered; a repair of the mailboxes adds it to the new one`,
         );
       };
       attempt(() => {

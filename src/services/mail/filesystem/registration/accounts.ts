@@ -4,6 +4,7 @@ import { listCatalog, type PlacedMessage } from "../../../../db/mailbox/inspect.
 import { openMailboxState } from "../../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../../db/mailbox/state-upkeep.ts";
 import type { MailboxAccount, MessagesGetAnswer, StoredMessage } from "../../../../protocol/mailbox-admin.ts";
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { ServiceError } from "../../../../system/errors.ts";
 import { parseAddress, shown } from "../../address.ts";
 import { readDelivered } from "../delivery/late-files.ts";
@@ -107,10 +108,9 @@ export function presentRegistration(
   const present =
     registrations.active(address) ?? registrations.list().find((row) => row.address === address) ?? null;
   if (!present)
-    throw new ServiceError(
-      "not_found",
-      `no mailbox is or was registered for ${shown(address)}; \`svc-mgr mailbox accounts list\` shows all`,
-    );
+    throw new ServiceError("not_found", `no mailbox is or was registered for ${shown(address)}`, {
+      data: { remedy: { code: "list_mailboxes" } satisfies Remedy },
+    });
   return present;
 }
 

@@ -1,5 +1,6 @@
 import type { IndexedMessage, RegistrationRow } from "../../../../db/mailbox/catalog.ts";
 import type { HostOutbox } from "../../../../db/mailbox/host-outbox.ts";
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { ServiceError } from "../../../../system/errors.ts";
 import type { ReplyDraft } from "../../mailbox.ts";
 
@@ -45,7 +46,8 @@ export function refuseFullOutbox(
   const full = ({ count, oldestUtc }: ReturnType<HostOutbox["size"]>, whom: string) =>
     new ServiceError(
       "conflict",
-      `${count} messages wait for ${whom}, the oldest since ${oldestUtc}, and no more are taken until some have arrived. See that svc-coord join runs on this machine and on theirs; a message that is not confirmed for three days comes back as a note`,
+      `${count} messages wait for ${whom}, the oldest since ${oldestUtc}, and no more are taken until some have arrived. See that this machine and theirs are joined; a message that is not confirmed for three days comes back as a note`,
+      { data: { remedy: { code: "join_fleet" } satisfies Remedy } },
     );
   for (const { host } of outgoing) {
     const waiting = outbox.size(host);

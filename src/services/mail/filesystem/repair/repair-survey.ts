@@ -158,7 +158,7 @@ export function findUnregistered(run: RepairRun, known: readonly RegistrationRow
     const folder = files.realPath(path);
     const registrationId = folder === null ? null : registrationIn(deps, folder);
     if (folder === null || registrationId === null) {
-      run.find(path, "it leads to a folder that this user did not register; svc-mgr mailbox register does");
+      run.find(path, "it leads to a folder that this user did not register");
       return [];
     }
     return [toRow(run, path, parts, { folder, registrationId })];

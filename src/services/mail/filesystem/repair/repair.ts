@@ -1,5 +1,6 @@
 import { type Catalog, openCatalog, type RegistrationRow } from "../../../../db/mailbox/catalog.ts";
 import type { RepairResult } from "../../../../protocol/mailbox-admin.ts";
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
 import { idStamp } from "../../../../system/ids.ts";
 import { visibleLine } from "../../../../system/visible.ts";
@@ -44,10 +45,9 @@ export function repairMailRoot(
   // The file that names the version is mended as well, where the rest is that of a root.
   const isRoot = status.protocol_version !== null || files.exists(paths.messages);
   if (!isRoot) {
-    throw new ServiceError(
-      "precondition_failed",
-      `there is no mailbox root at ${visibleLine(root)}; svc-mgr mailbox init makes one`,
-    );
+    throw new ServiceError("precondition_failed", `there is no mailbox root at ${visibleLine(root)}`, {
+      data: { remedy: { code: "init_mailboxes" } satisfies Remedy },
+    });
   }
   if (status.protocol_version !== null && !status.supported) {
     throw new ServiceError("precondition_failed", status.error ?? "the mailbox root is not usable");

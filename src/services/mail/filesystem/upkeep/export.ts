@@ -3,6 +3,7 @@ import { listCatalog, snapshotDatabase } from "../../../../db/mailbox/inspect.ts
 import { renderJson } from "../../../../protocol/json.ts";
 import { mailProtocolVersion } from "../../../../protocol/mail-file.ts";
 import type { ExportManifest, ExportResult, SymlinkMode } from "../../../../protocol/mailbox-admin.ts";
+import type { Remedy } from "../../../../protocol/remedy.ts";
 import { timestampNow } from "../../../../system/clock.ts";
 import { type ContainedPath, childPath } from "../../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
@@ -130,10 +131,9 @@ function chooseAccounts({ registrations }: MailRoot, addresses: readonly string[
   const wanted = new Set(addresses.map(parseAddress));
   for (const address of wanted) {
     if (!all.some((one) => one.address === address)) {
-      throw new ServiceError(
-        "not_found",
-        `no mailbox is or was registered for ${address}; \`svc-mgr mailbox accounts list\` shows all`,
-      );
+      throw new ServiceError("not_found", `no mailbox is or was registered for ${address}`, {
+        data: { remedy: { code: "list_mailboxes" } satisfies Remedy },
+      });
     }
   }
   return all.filter((one) => wanted.has(one.address));

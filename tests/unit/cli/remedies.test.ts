@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  adviseInManager,
+  managerRemedies,
+  managerSentence,
+  rewordRefusal,
+  toSentence,
+  withRemedy,
+} from "../../../src/cli/command-line/remedies.ts";
+import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
+import { type Advise, type Remedy, type RemedyCode, toRemedyRecord } from "../../../src/protocol/remedy.ts";
+import { remedyOfBlock, remedyOfRefusal } from "../../../src/services/fleet/diagnose.ts";
+
+const documented = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8")
+  .split("\n")
+  .flatMap((line) => (line.startsWith("## ") ? [line.slice(3)] : []));
+
+/** Parameters of every code, more than each of them has. */
+const parameters = {
+  agent_name: "worker",
+  request_id: "gwreq-1",
+  held_by: "max_hops",
+  item_id: "question-1",
+  attach_line: "tmux attach",
+  until: null,
+  root: "/mail",
+  address: "ann@svc.localhost",
+  message_ref: "filesystem:msg-1",
+  of: "agent",
+  name: "worker",
+  per: "day",
+  level: "hold",
+  session: "SVC-worker-1",
+  end_line: "tmux kill-session",
+  fleet: "svc",
+  host: "north",
+  key: "k1",
+};
+const remedies = (Object.keys(managerRemedies) as RemedyCode[]).map(
+  (code) => ({ ...parameters, code }) as unknown as Remedy,
+);
+
+/** The documented command that a command line begins with; flags of the groups stand between its words. */
+function isDocumented(line: string): boolean {
+  const words = line
+    .replace(/ --(?:agent-name|agent-id|mailbox-root|address) (?:'[^']*'|\S+)/g, "")
+    .split(" ");
+  const shared = words[0] === "svc" ? ["svc-mgr", ...words.slice(1)] : words;
+  return [words, shared].some((one) =>
+    documented.some((command) => one.slice(0, command.split(" ").length).join(" ") === command),
+  );
+}
+
+const commandsIn = (sentence: string) =>
+  [...sentence.matchAll(/(?<=with: )svc[\w-]* [^,]*?(?=\. [A-Z]|, then|$)/g)].map(([line]) => line);
+
+describe("each remedy", () => {
+  test.each(remedies.map((remedy) => ({ code: remedy.code, remedy })))("$code", ({ remedy }) => {
+    const sentence = toSentence(adviseInManager(remedy));
+    for (const line of commandsIn(sentence)) expect([line, isDocumented(line)]).toEqual([line, true]);
+  });
+});
+
+test("a program says in its terms what a server worded for all callers, and leaves what it does not know", () => {
+  const remedy: Remedy = { code: "attach_gateway", agent_id: "id-w" };
+  const advise: Advise = (one) => adviseInManager(one, "svc-mgr agents self");
+  const detail = withRemedy("no live gateway", remedy, adviseInManager);
+  expect(detail).toBe(`no live gateway. ${managerSentence(remedy)}`);
+  const body = { detail, remedy: toRemedyRecord(remedy) };
+  expect(rewordRefusal(detail, body, advise)).toBe(
+    "no live gateway. Start one with: svc-mgr agents self gateway attach",
+  );
+  expect(rewordRefusal("x", { detail: "x", remedy: { code: "of_a_later_version" } }, advise)).toBe("x");
+  expect(rewordRefusal("x", { detail: "x" }, advise)).toBe("x");
+});
+
+test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
+  "what to do after %s can be done",
+  (code) => {
+    const remedy = remedyOfRefusal(code, "worker");
+    if (code.startsWith("invalid_")) return expect(remedy).toBeNull();
+    const lines = remedy ? commandsIn(toSentence(adviseInManager(remedy))) : [];
+    expect(lines).not.toEqual([]);
+  },
+);
+
+test("a queue that takes requests needs no remedy, a closed one the same as a direct prompt", () => {
+  expect(remedyOfBlock({ request_admission: "open" }, "w")).toBeNull();
+  expect(remedyOfBlock({ request_admission: "blocked_reconciliation" }, "w")).toEqual(
+    remedyOfRefusal("blocked_reconciliation", "w"),
+  );
+  expect(remedyOfBlock({ request_admission: "blocked_unavailable" }, "w")).toEqual(
+    remedyOfRefusal("unavailable", "w"),
+  );
+});

@@ -6,7 +6,7 @@ import { afterThisTurn } from "../system/clock.ts";
  * caller alone waits for none. `commit` writes the whole batch or throws with nothing written. When a batch
  * throws, each item is tried alone, so that one bad row fails only its own caller.
  */
-export interface GroupCommit<Item, Result> {
+interface GroupCommit<Item, Result> {
   add(item: Item): Promise<Result>;
 }
 

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AttentionItem } from "../../src/protocol/attention.ts";
-import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { createBuiltFixture } from "../support/built-agent.ts";
 import type { CliFixture } from "../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { until } from "../support/until.ts";
 
 const dist = join(import.meta.dir, "../../dist");

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { until } from "../support/until.ts";
 
 const fixture = createCliFixture();

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { createClock } from "../../src/system/clock.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { followEvents } from "../support/gateway-events.ts";
 import { createHostileFixture } from "../support/hostile/fixture.ts";
 import { hostileProblems, hostilePrompts, hostileScript, hostilityOf } from "../support/hostile-run.ts";

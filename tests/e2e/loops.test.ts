@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readBlocks } from "../../scripts/documents.ts";
-import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogEntry } from "../../src/services/demo/log.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { loopGuide } from "../support/loop-guide.ts";
 import { until } from "../support/until.ts";
 

@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NotifierAuditRow } from "../../src/protocol/notifier.ts";
-import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogEntry } from "../../src/services/demo/log.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { until } from "../support/until.ts";
 
 const rounds = 4;

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogEntry } from "../../src/services/demo/log.ts";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { jmapMailbox } from "../support/cyrus/mailboxes.ts";
 import { type Cyrus, type CyrusAccount, startCyrus } from "../support/cyrus/server.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { everything } from "../support/mail-story.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogRecord } from "../../src/services/demo/log.ts";
+import { parseDemoLog } from "../support/demo-log.ts";
 import { createTmux } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
 

@@ -1,10 +1,11 @@
 import { copyFileSync, existsSync, linkSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { type CliFixture, createCliFixture, type Program } from "./cli-fixture.ts";
+import { parseDemoLog } from "./demo-log.ts";
 import type { ProviderRun } from "./headless-fixture.ts";
 import { until } from "./until.ts";
 

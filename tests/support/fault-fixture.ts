@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
-import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
 import { openSessionFolder } from "../../src/services/sessions/session-folder.ts";
+import { parseDemoLog } from "./demo-log.ts";
 import { faultEnvironment, type Moment } from "./fault-steps.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
-import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { type CliFixture, type CliRun, createCliFixture } from "./cli-fixture.ts";
+import { parseDemoLog } from "./demo-log.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 

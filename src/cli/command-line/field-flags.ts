@@ -46,7 +46,7 @@ type ValueOf<S extends TObject, Field extends keyof S["properties"]> = Exclude<
 >;
 
 /** The flags that set the fields of a body or a query. */
-export interface FieldFlags<S extends TObject, O> {
+interface FieldFlags<S extends TObject, O> {
   readonly flags: {
     [Field in Fields<S, O> as FlagName<O, Field>]: FlagOf<ValueOf<S, Field>, DifferenceOf<O, Field>>;
   };

@@ -24,7 +24,7 @@ import { faultLine } from "../../system/storage-fault.ts";
 import type { GatewayAgent } from "./gateway-agent.ts";
 
 /** What a gateway is made from. A test gives its own clock, files, database and agent. */
-export interface GatewayBase extends WatchedSession {
+interface GatewayBase extends WatchedSession {
   identity: GatewayIdentity;
   records: Pick<GatewayRecords, "log" | "events" | "diagnostics">;
   database: GatewayDatabase;

@@ -33,7 +33,7 @@ import { listAgents } from "../operations/fleet.ts";
 import { submitPrompt } from "../operations/prompt.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
-export interface ToolSession extends Caller {
+interface ToolSession extends Caller {
   /** Aborts when the client cancels the call or goes away. */
   cancelled: AbortSignal;
 }

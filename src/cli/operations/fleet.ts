@@ -13,7 +13,7 @@ import { warn } from "../command-line/narrate.ts";
 export const listedStates = ["active", "stopped", "relaunching", "retired", "all"] as const;
 type ListedState = (typeof listedStates)[number];
 
-export interface ListedAgents {
+interface ListedAgents {
   context: CliContext;
   snapshots: AgentSnapshot[];
   /** Of people. */

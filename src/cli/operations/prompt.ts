@@ -23,12 +23,12 @@ import { type BadEnd, badEndOf, readLimit } from "../agent/turn-end.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
 
-export interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
+interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
   delivery?: PromptPayload["delivery"] | undefined;
 }
 
 /** A prompt that the gateway keeps. */
-export interface SubmittedPrompt {
+interface SubmittedPrompt {
   accepted: AcceptedRequest;
   submission: AgentSubmission;
   /** How the agent is named on a command line. */
@@ -72,7 +72,7 @@ async function submitThrough(
   return { accepted, submission, commandPrefix };
 }
 
-export interface QuestionInput extends PromptInput {
+interface QuestionInput extends PromptInput {
   timeoutSeconds: number;
   /** Also waits for the work that the turn leaves running in the background. */
   awaitsBackground: boolean;
@@ -93,13 +93,13 @@ interface AskedAgent {
 }
 
 /** Hears what a person wants to know before the end. */
-export interface AskProgress {
+interface AskProgress {
   question(agent: AskedAgent, text: string): Promise<void>;
   turnEnded(agent: AskedAgent, end: EndedTurn): Promise<void>;
   background(agent: AskedAgent, work: readonly string[], isAwaited: boolean): Promise<void>;
 }
 
-export type AskedTurn = { submission: AgentSubmission; commandPrefix: string } & (
+type AskedTurn = { submission: AgentSubmission; commandPrefix: string } & (
   | { outcome: "not_done"; record: RequestRecord }
   /** The record of the tool has no end of the answer yet. */
   | ({ outcome: "not_written" } & EndedTurn)
@@ -168,7 +168,7 @@ export async function askAgent(
   }
 }
 
-export interface Interruption {
+interface Interruption {
   submission: AgentSubmission;
   record: RequestRecord;
   failed: boolean;

@@ -8,7 +8,7 @@ import type { CliContext } from "../command-line/cli-context.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { socketOfPane } from "../command-line/tmux-socket.ts";
 
-export interface StoppedAgent {
+interface StoppedAgent {
   record: RegistryRecord;
   /** Null where its manifest is damaged. */
   agent: FoundAgent | null;

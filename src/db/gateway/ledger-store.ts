@@ -9,7 +9,7 @@ import { ledger } from "./schema.ts";
 export type LedgerTurn = Omit<LedgerEntry, "seq">;
 
 /** RFC 3339 with the offset +00:00 and milliseconds, as we write times: they compare as text. */
-export interface LedgerPeriod {
+interface LedgerPeriod {
   since?: string;
   until?: string;
 }

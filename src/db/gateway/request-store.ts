@@ -229,10 +229,6 @@ export function openGatewayDatabase(options: { path: string; clock: Clock; steps
   }
 }
 
-export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
-  return requestStoreOn(openGatewayDatabase(options));
-}
-
 /** What the queue's readers can ask while no gateway serves it. */
 export type QueueReader = Pick<RequestStore, "list" | "get" | "heads" | "depth" | "instance" | "close">;
 

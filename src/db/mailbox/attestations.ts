@@ -4,7 +4,7 @@ import type { AttestedRow, Catalog } from "./catalog.ts";
 
 const { attestationKeys, attestedMail, messages } = schema;
 
-export type AttestationKeyRow = Omit<typeof attestationKeys.$inferSelect, "seq">;
+type AttestationKeyRow = Omit<typeof attestationKeys.$inferSelect, "seq">;
 
 /** An entry with its message as the catalog has it; null where it has none. */
 export type AttestedEntry = AttestedRow & {

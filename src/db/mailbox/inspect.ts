@@ -8,7 +8,7 @@ import { attachments, messages, projections, recipients } from "./catalog/schema
 import type { CatalogStore } from "./catalog.ts";
 
 /** What a database file turned out to be; `broken` also where it is no database at all. */
-export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
+type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
 /**
  * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who
@@ -108,7 +108,7 @@ export type PlacedMessage = Omit<typeof messages.$inferSelect, "envelopeJson" | 
 };
 
 /** What the catalog knows of mailboxes and mail, for people who look after them. Reads only. */
-export interface CatalogListing {
+interface CatalogListing {
   /** How many messages a registration holds. */
   messageCount(registrationId: string): number;
   /** Newest first. */

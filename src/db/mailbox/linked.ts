@@ -3,7 +3,7 @@ import { refuseLinkedDatabase } from "../../system/own-file.ts";
 import type { RegistrationRow } from "./catalog.ts";
 
 /** A registration of a mailbox outside of its root, as somebody wrote it: any column may hold anything. */
-export type LinkedRow = Pick<
+type LinkedRow = Pick<
   RegistrationRow,
   "registrationId" | "address" | "status" | "mailboxKind" | "mailboxPath" | "mailboxEntryPath"
 >;

@@ -13,7 +13,7 @@ export interface OpencodeRow {
 type OpencodePrompt = Pick<OpencodeRow, "messageId" | "createdMs" | "part">;
 
 /** The store of the tool, which is not ours: it is opened read-only, once for each read. */
-export interface OpencodeStore {
+interface OpencodeStore {
   /** The newest `limit` prompts of a conversation, oldest first. */
   prompts(sessionId: string, limit: number): OpencodePrompt[];
   /** A prompt and all that answers it, in order. Parts beyond 8 MiB are left out. */

@@ -6,7 +6,7 @@ import { mount, type Routes } from "../http/mount.ts";
 import { heartbeat, streamOf } from "../http/sse.ts";
 
 /** What the routes of the AG-UI protocol call. */
-export type AguiService = Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
+type AguiService = Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
 
 /** The AG-UI protocol of one gateway. */
 export const gatewayAguiRoutes = (agui: AguiService): readonly Routes[] => [

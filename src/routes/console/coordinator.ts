@@ -10,7 +10,7 @@ import { renderScreen } from "./screen-events.ts";
 import { terminalSocket } from "./terminal.ts";
 
 /** What the routes of a console over all agents call. */
-export interface CoordinatorConsole {
+interface CoordinatorConsole {
   screens: Pick<FleetScreens, "follow">;
   /** The live terminal of any agent; throws `not_found` and `ambiguous`. */
   terminals: { of(agentRef: string): LiveTerminal };

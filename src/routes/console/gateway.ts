@@ -12,7 +12,7 @@ import { renderScreen } from "./screen-events.ts";
 import { admitting, framesAnswer, terminalSocket } from "./terminal.ts";
 
 /** What the routes of a console beside one gateway call. */
-export interface GatewayConsole {
+interface GatewayConsole {
   screen: { follow(options: { signal: AbortSignal }): AsyncGenerator<ScreenItem> };
   terminal: LiveTerminal;
   sockets: Pick<SocketUpgrade, "upgrade">;

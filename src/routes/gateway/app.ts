@@ -51,8 +51,6 @@ export function createGatewayApp(
   return app;
 }
 
-export type GatewayApp = ReturnType<typeof createGatewayApp>;
-
 /** The agent's mail (contract 4.1, mail rows). None of it waits for the execution slot. */
 const mailHandlers = ({ mail }: Pick<GatewayServices, "mail">): Handlers<typeof mailEndpoints> => ({
   mailStatus: () => mail.status(),

@@ -14,7 +14,7 @@ import { pathOf } from "./route.ts";
 export const maxBodyBytes = 8 * 1024 * 1024;
 
 /** What the guards of one server are made with. */
-export interface GateOptions {
+interface GateOptions {
   /** Whether the `Host` header of a request is ours. */
   allowsHost: (host: string) => boolean;
   /** Origins of browser pages, besides our own, that may call us, as browsers write them. */
@@ -31,7 +31,7 @@ export interface GateOptions {
 }
 
 /** The answer to a request that goes no further. `detail`: null for an answer without a body. */
-export interface Verdict {
+interface Verdict {
   status: number;
   detail: string | null;
 }

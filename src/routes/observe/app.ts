@@ -65,7 +65,7 @@ const ledgerHandlers = ({ ledger }: Pick<GatewayObservers, "ledger">): Handlers<
 });
 
 /** What the routes about the past of all agents call. */
-export interface CoordinatorObservers {
+interface CoordinatorObservers {
   ledger: { sum(query: FleetLedgerQuery): Promise<FleetLedger> };
   /** A scrape in the Prometheus text format. */
   metrics: { scrape(): Promise<{ text: string; contentType: string }> };

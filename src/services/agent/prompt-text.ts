@@ -1,4 +1,3 @@
-import type { ReceivedRule } from "../../protocol/tool-profile.ts";
 import { isOlder } from "../../system/versions.ts";
 import { stripControl } from "../../system/visible.ts";
 import type { CompiledProfile } from "../terminal/profiles/profile.ts";
@@ -43,29 +42,6 @@ export function pastesOf(text: string, profile: CompiledProfile, version: string
     }
   }
   return piece === "" ? pieces : [...pieces, piece];
-}
-
-/**
- * What the model receives when `text` is pasted into the tool and submitted (`received` of the profile). A
- * version that is not known counts as the newest. Pure.
- */
-export function receivedText(text: string, profile: CompiledProfile, version: string | null): string {
-  const rule = profile.data.submit.received?.find((one) => appliesTo(one, text, version));
-  if (!rule) return text;
-  let received = rule.tab === undefined ? text : text.replaceAll("\t", rule.tab);
-  for (const character of rule.removes ?? "") received = received.replaceAll(character, "");
-  if (rule.normal_form) received = received.normalize(rule.normal_form);
-  if (rule.trims === "start" || rule.trims === "both") received = received.trimStart();
-  if (rule.trims === "end" || rule.trims === "both") received = received.trimEnd();
-  return `${received}${rule.adds ?? ""}`;
-}
-
-function appliesTo(rule: ReceivedRule, text: string, version: string | null): boolean {
-  const { before_version: before, longer_than: limits } = rule;
-  if (before !== undefined && (version === null || !isOlder(version, before))) return false;
-  if (!limits) return true;
-  const measured = limits.trimmed ? text.trim() : text;
-  return measured.length > limits.characters || measured.split("\n").length - 1 > limits.line_breaks;
 }
 
 /** `text` in runs of at most `length` characters, cut between graphemes. */

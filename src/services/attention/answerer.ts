@@ -46,7 +46,7 @@ const AnswersFile = Strict({
 });
 
 /** Who may grant permissions. `fault`: why the file counts for nothing, as a sentence. */
-export interface Granters {
+interface Granters {
   entries: readonly Granter[];
   fault: string | null;
 }

@@ -4,7 +4,7 @@ import { paint, runsOf, type Shown, showAbsent } from "./picture.ts";
 import type { ScreenSource } from "./screens.ts";
 
 /** What was read of a terminal last, and when more is. */
-export interface PaneReads {
+interface PaneReads {
   observation(): Observation | null;
   subscribe(listener: () => void): () => void;
 }

@@ -45,16 +45,6 @@ export function backspace(composer: Composer): Composer {
   return { parts: text === "" ? before : [...before, { kind: "text", text }] };
 }
 
-/** Takes away the first occurrence of `text` outside of chips; unchanged when there is none. */
-export function removeText(composer: Composer, text: string): Composer {
-  const index = composer.parts.findIndex((part) => part.kind === "text" && part.text.includes(text));
-  const part = composer.parts[index];
-  if (!part) return composer;
-  const left = part.text.replace(text, () => "");
-  const replaced: ComposerPart[] = left === "" ? [] : [{ kind: "text", text: left }];
-  return { parts: [...composer.parts.slice(0, index), ...replaced, ...composer.parts.slice(index + 1)] };
-}
-
 /** The full text, pastes included: what Enter submits. */
 export function submittedText(composer: Composer): string {
   return composer.parts.map((part) => part.text).join("");

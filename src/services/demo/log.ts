@@ -64,13 +64,6 @@ export function renderLogLine(record: DemoLogRecord): string {
   return `${JSON.stringify(record)}\n`;
 }
 
-/** Reads a log; an unfinished last line is left out. */
-export function parseDemoLog(text: string): DemoLogRecord[] {
-  const lines = text.split("\n");
-  lines.pop();
-  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as DemoLogRecord);
-}
-
 /**
  * The payloads of the scripted agent's hook command, in the shape of Claude Code 2.1.330. An interrupted turn
  * has no end event, as in that version. The returned function takes each record of the log in order.

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
-import { parseDemoLog } from "../../../src/services/demo/log.ts";
 import { createBuiltFixture } from "../../support/built-agent.ts";
 import { chromiumPath, installChromium } from "../../support/chromium.ts";
 import type { CliFixture } from "../../support/cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../../support/coord-server.ts";
+import { parseDemoLog } from "../../support/demo-log.ts";
 import { until } from "../../support/until.ts";
 
 /** A real Chromium in front of the built executables with demo agents. */

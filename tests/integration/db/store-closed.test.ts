@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
+import { openGatewayDatabase, requestStoreOn } from "../../../src/db/gateway/request-store.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
@@ -10,7 +10,8 @@ test("a queue that was closed leaves no log to read at the next start", async ()
   const folder = mkdtempSync(join(tmpdir(), "svc-store-"));
   try {
     const path = join(folder, "queue.sqlite");
-    const open = () => openRequestStore({ path, clock: createFakeClock(), steps: quietSteps });
+    const open = () =>
+      requestStoreOn(openGatewayDatabase({ path, clock: createFakeClock(), steps: quietSteps }));
     const store = open();
     await store.insertAccepted({
       requestId: "gwreq-1",

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
+import { openGatewayDatabase, requestStoreOn } from "../../../src/db/gateway/request-store.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { tellStorageFault } from "../../../src/system/storage-fault.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -22,7 +22,7 @@ const row = {
 describe("a queue that is overwritten while it is open", () => {
   test("is named by what reads and by what writes", async () => {
     const path = join(folder, "queue.sqlite");
-    const store = openRequestStore({ path, clock: createFakeClock(), steps: quietSteps });
+    const store = requestStoreOn(openGatewayDatabase({ path, clock: createFakeClock(), steps: quietSteps }));
     // More than SQLite keeps in memory.
     const prompt = "x".repeat(15_000);
     const rows = Array.from({ length: 400 }, (_, n) => ({
@@ -61,7 +61,9 @@ test.each(["payload_json", "result_json", "evidence_json"])(
     const at = mkdtempSync(join(tmpdir(), "svc-store-"));
     try {
       const path = join(at, "queue.sqlite");
-      const store = openRequestStore({ path, clock: createFakeClock(), steps: quietSteps });
+      const store = requestStoreOn(
+        openGatewayDatabase({ path, clock: createFakeClock(), steps: quietSteps }),
+      );
       await store.insertAccepted({ ...row, requestId: "gwreq-1" });
       const planted = new Database(path);
       planted.run(`UPDATE gateway_requests SET ${column} = 'user'`);

@@ -1,6 +1,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { openQueueForReading, openRequestStore } from "../../../src/db/gateway/request-store.ts";
+import {
+  openGatewayDatabase,
+  openQueueForReading,
+  requestStoreOn,
+} from "../../../src/db/gateway/request-store.ts";
 import { openCatalog } from "../../../src/db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows } from "../../../src/db/mailbox/inspect.ts";
 import { stateMigrations } from "../../../src/db/mailbox/state/migrations.ts";
@@ -13,7 +17,7 @@ import { createScratch } from "../../support/scratch.ts";
 
 const { files, clock, ids } = createSystem();
 const stores = {
-  queue: (path: string) => openRequestStore({ path, clock, steps: quietSteps }),
+  queue: (path: string) => requestStoreOn(openGatewayDatabase({ path, clock, steps: quietSteps })),
   "queue for reading": openQueueForReading,
   index: (path: string) => openCatalog({ path, files, clock, ids, steps: quietSteps, create: true }),
   mailbox: (path: string) => openMailboxState({ path, clock, steps: quietSteps }),

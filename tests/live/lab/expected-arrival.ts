@@ -1,4 +1,6 @@
-import { receivedText } from "../../../src/services/agent/prompt-text.ts";
+import type { ReceivedRule } from "../../../src/protocol/tool-profile.ts";
+import type { CompiledProfile } from "../../../src/services/terminal/profiles/profile.ts";
+import { isOlder } from "../../../src/system/versions.ts";
 import { compiled } from "../../unit/terminal/corpus.ts";
 import { type LabTool, versionOf } from "./cli-cache.ts";
 
@@ -34,3 +36,26 @@ const enterTaker: Readonly<Record<LabTool, RegExp>> = {
   gemini: /@\S*$|\\$/,
   opencode: /(?:^|\s)@\S*$/,
 };
+
+/**
+ * What the model receives when `text` is pasted into the tool and submitted (`received` of the profile). A
+ * version that is not known counts as the newest. Pure.
+ */
+function receivedText(text: string, profile: CompiledProfile, version: string | null): string {
+  const rule = profile.data.submit.received?.find((one) => appliesTo(one, text, version));
+  if (!rule) return text;
+  let received = rule.tab === undefined ? text : text.replaceAll("\t", rule.tab);
+  for (const character of rule.removes ?? "") received = received.replaceAll(character, "");
+  if (rule.normal_form) received = received.normalize(rule.normal_form);
+  if (rule.trims === "start" || rule.trims === "both") received = received.trimStart();
+  if (rule.trims === "end" || rule.trims === "both") received = received.trimEnd();
+  return `${received}${rule.adds ?? ""}`;
+}
+
+function appliesTo(rule: ReceivedRule, text: string, version: string | null): boolean {
+  const { before_version: before, longer_than: limits } = rule;
+  if (before !== undefined && (version === null || !isOlder(version, before))) return false;
+  if (!limits) return true;
+  const measured = limits.trimmed ? text.trim() : text;
+  return measured.length > limits.characters || measured.split("\n").length - 1 > limits.line_breaks;
+}

@@ -1,7 +1,8 @@
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DemoLogEntry, parseDemoLog } from "../../../src/services/demo/log.ts";
+import type { DemoLogEntry } from "../../../src/services/demo/log.ts";
+import { parseDemoLog } from "../../support/demo-log.ts";
 import { type ModelServer, startModelServer } from "../../support/model-server/server.ts";
 import { until } from "../../support/until.ts";
 import type { InstalledCli, LabTool } from "./cli-cache.ts";

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  enterDelayMs,
-  pastesOf,
-  prepareText,
-  receivedText,
-} from "../../../src/services/agent/prompt-text.ts";
+import { enterDelayMs, pastesOf, prepareText } from "../../../src/services/agent/prompt-text.ts";
 import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 
 function profile(tool: string) {
@@ -77,49 +72,6 @@ describe("the text that is typed for a prompt", () => {
 
   test.each(["", " \n\t", "\x1b\x00\x07"])("nothing is left of %j", (given) => {
     expect(prepareText(given, profile("claude"))).toBeNull();
-  });
-});
-
-describe("what the model receives of a paste is a fact of the tool and its version", () => {
-  const [decomposed, composed] = ["e\u0301", "\u00e9"];
-  const four = ` \t${decomposed}\n2\n3\n4 `;
-  test.each([
-    {
-      what: "typed",
-      tool: "claude",
-      version: "2.1.197",
-      given: ` a\t${decomposed} `,
-      want: ` a    ${composed}`,
-    },
-    { what: "a chip", tool: "claude", version: "2.1.197", given: four, want: `     ${decomposed}\n2\n3\n4 ` },
-    { what: "no chip", tool: "claude", version: "2.1.330", given: four, want: `     ${composed}\n2\n3\n4` },
-    {
-      what: "an unknown version",
-      tool: "claude",
-      version: null,
-      given: four,
-      want: `     ${composed}\n2\n3\n4`,
-    },
-    {
-      what: "trimmed",
-      tool: "codex",
-      version: "0.166.0",
-      given: ` a\t${decomposed} `,
-      want: `a\t${decomposed}`,
-    },
-    { what: "no marks", tool: "gemini", version: "0.61.0", given: " a\u200b\u202eb\ufeff ", want: "ab" },
-    { what: "short", tool: "opencode", version: "1.18.33", given: " a\nb ", want: " a\nb " },
-    { what: "three lines", tool: "opencode", version: "1.18.33", given: " a\nb\nc ", want: "a\nb\nc " },
-    {
-      what: "150 characters",
-      tool: "opencode",
-      version: "1.18.33",
-      given: ` ${"x".repeat(150)} `,
-      want: ` ${"x".repeat(150)} `,
-    },
-    { what: "no facts", tool: "kimi", version: null, given: " a\t", want: " a\t" },
-  ])("$tool $version, $what", ({ tool, version, given, want }) => {
-    expect(receivedText(given, profile(tool), version)).toBe(want);
   });
 });
 

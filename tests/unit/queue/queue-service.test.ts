@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
+import { openGatewayDatabase, requestStoreOn } from "../../../src/db/gateway/request-store.ts";
 import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { notReady } from "../../support/fake-agent.ts";
@@ -204,7 +204,9 @@ describe("the durable queue", () => {
 
 describe("the request store", () => {
   test("a second running row is refused by the database itself", async () => {
-    const store = openRequestStore({ path: ":memory:", clock: createFakeClock(), steps: quietSteps });
+    const store = requestStoreOn(
+      openGatewayDatabase({ path: ":memory:", clock: createFakeClock(), steps: quietSteps }),
+    );
     const row = {
       kind: "submit_prompt",
       lane: "turn_boundary",
@@ -226,7 +228,9 @@ describe("the request store", () => {
   });
 
   test("one bad row of a batch fails only its own caller", async () => {
-    const store = openRequestStore({ path: ":memory:", clock: createFakeClock(), steps: quietSteps });
+    const store = requestStoreOn(
+      openGatewayDatabase({ path: ":memory:", clock: createFakeClock(), steps: quietSteps }),
+    );
     const row = {
       kind: "submit_prompt",
       lane: "turn_boundary",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
+import { openGatewayDatabase, requestStoreOn } from "../../../src/db/gateway/request-store.ts";
 import type { EventKind, GatewayEvent } from "../../../src/protocol/events.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";
 import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
@@ -126,7 +126,7 @@ describe("at the start of a queue", () => {
     for (const { kind, ...fields } of told) events.append(kind as EventKind, fields);
     for (let nth = 0; nth < others; nth++) events.append("control_input", { sequence: "y" });
     events.flush();
-    const store = openRequestStore({ path: ":memory:", clock, steps: quietSteps });
+    const store = requestStoreOn(openGatewayDatabase({ path: ":memory:", clock, steps: quietSteps }));
     const row = { kind: "submit_prompt", lane: "turn_boundary", payload: {} } as const;
     for (const requestId of had)
       await store.insertAccepted({ ...row, requestId, acceptedAtUtc: "t", epoch: 1 });

@@ -96,15 +96,6 @@ describe.each(chooseOne(stockClients, ({ version }) => version))(
       expect(requests[0]).toMatchObject({ turn_id: `left-${at}`, state: "completed" });
       expect(requests[0]?.evidence.map((one) => one.step)).toContain("turn_ended");
     }, 120_000);
-
-    test("a run id that was seen before is refused, and so is a model", async () => {
-      await idle();
-      const again = await client.run(runs(), { runId: `said-${at}`, prompt: "again" });
-      expect(again.error?.status).toBe(409);
-      const forwardedProps = { svc: { execution: { model: { name: "big" } } } };
-      const model = await client.run(runs(), { runId: `model-${at}`, prompt: "x", forwardedProps });
-      expect(model.error?.status).toBe(422);
-    });
   },
 );
 

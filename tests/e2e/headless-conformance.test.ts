@@ -113,26 +113,6 @@ describe("the headless contract over ACP", () => {
     expect(await agent.settled(request)).toMatchObject({ result_json: { outcome: "interrupted" } });
   }, 120_000);
 
-  test("a turn outlives its gateway, and the next gateway reports its end", async () => {
-    const request = await agent.submit("long", "work on\nSLOW 3000");
-    await agent.running("long");
-    process.kill(agent.gatewayPid(), "SIGKILL");
-    await until("the gateway's end", () => !agent.fixture.alive(agent.gatewayPid()));
-    await agent.revive();
-    expect(await agent.ended("long")).toMatchObject({ status: "completed" });
-    expect(await agent.settled(request)).toMatchObject({ state: "completed", turn_id: "long" });
-  });
-
-  test("a bridge that dies leaves one final state and no process of the tool", async () => {
-    await agent.submit("left", "wait\nSLOW 60000");
-    const { runner_pid: runner, child_pid: child } = await agent.running("left");
-    process.kill(runner, "SIGKILL");
-    expect(await agent.ended("left")).toMatchObject({ status: "failed", decided_by: "missing_evidence" });
-    await until("the tool's end", () => !agent.fixture.alive(child));
-    await agent.submit("after-left", "still there?");
-    expect(await agent.ended("after-left")).toMatchObject({ status: "completed" });
-  });
-
   test("a stop ends the running turn and everything of the agent", async () => {
     await agent.submit("last", "wait\nSLOW 60000");
     const { runner_pid: runner, child_pid: child } = await agent.running("last");

@@ -25,8 +25,6 @@ interface RunOptions {
   state?: Record<string, unknown>;
   forwardedProps?: Record<string, unknown>;
   onEvent?: (event: WireEvent) => void;
-  /** Told of each piece of the stream, also of comments. */
-  onBytes?: () => void;
   /** Leaves the stream in the middle. */
   abort?: AbortSignal;
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
@@ -54,7 +52,6 @@ async function drive(Agent: typeof HttpAgent, url: string, options: RunOptions):
   const record = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       raw += decoder.decode(chunk, { stream: true });
-      options.onBytes?.();
       controller.enqueue(chunk);
     },
   });

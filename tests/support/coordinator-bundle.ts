@@ -1,4 +1,3 @@
-import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
 import { type Fleet, openCoordinator } from "../../src/cli/coordinator/coordinator-services.ts";
 import type { CoordinatorPart } from "../../src/cli/extension.ts";
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
@@ -59,9 +58,6 @@ const instance: CoordinatorInstance = {
 };
 
 type Session = Pick<FoundAgent, "manifest">;
-
-const io = { env: {}, cwd: "/", home: "/" };
-const sharedContext = openCliContext(io);
 
 /**
  * A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is
@@ -297,8 +293,7 @@ export function createCoordinatorBundle(
     },
   };
   const log = { line: () => {} };
-  const context = { ...sharedContext, system: { ...sharedContext.system, clock: gateway.clock } };
-  const { app } = openCoordinator({ context, io, directory, links, log }, fleet, {
+  const { app } = openCoordinator({ clock: gateway.clock, directory, links, log }, fleet, {
     token: options.token ?? null,
     others: null,
     guards: callerGuards({

@@ -21,6 +21,7 @@ import { createLiveness } from "../../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
 import { profileFor } from "../../services/terminal/profiles/profile.ts";
+import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Service } from "../../system/service-list.ts";
 import { createSocketUpgrade, type SocketUpgrade } from "../../system/sockets.ts";
@@ -28,7 +29,7 @@ import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { adviseInManager, managerSentence } from "../command-line/remedies.ts";
-import type { CoordinatorExtension, GatewayExtension, OpenCoordinator, OtherHosts } from "../extension.ts";
+import type { CoordinatorPart, GatewayExtension, OpenCoordinator, OtherHosts } from "../extension.ts";
 import { createGatewayAgent } from "../gateway/gateway-agent.ts";
 import { giveMailbox } from "../mail/agent-mailbox.ts";
 
@@ -151,20 +152,21 @@ interface OpenedCoordinatorOptions {
   server: CoordinatorServices["server"];
   /** Null when this server serves the agents of this host alone. */
   others: OtherHosts | null;
-  rulesFile?: string | undefined;
-  extensions: readonly CoordinatorExtension[];
+  extensions: readonly ((coordinator: OpenedCoordinator) => CoordinatorPart)[];
 }
+
+/** What extensions get from here; the rest is of the command line. */
+type OpenedCoordinator = Omit<OpenCoordinator, "context" | "io" | "rulesFile">;
 
 /** The app of a coordination server with all its routes, those of extensions too, and its services. */
 export function openCoordinator(
-  base: Pick<FleetBase, "context" | "io" | "directory" | "log"> & { links: Links },
+  base: Pick<FleetBase, "directory" | "log"> & { clock: Clock; links: Links },
   fleet: Fleet,
   options: OpenedCoordinatorOptions,
 ) {
-  const { context, directory, links, log } = base;
+  const { clock, directory, links, log } = base;
   const { view, events } = fleet;
-  const { others, rulesFile } = options;
-  const { clock } = context.system;
+  const { others } = options;
   const sockets: SocketUpgrade = createSocketUpgrade();
   const looks = createSharedLooks({ clock, events, look: view.look });
   const attention = createAttention({
@@ -206,9 +208,7 @@ export function openCoordinator(
     version: packageManifest.version,
     ...((await others?.status({ probe })) ?? { local_host: null, carriers: [], hosts: [] }),
   });
-  const open: OpenCoordinator = {
-    context,
-    io: base.io,
+  const open: OpenedCoordinator = {
     directory,
     links,
     attention,
@@ -220,7 +220,6 @@ export function openCoordinator(
       return { ...hosts, agents };
     },
     log: log.line,
-    ...(rulesFile === undefined ? {} : { rulesFile }),
   };
   const parts = options.extensions.map((extension) => extension(open));
   const app = createCoordinatorApp({

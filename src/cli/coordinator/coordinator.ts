@@ -116,11 +116,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     createExtensions: options.createExtensions,
   };
   const fleet = createFleet(base);
-  const opened = openCoordinator(base, fleet, {
+  const { rulesFile } = options;
+  const opened = openCoordinator({ ...base, clock }, fleet, {
     token,
     others,
-    rulesFile: options.rulesFile,
-    extensions: options.extensions,
+    extensions: options.extensions.map(
+      (extension) => (open) =>
+        extension({ ...open, context, io, ...(rulesFile === undefined ? {} : { rulesFile }) }),
+    ),
     guards: callerGuards({
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],

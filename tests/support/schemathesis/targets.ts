@@ -5,11 +5,10 @@ import type { CliFixture } from "../cli-fixture.ts";
 import { type CoordServer, startCoordinator } from "../coord-server.ts";
 import { type ForeignRun, runSchemathesis } from "./run.ts";
 
-/** They end what is asked: `schemathesis.test.ts` asks servers for them that nobody else needs. */
+/** They end what is asked. */
 const endingOperations = ["shutdown", "stopAgent", "relaunchAgent"];
 /**
- * Their answers have no end, which the fuzzer reads to: it sends only what the document forbids, and
- * `schemathesis.test.ts` reads the beginning of each answer to what it allows.
+ * Their answers have no end, which the fuzzer reads to: it sends only what the document forbids.
  */
 const streamOperations = [
   "events",
@@ -67,18 +66,8 @@ interface ForeignTarget {
   run(options: { seed: number; seconds: number }): Promise<ForeignRun>;
 }
 
-/** What may be ended. */
-interface MortalTarget extends AsyncDisposable {
-  baseUrl: string;
-  agentAlive(): boolean;
-  /** The exit code of the coordination server. */
-  exited: Promise<number>;
-}
-
 export interface ForeignTargets extends AsyncDisposable {
   targets: ForeignTarget[];
-  /** A coordination server and an agent, `mortal`, of their own. */
-  openMortal(): Promise<MortalTarget>;
   /** Whether the servers that were asked still run. */
   alive(): boolean;
 }
@@ -120,16 +109,6 @@ export async function openForeignTargets(dist: string): Promise<ForeignTargets> 
         target("gateway of a headless agent", headless.baseUrl),
         target("coordinator", server.baseUrl),
       ],
-      async openMortal() {
-        const mortal = await launch(fixture, "mortal", []);
-        const server = await startCoordinator(fixture);
-        return {
-          baseUrl: server.baseUrl,
-          agentAlive: () => fixture.alive(mortal.pid),
-          exited: server.exited,
-          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-        };
-      },
       alive: () => [terminal.pid, headless.pid, server.pid].every((pid) => fixture.alive(pid)),
       async [Symbol.asyncDispose]() {
         await server[Symbol.asyncDispose]();

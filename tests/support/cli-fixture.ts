@@ -1,6 +1,9 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { runProgram } from "../../src/cli/command-line/dispatch.ts";
+import { programVersion } from "../../src/cli/command-line/version.ts";
+import { managerCommands } from "../../src/cli/mgr.ts";
 import { createTmux } from "../../src/services/terminal/tmux/command.ts";
 import { createTmuxMutex } from "../../src/services/terminal/tmux/mutex.ts";
 import { createClock } from "../../src/system/clock.ts";
@@ -8,6 +11,7 @@ import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { endTmux } from "./end-tmux.ts";
+import { createFakeIo } from "./fake-io.ts";
 
 const entries = join(import.meta.dir, "../../src/cli");
 export type Program = "svc-mgr" | "svc-gateway" | "svc-coord" | "svc";
@@ -33,6 +37,11 @@ export interface CliFixture extends AsyncDisposable {
   shell(line: string): Promise<Output>;
   /** `svc-mgr` with words. */
   mgr(...args: string[]): Promise<CliRun>;
+  /**
+   * The same in this process, without the start of a program: for a command that only reads, in a story that
+   * promises something else.
+   */
+  read(...args: string[]): Promise<CliRun>;
   /** The command line of a program, for what starts it itself. */
   command(program: Program): string[];
   sessions(): Promise<string[]>;
@@ -106,8 +115,12 @@ export function createCliFixture(
       });
       const name = args[args.indexOf("--agent-name") + 1];
       if ((args.includes("launch") || args.includes("join")) && name) started.add(name);
-      const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
-      return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
+      return toRun(output);
+    },
+    async read(...args) {
+      const io = createFakeIo({ env, cwd: workdir, home, stdinIsTty: false });
+      const exitCode = await runProgram(managerCommands, programVersion, args, io);
+      return toRun({ exitCode, stdout: io.out, stderr: io.err });
     },
     shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 100_000 }),
     mgr: (...args) => fixture.run("svc-mgr", args),
@@ -132,4 +145,9 @@ export function createCliFixture(
     },
   };
   return fixture;
+}
+
+function toRun(output: Output): CliRun {
+  const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
+  return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
 }

@@ -104,7 +104,8 @@ export async function launchHeadless(
       }),
     async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
-      const { stdout } = await agent.mgr("turn", "status", turnId, "--json");
+      const status = ["turn", "status", turnId, "--json"];
+      const { stdout } = await fixture.read("agents", "single", "--agent-name", name, ...status);
       return JSON.parse(stdout) as TurnStatusRecord;
     },
     running: (turnId) =>

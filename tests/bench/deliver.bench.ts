@@ -1,5 +1,4 @@
 import type { ControlConnection } from "../../src/services/terminal/tmux/control.ts";
-import { quoteArgument } from "../../src/services/terminal/tmux/protocol.ts";
 import { type Bench, durationRows } from "./bench.ts";
 import { effort } from "./effort.ts";
 import { createBenchFixture } from "./fixture.ts";
@@ -94,7 +93,7 @@ export async function timeToOutput(
   const painted = Promise.withResolvers<number>();
   const deaf = control.onOutput(paneId, () => painted.resolve(performance.now()));
   // An answered command comes after whatever the pane wrote before.
-  await control.command("display-message -p quiet");
+  await control.run([["display-message", "-p", "quiet"]]);
   const startedMs = performance.now();
   const [endedMs] = await Promise.all([painted.promise, act()]);
   deaf();
@@ -102,15 +101,14 @@ export async function timeToOutput(
 }
 
 async function paste(control: ControlConnection, paneId: string): Promise<void> {
-  const text = quoteArgument(Buffer.from(prompt));
   await Promise.all([
-    control.command(`set-buffer -b bench -- ${text}`),
-    control.command(`paste-buffer -d -p -r -b bench -t ${paneId}`),
+    control.run([["set-buffer", "-b", "bench", "--", Buffer.from(prompt)]]),
+    control.run([["paste-buffer", "-d", "-p", "-r", "-b", "bench", "-t", paneId]]),
   ]);
 }
 
 /** Empties the composer and waits for the repaint. */
 async function clear(control: ControlConnection, paneId: string): Promise<void> {
-  await timeToOutput(control, paneId, () => control.command(`send-keys -t ${paneId} C-u`));
+  await timeToOutput(control, paneId, () => control.run([["send-keys", "-t", paneId, "C-u"]]));
   await Bun.sleep(50);
 }

@@ -87,10 +87,10 @@ export async function measureEdges(
     // Turns begin anywhere between two polls.
     await Bun.sleep(600 + Math.random() * 500);
     const text = `SILENT ${workMs + Math.round(Math.random() * 500)}`;
-    await typist.command(`send-keys -t ${agent.paneId} -l '${text}'`);
+    await typist.run([["send-keys", "-t", agent.paneId, "-l", text]]);
     await Bun.sleep(150);
     const pressedMs = wallMs();
-    await typist.command(`send-keys -t ${agent.paneId} Enter`);
+    await typist.run([["send-keys", "-t", agent.paneId, "Enter"]]);
     await reaches("busy");
     await reaches("ready");
     const seen = await witness.since(pressedMs);

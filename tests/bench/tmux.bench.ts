@@ -11,12 +11,11 @@ const bench: Bench = {
     const control = await server.control("bench");
     const look = ["display-message", "-p", "-t", pane.paneId, "#{pane_id}"];
     const capture = ["capture-pane", "-p", "-t", pane.paneId];
-    const line = (words: string[]) => words.map((word) => `'${word}'`).join(" ");
     const durations = await takeTurns(
       [
-        { name: "control", run: () => control.command(line(look)) },
+        { name: "control", run: () => control.run([look]) },
         { name: "forked", run: () => server.run(...look) },
-        { name: "control_capture", run: () => control.command(line(capture)) },
+        { name: "control_capture", run: () => control.run([capture]) },
         { name: "forked_capture", run: () => server.run(...capture) },
       ],
       { rounds: effort(200, 50), warmUp: 10 },

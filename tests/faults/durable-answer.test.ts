@@ -33,7 +33,7 @@ function acts(trace: string): Act[] {
     if (/pwrite64\(\d+<[^>]*queue\.sqlite-wal>/.test(line)) return ["wal written"];
     if (/(fsync|fdatasync)\(\d+<[^>]*queue\.sqlite-wal>\)\s+= 0$/.test(line)) return ["wal synced"];
     if (line.includes('"set-buffer -b svc-')) return ["text sent"];
-    if (/send-keys -t %\d+ Enter/.test(line)) return ["Enter sent"];
+    if (/send-keys -t (?:%|\\+045)\d+ Enter/.test(line)) return ["Enter sent"];
     return line.includes('"HTTP/1.1 202') ? ["202 sent"] : [];
   });
 }
@@ -52,7 +52,7 @@ async function traced(
   const agent = await fixture.launch(agentName);
   const out = join(fixture.tmux.folder, `strace-${agentName}`);
   await using gateway = await agent.serve({
-    command: ["strace", "-f", "-y", "-s", "400", "-e", systemCalls, "-o", out, process.execPath, entry],
+    command: ["strace", "-f", "-y", "-s", "4096", "-e", systemCalls, "-o", out, process.execPath, entry],
   });
   if (!gateway.client) throw new Error(await gateway.complaints);
   const already = acts(readFileSync(out, "utf8")).length;

@@ -124,7 +124,7 @@ export function createCliFixture(
     },
     shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 100_000 }),
     mgr: (...args) => fixture.run("svc-mgr", args),
-    tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
+    tmux: async (...args) => (await tmux.run([args])).join("\n"),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),
     async startSession(name, words) {
       const size = ["-x", "120", "-y", "36"];

@@ -67,23 +67,10 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
     processes,
     tmux,
     mutex,
-    run: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
+    run: async (...args) => (await tmux.run([args])).join("\n"),
     async newSession(name, command) {
-      await tmux.run([
-        "new-session",
-        "-d",
-        "-E",
-        "-s",
-        name,
-        "-n",
-        "agent",
-        "-x",
-        "120",
-        "-y",
-        "36",
-        "--",
-        ...command,
-      ]);
+      const size = ["-x", "120", "-y", "36"];
+      await tmux.run([["new-session", "-d", "-E", "-s", name, "-n", "agent", ...size, "--", ...command]]);
       const pane = agentPane(await tmux.panes(name), null);
       if (!pane) throw new Error(`session ${name} has no pane`);
       return pane;
@@ -96,7 +83,7 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
       await connection.whenConnected(60_000);
       return connection;
     },
-    screen: (paneId) => tmux.run(["capture-pane", "-p", "-t", paneId]),
+    screen: async (paneId) => `${(await tmux.run([["capture-pane", "-p", "-t", paneId]])).join("\n")}\n`,
     async killServer() {
       // tmux 3.3a keeps a control client, and its server with it, when nobody reads the client's output any
       // more.

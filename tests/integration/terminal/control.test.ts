@@ -39,7 +39,7 @@ test("pipelined commands are answered in the order sent, errors in their place",
   await t.newSession("a", ["cat"]);
   const control = await t.control("a");
   const sent = Array.from({ length: 300 }, (_, index) =>
-    control.command(index === 150 ? "no-such-command" : `display-message -p "answer ${index}"`),
+    control.run([index === 150 ? ["no-such-command"] : ["display-message", "-p", `answer ${index}`]]),
   );
   const answers = await Promise.allSettled(sent);
   expect(answers[150]).toMatchObject({ status: "rejected", reason: { kind: "refused" } });
@@ -59,10 +59,10 @@ test("a screen that shows the marks of a reply does not end the reply", async ()
   ]);
   const control = await t.control("a");
   await until("the text", async () => (await t.screen(paneId)).includes("%output"));
-  const lines = await control.command(`capture-pane -p -t ${paneId}`);
+  const lines = await control.run([["capture-pane", "-p", "-t", paneId]]);
   expect(lines.slice(0, 3)).toEqual(["%end 1 2 1", "%exit", "%output %0 x"]);
   expect(lines.length).toBe(36);
-  expect(await control.command("display-message -p next")).toEqual(["next"]);
+  expect(await control.run([["display-message", "-p", "next"]])).toEqual(["next"]);
 });
 
 test("output of the pane is pushed, and only of the pane listened to", async () => {
@@ -73,7 +73,7 @@ test("output of the pane is pushed, and only of the pane listened to", async () 
   let strayed = 0;
   control.onOutput(other, () => strayed++);
   const heard = output(control, paneId);
-  await control.command(`send-keys -t ${paneId} -l -- hello`);
+  await control.run([["send-keys", "-t", paneId, "-l", "--", "hello"]]);
   await heard;
   expect(strayed).toBe(0);
 });
@@ -82,7 +82,8 @@ test("a connection nobody listens to asks tmux for no output", async () => {
   await using t = await createTmux();
   const { paneId } = await t.newSession("a", ["cat"]);
   const control = await t.control("a");
-  const flags = async () => (await control.command('display-message -p "#{client_flags}"')).join().split(",");
+  const flags = async () =>
+    (await control.run([["display-message", "-p", "#{client_flags}"]])).join().split(",");
   expect(await flags()).toContain("no-output");
   control.onOutput(paneId, () => {});
   expect(await flags()).not.toContain("no-output");
@@ -94,9 +95,9 @@ test("a listener may come and go while the pane writes, and commands are answere
   const control = await t.control("a");
   for (let round = 0; round < 20; round++) {
     const stop = control.onOutput(paneId, () => {});
-    await control.command("display-message");
+    await control.run([["display-message"]]);
     stop();
-    await control.command("display-message");
+    await control.run([["display-message"]]);
   }
   const heard = output(control, paneId);
   await heard;
@@ -106,7 +107,7 @@ test("a control client does not change the size of the window", async () => {
   await using t = await createTmux();
   const { paneId } = await t.newSession("a", ["cat"]);
   const control = await t.control("a");
-  await control.command('display-message -p "#{client_flags}"');
+  await control.run([["display-message", "-p", "#{client_flags}"]]);
   expect(await t.run("display-message", "-p", "-t", paneId, "#{window_width}x#{window_height}")).toBe(
     "120x36",
   );
@@ -124,8 +125,8 @@ test("a flood of output does not stall commands", async () => {
   const control = await t.control("a");
   let pushes = 0;
   control.onOutput(paneId, () => pushes++);
-  await control.command(`send-keys -t ${paneId} Enter`);
-  const capture = async () => (await control.command(`capture-pane -p -t ${paneId}`)).join("\n");
+  await control.run([["send-keys", "-t", paneId, "Enter"]]);
+  const capture = async () => (await control.run([["capture-pane", "-p", "-t", paneId]])).join("\n");
   const times: number[] = [];
   while (times.length < 100 || pushes < 100) {
     const before = t.clock.monotonicMs();
@@ -147,13 +148,13 @@ test("when the server dies all pending and later commands fail at once, and the 
   const server = Number(await t.run("display-message", "-p", "#{pid}"));
   // A server that stands still answers nothing: both commands are pending when it is killed.
   process.kill(server, "SIGSTOP");
-  const pending = Promise.allSettled([control.command("display-message"), control.command("list-keys")]);
+  const pending = Promise.allSettled([control.run([["display-message"]]), control.run([["list-keys"]])]);
   process.kill(server, "SIGKILL");
   const refusal = { status: "rejected", reason: { kind: "lost" } };
   expect(await pending).toMatchObject([refusal, refusal]);
   await lost;
   expect(control.connected()).toBe(false);
-  expect(await awaitOutcome(control.command("display-message -p later"))).toThrow(
+  expect(await awaitOutcome(control.run([["display-message", "-p", "later"]]))).toThrow(
     expect.objectContaining({ kind: "lost" }),
   );
 
@@ -162,7 +163,7 @@ test("when the server dies all pending and later commands fail at once, and the 
   const { paneId } = await t.newSession("a", ["cat"]);
   await back;
   const heard = output(control, paneId);
-  await control.command(`send-keys -t ${paneId} -l -- hello`);
+  await control.run([["send-keys", "-t", paneId, "-l", "--", "hello"]]);
   await heard;
 });
 
@@ -176,11 +177,11 @@ test("a server that hangs is treated as lost, and found again when it goes on", 
   await control.whenConnected(60_000);
   const server = Number(await t.run("display-message", "-p", "#{pid}"));
   process.kill(server, "SIGSTOP");
-  const answer = await control.command("display-message").catch((error: unknown) => error);
+  const answer = await control.run([["display-message"]]).catch((error: unknown) => error);
   process.kill(server, "SIGCONT");
   expect(answer).toMatchObject({ kind: "lost", message: expect.stringContaining("no answer") });
   await control.whenConnected(60_000);
-  expect(await control.command("display-message -p again")).toEqual(["again"]);
+  expect(await control.run([["display-message", "-p", "again"]])).toEqual(["again"]);
   await control.stop();
 });
 
@@ -240,7 +241,7 @@ test("stop leaves no process, and start and stop may be repeated", async () => {
   expect(await awaitOutcome(control.whenConnected(10))).toThrow(expect.objectContaining({ kind: "lost" }));
   control.start();
   await control.whenConnected(60_000);
-  expect(await control.command("display-message -p again")).toEqual(["again"]);
+  expect(await control.run([["display-message", "-p", "again"]])).toEqual(["again"]);
 });
 
 test("a connected and quiet connection has no timer", async () => {

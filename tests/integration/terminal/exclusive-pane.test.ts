@@ -6,6 +6,7 @@ import {
   createExclusivePane,
   type ExclusivePane,
 } from "../../../src/services/terminal/tmux/exclusive-pane.ts";
+import { type TmuxCommand, toControlLine } from "../../../src/services/terminal/tmux/protocol.ts";
 import type { Steps } from "../../../src/system/steps.ts";
 import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createTmux } from "../../support/tmux.ts";
@@ -233,12 +234,12 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
   const control = {
     ...s.control,
     // The writer has looked at the pane and found it alive; its next command is the paste.
-    async command(line: string, options?: { replies?: number }) {
-      if (line.includes("paste-buffer")) {
+    async run(commands: readonly TmuxCommand[]) {
+      if (toControlLine(commands).includes("paste-buffer")) {
         s.t.processes.signal(s.panePid, "SIGKILL");
         await until("the pane is dead", dead);
       }
-      return s.control.command(line, options);
+      return s.control.run(commands);
     },
   };
   const exclusivePane = createExclusivePane({ ...s.t, control, paneId: () => s.paneId });

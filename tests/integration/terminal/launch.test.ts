@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { agentPane, instanceId } from "../../../src/services/terminal/tmux/command.ts";
 import { createLauncher } from "../../../src/services/terminal/tmux/launch.ts";
+import type { TmuxCommand } from "../../../src/services/terminal/tmux/protocol.ts";
 import { awaitOutcome } from "../../support/await-outcome.ts";
 import { createTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
@@ -155,9 +156,9 @@ test("a pane is respawned over a connection as by a tmux process, and its script
   let lines = 0;
   const counted = {
     connected: control.connected,
-    command: (line: string, options?: { replies?: number }) => {
+    run: (commands: readonly TmuxCommand[]) => {
       lines += 1;
-      return control.command(line, options);
+      return control.run(commands);
     },
   };
   const over = createLauncher({ ...s.t, folder: s.folder, over: { control: counted, mutex } });
@@ -180,7 +181,7 @@ test("a pane is respawned over a connection as by a tmux process, and its script
 
 test("a server whose windows count from 1 still gives the agent window 0", async () => {
   await using s = await setup();
-  await s.t.run("set-option", "-g", "base-index", "1", ";", "set-option", "-g", "pane-base-index", "1");
+  for (const option of ["base-index", "pane-base-index"]) await s.t.run("set-option", "-g", option, "1");
   const pane = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
   const panes = await s.t.tmux.panes("SVC-a-1");
   expect(panes).toEqual([pane]);

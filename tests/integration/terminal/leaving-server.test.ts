@@ -14,7 +14,7 @@ import { until } from "../../support/until.ts";
 test("a server that a killed gateway's client keeps from leaving is helped away", async () => {
   await using fixture = await createFixture();
   const { socket, processes, tmux } = fixture;
-  await fixture.tmux.run(["new-session", "-d", "-s", "a", "sleep", "60"]);
+  await fixture.tmux.run([["new-session", "-d", "-s", "a", "sleep", "60"]]);
   const script = join(import.meta.dir, "../../support/deaf-gateway.ts");
   const deaf = Bun.spawn([process.execPath, script, socket], { stdin: "ignore", stdout: "pipe" });
   const said = await deaf.stdout.getReader().read();
@@ -33,7 +33,7 @@ test("a server that a killed gateway's client keeps from leaving is helped away"
   );
   expect((await raw("has-session")).stderr).toContain("server exited");
 
-  await tmux.run(["new-session", "-d", "-s", "b", "sleep", "60"], { startServer: true });
+  await tmux.run([["new-session", "-d", "-s", "b", "sleep", "60"]], { startServer: true });
   expect(await tmux.hasSession("b")).toBe(true);
   expect(processes.alive(client)).toBe(false);
   await leaving;
@@ -48,7 +48,7 @@ test("a session can be made while the server of the last one is still leaving", 
   const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   try {
     for (let round = 0; round < 40; round++) {
-      await tmux.run(["new-session", "-d", "-s", `s${round}`, "sleep 60"], { startServer: true });
+      await tmux.run([["new-session", "-d", "-s", `s${round}`, "sleep 60"]], { startServer: true });
       expect(await tmux.killSession("test", `s${round}`)).toBe(true);
     }
   } finally {

@@ -36,13 +36,13 @@ async function survives(t: TmuxFixture, act: (round: number) => Promise<void>): 
 
 /** As somebody who scrolls back, at a moment that is not the point here. */
 const scrollBack = (t: TmuxFixture, paneId: string) =>
-  t.tmux.run(["copy-mode", "-t", paneId], { exclusive: true });
+  t.tmux.run([["copy-mode", "-t", paneId]], { exclusive: true });
 
 test("a server whose clients attach and leave while sessions begin and end does not crash", async () => {
   await using t = await createTmux();
   await t.newSession("agent", ["sleep", "3600"]);
   const survived = await survives(t, async (round) => {
-    await t.tmux.run(["new-session", "-d", "-s", `s${round}`, "sleep 60"], { exclusive: true });
+    await t.tmux.run([["new-session", "-d", "-s", `s${round}`, "sleep 60"]], { exclusive: true });
     await t.tmux.killSession("test", `s${round}`);
   });
   expect(survived).toBe(true);

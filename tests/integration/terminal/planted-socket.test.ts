@@ -31,7 +31,7 @@ describe("a path of a manifest that is no socket of this user", () => {
     const path = at.path("diary");
     writeFileSync(path, "precious");
     const { tmux } = open(path);
-    expect(await awaitOutcome(tmux.run(["new-session", "-d", "sleep 60"], { startServer: true }))).toThrow(
+    expect(await awaitOutcome(tmux.run([["new-session", "-d", "sleep 60"]], { startServer: true }))).toThrow(
       `${path} is no tmux socket of this user`,
     );
     expect([await tmux.sessions(), await tmux.killSession("test", "any")]).toEqual([[], false]);
@@ -61,7 +61,7 @@ test.each([
   const [socket, env] = given(long);
   const { tmux, refusal } = openTmux(createSystem(), socket, env);
   expect(refusal()).toMatch(/has \d+ bytes, and a socket takes at most \d+/);
-  const start = tmux.run(["new-session", "-d", "sleep 60"], { startServer: true });
+  const start = tmux.run([["new-session", "-d", "sleep 60"]], { startServer: true });
   expect(await awaitOutcome(start)).toThrow(`set ${remedy}`);
   expect(await tmux.sessions()).toEqual([]);
 });

@@ -23,13 +23,13 @@ test("only control clients that attached in a gateway's way to this very session
       `=${session}`,
     ]);
   for (const name of ["one", "one-more"])
-    await fixture.tmux.run(["new-session", "-d", "-s", name, "sleep", "60"]);
+    await fixture.tmux.run([["new-session", "-d", "-s", name, "sleep", "60"]]);
   const stray = attach("one", "ignore-size,no-output");
   const neighbour = attach("one-more", "ignore-size,no-output");
   const person = attach("one", "ignore-size");
   await until("all are attached", async () => {
-    const listed = await fixture.tmux.run(["list-clients", "-F", "#{client_pid}"]);
-    return listed.trim().split("\n").length === 3;
+    const listed = await fixture.tmux.run([["list-clients", "-F", "#{client_pid}"]]);
+    return listed.length === 3;
   });
 
   expect(await endStrayClients({ tmux, mutex, processes }, "one")).toEqual([stray.pid]);

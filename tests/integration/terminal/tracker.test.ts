@@ -5,6 +5,7 @@ import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { profileFor } from "../../../src/services/terminal/profiles/profile.ts";
 import type { ControlConnection } from "../../../src/services/terminal/tmux/control.ts";
 import { createLauncher } from "../../../src/services/terminal/tmux/launch.ts";
+import type { TmuxCommand } from "../../../src/services/terminal/tmux/protocol.ts";
 import { createTracker, type Tracker } from "../../../src/services/terminal/tracker.ts";
 import type { Clock } from "../../../src/system/clock.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
@@ -71,12 +72,12 @@ async function setup() {
   const pane = await launch();
   const tui = await openFakeTui(t, pane.paneId);
   const connection = await t.control(SESSION);
-  const sent: string[] = [];
+  const sent: TmuxCommand[] = [];
   const control: ControlConnection = {
     ...connection,
-    command(line, options) {
-      sent.push(line);
-      return connection.command(line, options);
+    run(commands) {
+      sent.push(...commands);
+      return connection.run(commands);
     },
   };
   const timers = new Map<number, number>();
@@ -102,7 +103,7 @@ async function setup() {
   });
   tracker.start();
   await tracker.firstLook(60_000);
-  const captures = () => sent.filter((line) => line.startsWith("capture-pane")).length;
+  const captures = () => sent.filter(([name]) => name === "capture-pane").length;
   return {
     t,
     pane,
@@ -206,7 +207,7 @@ test("a busy screen is sampled at most every thirty milliseconds, and its last f
   for (let frame = 1; frame <= 100; frame++) {
     s.tui.draw({ ...spinner, lines: [`⠋ Frame ${frame}… (1s · esc to interrupt)`] });
     // One answer of tmux a frame keeps the frames apart.
-    await s.connection.command("display-message");
+    await s.connection.run([["display-message"]]);
   }
   await state(
     s.tracker,

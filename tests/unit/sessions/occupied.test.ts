@@ -31,7 +31,12 @@ function waitFor(
   const clock = createFakeClock();
   const runs = () => clock.monotonicMs() >= comesMs && clock.monotonicMs() < endsMs;
   const processes: Partial<Processes> = { tree: async () => (runs() ? [wrapper, program] : [wrapper]) };
-  const tmux: Partial<Tmux> = { run: async () => answer(clock.monotonicMs() >= showsMs ? screen : "") };
+  const tmux: Partial<Tmux> = {
+    run: async () =>
+      answer(clock.monotonicMs() >= showsMs ? screen : "")
+        .replace(/\n$/, "")
+        .split("\n"),
+  };
   const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
   const deps = { clock, processes: processes as Processes, tmux: tmux as Tmux };
   const outcome = awaitProcessReady(deps, started, pane).then(

@@ -33,23 +33,25 @@ function refusing(times: number) {
 
 test("a server that needs long to leave is waited for", async () => {
   const { tmux, clock, ended } = refusing(30);
-  const run = tmux.run(["new-session"], { startServer: true });
+  const run = tmux.run([["new-session"]], { startServer: true });
   await clock.advance(2000);
-  expect(await run).toBe("made\n");
+  expect(await run).toEqual(["made"]);
   expect(new Set(ended)).toEqual(new Set([7]));
 });
 
 test("one that does not leave is waited for 2 s", async () => {
   const { tmux, clock } = refusing(Number.POSITIVE_INFINITY);
-  const run = tmux.run(["new-session"], { startServer: true }).catch(String);
+  const run = tmux.run([["new-session"]], { startServer: true }).catch(String);
   await clock.advance(2000);
-  expect(await run).toContain("server exited unexpectedly");
+  expect(String(await run)).toContain("server exited unexpectedly");
 });
 
 test("nobody is ended for a server that leaves at once, nor by who may start none", async () => {
   const one = refusing(1);
-  expect(await one.tmux.run(["new-session"], { startServer: true })).toBe("made\n");
+  expect(await one.tmux.run([["new-session"]], { startServer: true })).toEqual(["made"]);
   const other = refusing(2);
-  expect(await other.tmux.run(["kill-session"]).catch(String)).toContain("server exited unexpectedly");
+  expect(String(await other.tmux.run([["kill-session"]]).catch(String))).toContain(
+    "server exited unexpectedly",
+  );
   expect([one.ended, other.ended, other.asked()]).toEqual([[], [], 1]);
 });

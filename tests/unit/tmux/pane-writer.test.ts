@@ -23,8 +23,8 @@ function writing(mode: "0" | "1") {
     },
   };
   const control: Partial<ControlConnection> = {
-    async command(line) {
-      const [verb = ""] = line.split(" ");
+    async run([command]) {
+      const verb = String(command?.[0]);
       said.push(alone > 0 ? `alone: ${verb}` : verb);
       return verb === "display-message" ? [`%0 0 ${mode}`] : ["refused"];
     },

@@ -2,11 +2,16 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   type ControlItem,
+  countReplies,
   createControlReader,
   exactSession,
   exactWindow,
+  ifFormat,
   quoteArgument,
+  type TmuxCommand,
   tmuxCommand,
+  toArguments,
+  toControlLine,
 } from "../../../src/services/terminal/tmux/protocol.ts";
 import { stripControl } from "../../../src/system/visible.ts";
 
@@ -175,5 +180,33 @@ describe("what a pane writes, for those who read it", () => {
   test("ends in a backslash that no digits follow", () => {
     const [item] = createControlReader(() => true).push(Buffer.from("%output %1 a\\03\n"));
     expect(item?.kind === "output" && Buffer.from(item.bytes?.read() ?? []).toString()).toBe("a\\03");
+  });
+});
+
+describe("commands as data", () => {
+  const list: TmuxCommand[] = [
+    ["set-option", "-t", "=a:", "@x", "one; two;"],
+    ["send-keys", "-t", "%1", "-l", "--", '"$HOME" #{x}'],
+  ];
+
+  test("are words of a process, in which only a word between two commands divides them", () => {
+    expect(toArguments(list)).toEqual([
+      ...["set-option", "-t", "=a:", "@x", "one; two\\;", ";"],
+      ...["send-keys", "-t", "%1", "-l", "--", '"$HOME" #{x}'],
+    ]);
+  });
+
+  test("are one line of a connection, with plain words as they are", () => {
+    expect(toControlLine(list)).toBe(
+      'set-option -t =a: @x "one\\073 two\\073" ; send-keys -t %1 -l -- "\\042\\044HOME\\042 \\043\\173x\\175"',
+    );
+    expect(toControlLine([["set-buffer", Buffer.from([0xff])]])).toBe('set-buffer "\\377"');
+    expect(toControlLine([["set-buffer", ""]])).toBe('set-buffer ""');
+  });
+
+  test("a condition has two answers: its own and that of the command it runs", () => {
+    const guarded = ifFormat("%1", "#{x}", { met: ["a", "b c"], unmet: ["d"] });
+    expect(guarded).toEqual(["if-shell", "-F", "-t", "%1", "#{x}", 'a "b c"', "d"]);
+    expect(countReplies([guarded, ...list])).toBe(4);
   });
 });

@@ -3,7 +3,18 @@ import { ServiceError } from "../../../system/errors.ts";
 import type { Output, Processes } from "../../../system/processes.ts";
 import type { Steps } from "../../../system/steps.ts";
 import type { TmuxMutex } from "./mutex.ts";
-import { exactSession, exactWindow, quoteArgument, TmuxError, tmuxCommand } from "./protocol.ts";
+import {
+  exactSession,
+  exactWindow,
+  quoteArgument,
+  showFormat,
+  type TmuxCommand,
+  TmuxError,
+  type TmuxTransport,
+  tmuxCommand,
+  toArguments,
+} from "./protocol.ts";
+
 /** A pane of a session, as `list-panes` shows it. */
 export interface TmuxPane {
   sessionId: string;
@@ -31,7 +42,7 @@ export interface TmuxSession {
  * a mark by its whole name. Reading never starts a server: without one there are no sessions. Failures that
  * are not answers throw TmuxError: `refused` with tmux's message.
  */
-export interface Tmux {
+export interface Tmux extends TmuxTransport {
   /** As `tmuxCommand`: what a control connection must be given to reach the same server. */
   socket: string | undefined;
   /** `3.3a`, or null when there is no tmux on PATH. */
@@ -76,8 +87,8 @@ export interface Tmux {
    * does. Left to itself tmux 3.3a takes any client, a control connection of a gateway included.
    */
   clientOf(paneId: string): Promise<string | null>;
-  /** One tmux command, its standard output. */
-  run(args: readonly string[], options?: RunOptions): Promise<string>;
+  /** As of each transport. */
+  run(commands: readonly TmuxCommand[], options?: RunOptions): Promise<string[]>;
 }
 
 interface RunOptions {
@@ -115,7 +126,7 @@ export function createTmux(deps: {
   /** A server that did not answer once is not waited for that long again until it does. */
   let hangs = false;
 
-  async function attempt(args: readonly string[], options: RunOptions = {}) {
+  async function attempt(commands: readonly TmuxCommand[], options: RunOptions = {}) {
     const refusal = deps.refusal?.();
     if (options.startServer) {
       const problem = refusal ?? deps.startRefusal?.();
@@ -123,7 +134,7 @@ export function createTmux(deps: {
       deps.beforeStart?.();
     }
     if (refusal) return { exitCode: 1, stdout: "", stderr: `no server running on ${deps.socket}` };
-    const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
+    const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...toArguments(commands)];
     const timeoutMs = hangs ? hungMs : options.startServer ? startMs : answerMs;
     const release = options.exclusive ? await mutex.take() : null;
     try {
@@ -145,10 +156,10 @@ export function createTmux(deps: {
    * anything: who may start a server asks the next one. One that is met twice may be kept from leaving;
    * helped away, it is given 2 s to leave.
    */
-  async function run(args: readonly string[], options: RunOptions = {}) {
+  async function run(commands: readonly TmuxCommand[], options: RunOptions = {}): Promise<string[]> {
     for (let met = 1; ; met++) {
-      const output = await attempt(args, options);
-      if (output.exitCode === 0) return output.stdout;
+      const output = await attempt(commands, options);
+      if (output.exitCode === 0) return toLines(output.stdout);
       if (!options.startServer || met > maxLeavingServers || !LEAVING.test(output.stderr))
         throw refused(output);
       if (met > 2) await sleep(clock, leavingMs);
@@ -157,15 +168,17 @@ export function createTmux(deps: {
   }
 
   /** Null when tmux says that the thing, or the whole server, is not there. */
-  async function runOrAbsent(args: readonly string[], options: RunOptions = {}): Promise<string | null> {
-    const output = await attempt(args, options);
-    if (output.exitCode === 0) return output.stdout;
+  async function runOrAbsent(command: TmuxCommand, options: RunOptions = {}): Promise<string[] | null> {
+    const output = await attempt([command], options);
+    if (output.exitCode === 0) return toLines(output.stdout);
     if (ABSENT.test(output.stderr)) return null;
     throw refused(output);
   }
 
-  const did = async (args: readonly string[], options?: RunOptions) =>
-    (await runOrAbsent(args, options)) !== null;
+  const did = async (command: TmuxCommand, options?: RunOptions) =>
+    (await runOrAbsent(command, options)) !== null;
+
+  const listed = async (command: TmuxCommand): Promise<string[]> => (await runOrAbsent(command)) ?? [];
 
   async function step<T>(label: string, act: () => Promise<T>): Promise<T> {
     steps.before(label);
@@ -177,7 +190,7 @@ export function createTmux(deps: {
   /** `format` of the session; null when there is none. */
   async function ofSession(session: string, format: string): Promise<string | null> {
     const query = ["list-sessions", "-f", sessionFilter(session), "-F", `${isMarked(session)} ${format}`];
-    return markedFirst(lines(await runOrAbsent(query)))[0] ?? null;
+    return markedFirst(await listed(query))[0] ?? null;
   }
 
   const find = (session: string) => ofSession(session, "#{session_id}");
@@ -201,10 +214,10 @@ export function createTmux(deps: {
       return [...command, "-N", ...attach, "-t", exactSession((await currentName(session)) ?? session)];
     },
     async clientOf(paneId) {
-      const session = await runOrAbsent(["display-message", "-p", "-t", paneId, "#{session_id}"]);
-      if (session === null || session.trim() === "") return null;
+      const [session = ""] = await listed(showFormat(paneId, "#{session_id}"));
+      if (session === "") return null;
       const format = "#{client_control_mode} #{client_activity} #{client_name}";
-      const clients = lines(await runOrAbsent(["list-clients", "-t", session.trim(), "-F", format]));
+      const clients = await listed(["list-clients", "-t", session, "-F", format]);
       const seen = clients.flatMap((line) => {
         const match = /^0 (\d+) (.+)$/.exec(line);
         return match ? [{ activity: Number(match[1]), name: match[2] ?? "" }] : [];
@@ -213,13 +226,13 @@ export function createTmux(deps: {
     },
     async version() {
       if (processes.which("tmux") === null) return null;
-      const output = await attempt(["-V"]);
+      const output = await attempt([["-V"]]);
       return /tmux (\S+)/.exec(output.stdout)?.[1] ?? null;
     },
     hasSession: async (session) => (await find(session)) !== null,
     async sessions() {
       const format = `#{session_id} #{session_created} ${RECORDED_NAME}`;
-      return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
+      return (await listed(["list-sessions", "-F", format])).flatMap((line) => {
         const match = /^(\$\d+) (\d+) (.*)$/.exec(line);
         if (!match) return [];
         return [{ sessionId: match[1] ?? "", sessionCreated: Number(match[2]), name: match[3] ?? "" }];
@@ -227,7 +240,7 @@ export function createTmux(deps: {
     },
     async sessionMarks() {
       const format = `${RECORDED_NAME}\t#{${markName}}`;
-      return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
+      return (await listed(["list-sessions", "-F", format])).flatMap((line) => {
         const [name = "", mark = ""] = line.split("\t");
         return mark === "" ? [] : [{ name, mark }];
       });
@@ -238,18 +251,17 @@ export function createTmux(deps: {
       return path;
     },
     async panes(session) {
-      const { filter, format } = panesQuery(session);
-      return parsePanes(lines(await runOrAbsent(["list-panes", "-a", "-f", filter, "-F", format])));
+      return parsePanes(await listed(listPanes(session)));
     },
     async recordedName(name) {
-      const found = await runOrAbsent(["display-message", "-p", "-t", exactWindow(name), RECORDED_NAME]);
-      return found?.replace(/\n$/, "") || name;
+      const [recorded] = await listed(showFormat(exactWindow(name), RECORDED_NAME));
+      return recorded || name;
     },
     async environment(session) {
       const id = await find(session);
       const found = id === null ? null : await runOrAbsent(["show-environment", "-t", id]);
       if (found === null) return null;
-      const pairs = lines(found).flatMap((line) => {
+      const pairs = found.flatMap((line) => {
         const equals = line.indexOf("=");
         return equals > 0 ? [[line.slice(0, equals), line.slice(equals + 1)] as const] : [];
       });
@@ -265,11 +277,11 @@ export function createTmux(deps: {
             ? `set-environment -u -t ${target} ${name}\n`
             : `set-environment -t ${target} ${name} ${quoteArgument(value)}\n`;
         });
-        await run(["source-file", "-"], { input: script.join("") });
+        await run([["source-file", "-"]], { input: script.join("") });
       }),
     setMark: (label, session, mark) =>
       step(label, async () => {
-        await run(markCommand(`${await findExisting(session)}:`, session, mark));
+        await run(markCommands(`${await findExisting(session)}:`, session, mark));
       }),
     killSession: (label, session) =>
       step(label, async () => {
@@ -306,22 +318,18 @@ export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | n
   return found ?? null;
 }
 
-/** An argument at whose end tmux would take a `;` for a separator of commands. */
-export const escapeEnd = (argument: string): string => argument.replace(/;$/, "\\;");
-
 /**
  * Options of the session, which nothing that runs in it inherits: its mark, and the name that it had then.
  */
 const markName = "@svc_launch";
 const nameOption = "@svc_session";
 
-/** The words that set or, with null, take away the mark of a session at `target`. */
-export function markCommand(target: string, session: string, mark: string | null): string[] {
+/** Sets or, with null, takes away the mark of a session at `target`. */
+export function markCommands(target: string, session: string, mark: string | null): TmuxCommand[] {
   const values = { [markName]: mark, [nameOption]: mark === null ? null : session };
-  return Object.entries(values).flatMap(([option, value], index) => [
-    ...(index > 0 ? [";"] : []),
+  return Object.entries(values).map(([option, value]) => [
     "set-option",
-    ...(value === null ? ["-u", "-t", target, option] : ["-t", target, option, escapeEnd(value)]),
+    ...(value === null ? ["-u", "-t", target, option] : ["-t", target, option, value]),
   ]);
 }
 
@@ -342,9 +350,10 @@ function sessionFilter(session: string): string {
 /** A name within a format of tmux. */
 const escapeValue = (text: string) => text.replace(/[#,}]/g, "#$&");
 
-/** Filter and format of the `list-panes -a` whose lines `parsePanes` reads. */
-export function panesQuery(session: string): { filter: string; format: string } {
-  return { filter: sessionFilter(session), format: `${isMarked(session)} ${PANE_FORMAT}` };
+/** Prints the lines that `parsePanes` reads. */
+export function listPanes(session: string): TmuxCommand {
+  const format = `${isMarked(session)} ${PANE_FORMAT}`;
+  return ["list-panes", "-a", "-f", sessionFilter(session), "-F", format];
 }
 
 export function parsePanes(answer: readonly string[]): TmuxPane[] {
@@ -402,8 +411,8 @@ const ABSENT =
   /can't find|no such|no current target|no sessions|no server running|server exited|lost server|error connecting to .*(No such file|refused)/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-function lines(text: string | null): string[] {
-  return (text ?? "").split("\n").filter((line) => line !== "");
+function toLines(output: string): string[] {
+  return output === "" ? [] : output.replace(/\n$/, "").split("\n");
 }
 
 function refused(output: Output): TmuxError {
@@ -474,8 +483,8 @@ const MOST_LOOKS = 20;
 
 async function controlClients(tmux: Tmux, session: string): Promise<number[]> {
   const format = "#{client_pid} #{client_control_mode}";
-  const listed = await tmux.run(["list-clients", "-t", exactSession(session), "-F", format]);
-  return listed.split("\n").flatMap((line) => {
+  const clients = await tmux.run([["list-clients", "-t", exactSession(session), "-F", format]]);
+  return clients.flatMap((line) => {
     const [pid, control] = line.split(" ");
     return control === "1" ? [Number(pid)] : [];
   });

@@ -5,11 +5,15 @@ import type { Processes } from "../../../system/processes.ts";
 import type { TmuxMutex } from "./mutex.ts";
 import {
   type ControlItem,
+  countReplies,
   createControlReader,
   exactSession,
   type PaneBytes,
+  type TmuxCommand,
   TmuxError,
+  type TmuxTransport,
   tmuxCommand,
+  toControlLine,
 } from "./protocol.ts";
 export type ControlEvent =
   /** Attached (again): whatever was known before must be read afresh. */
@@ -24,22 +28,20 @@ export type ControlEvent =
  * While started it is re-made whenever it dies, after 100 ms, doubling up to 2 s. Connected and quiet it has
  * no timer and uses no CPU.
  */
-export interface ControlConnection extends Lifecycle {
+export interface ControlConnection extends Lifecycle, TmuxTransport {
   connected(): boolean;
   /** Resolves when attached; rejects with TmuxError `lost` after `timeoutMs` or when stopped. */
   whenConnected(timeoutMs: number): Promise<void>;
   /**
-   * Sends one line and resolves with the lines tmux printed for it. Commands are pipelined and answered in
-   * the order sent, also when nobody awaits them. `replies`: how many commands the line runs, counting those
-   * that `if-shell` inserts (default 1). Rejects with TmuxError: `refused` and tmux's message, or `lost`,
-   * also when nothing is answered for 10 s.
+   * As of each transport. Calls are pipelined and answered in the order made, also when nobody awaits them.
+   * Rejects with `lost` also when nothing is answered for 10 s.
    */
-  command(line: string, options?: { replies?: number }): Promise<string[]>;
+  run: TmuxTransport["run"];
   /**
-   * As `command`, each reply apart. `onReplies` is called while the last one is read: output that tmux sent
+   * As `run`, each reply apart. `onReplies` is called while the last one is read: output that tmux sent
    * before it was heard before, and output that it sends after it is not heard yet.
    */
-  batch(line: string, replies: number, onReplies: (parts: string[][]) => void): Promise<void>;
+  batch(commands: readonly TmuxCommand[], onReplies: (parts: string[][]) => void): Promise<void>;
   /** Called with all that the pane writes, in order. Returns how to stop listening. */
   onBytes(paneId: string, listener: (bytes: PaneBytes) => void): () => void;
   /** Called when the pane has written something: a wake-up without content. Returns how to stop listening. */
@@ -207,11 +209,10 @@ export function createControlConnection(options: ControlOptions): ControlConnect
         eventListeners.add(listener);
       });
     },
-    command: (line, { replies = 1 } = {}) =>
-      client ? client.send(line, replies) : Promise.reject(lost("not attached")),
-    async batch(line, replies, onReplies) {
+    run: (commands) => (client ? client.send(commands) : Promise.reject(lost("not attached"))),
+    async batch(commands, onReplies) {
       if (!client) throw lost("not attached");
-      await client.send(line, replies, onReplies);
+      await client.send(commands, onReplies);
     },
     onBytes: (paneId, listener) => listen(byteListeners, paneId, listener),
     onOutput: (paneId, listener) => listen(outputListeners, paneId, listener),
@@ -272,11 +273,14 @@ function openControlClient(options: ControlClientOptions) {
 
   const lost = (why: string) => new TmuxError("lost", `no connection to tmux session ${session}: ${why}`);
 
-  function send(line: string, replies: number, onReplies?: (parts: string[][]) => void): Promise<string[]> {
+  function send(
+    commands: readonly TmuxCommand[],
+    onReplies?: (parts: string[][]) => void,
+  ): Promise<string[]> {
     if (state !== "attached") return Promise.reject(lost(reason || "not attached"));
     return new Promise((resolve, reject) => {
-      waiting.push({ left: replies, parts: [], onReplies, resolve, reject });
-      if (outbox.push(line) === 1) queueMicrotask(flush);
+      waiting.push({ left: countReplies(commands), parts: [], onReplies, resolve, reject });
+      if (outbox.push(toControlLine(commands)) === 1) queueMicrotask(flush);
       watch();
     });
   }
@@ -371,7 +375,7 @@ function openControlClient(options: ControlClientOptions) {
 
   return {
     attached: (): boolean => state === "attached",
-    /** As `ControlConnection.command`; before the attach and after the end it rejects. */
+    /** As `ControlConnection.run`; before the attach and after the end it rejects. */
     send,
     /**
      * Once and never off again: tmux 3.3a answers nothing more to a client that names this flag while output
@@ -380,7 +384,7 @@ function openControlClient(options: ControlClientOptions) {
     turnOutputOn(): void {
       if (state !== "attached" || output) return;
       output = true;
-      send("refresh-client -f !no-output", 1).catch(() => {});
+      send([["refresh-client", "-f", "!no-output"]]).catch(() => {});
     },
     /** Detaches; the process is killed when it does not go within a second. */
     leave(): void {

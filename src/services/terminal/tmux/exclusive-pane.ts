@@ -6,7 +6,7 @@ import { dropControl, stripControl } from "../../../system/visible.ts";
 import type { KeyToken } from "../keys.ts";
 import type { ControlConnection } from "./control.ts";
 import type { TmuxMutex } from "./mutex.ts";
-import { quoteArgument } from "./protocol.ts";
+import { ifFormat, showFormat } from "./protocol.ts";
 
 /**
  * The only way to write to one pane: tasks run one after another in the order asked, and a task's writer is
@@ -101,19 +101,21 @@ export function createPaneWriter(deps: PaneWriterDeps) {
   /** Whether the pane is in a mode. What is typed into it reaches no other pane afterwards. */
   async function inMode(target: string): Promise<boolean> {
     const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0} #{?synchronize-panes,1,0}`;
-    const [facts = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
+    const [facts = ""] = await control.run([showFormat(target, format)]);
     const [found, closed, mode, synchronized] = facts.split(" ");
     // tmux answers for a pane that is no more, too: with nothing in it.
     if (found !== target) throw new ServiceError("unavailable", "the agent's pane is gone");
     if (closed !== "0") throw closedPane();
     if (synchronized === "1") {
-      await step("pane.mode", () => control.command(`set-option -p -t ${target} synchronize-panes off`));
+      const setOff = ["set-option", "-p", "-t", target, "synchronize-panes", "off"];
+      await step("pane.mode", () => control.run([setOff]));
     }
     return mode !== "0";
   }
 
   /** Every mode of the pane, also those that lie on top of another. */
-  const endMode = (target: string) => step("pane.mode", () => control.command(`copy-mode -q -t ${target}`));
+  const endMode = (target: string) =>
+    step("pane.mode", () => control.run([["copy-mode", "-q", "-t", target]]));
 
   async function leaveMode(): Promise<boolean> {
     const target = pane();
@@ -150,7 +152,7 @@ export function createPaneWriter(deps: PaneWriterDeps) {
       if (await inMode(target)) await endMode(target);
       if (!(await step("pane.paste", () => release(buffer, CLOSED)))) throw closedPane();
     } catch (error) {
-      control.command(`delete-buffer -b ${buffer}`).catch(() => {});
+      control.run([["delete-buffer", "-b", buffer]]).catch(() => {});
       throw error;
     }
   }
@@ -158,8 +160,8 @@ export function createPaneWriter(deps: PaneWriterDeps) {
   async function fill(buffer: string, bytes: Buffer): Promise<void> {
     const parts: Promise<string[]>[] = [];
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      const chunk = quoteArgument(bytes.subarray(at, at + CHUNK_BYTES));
-      parts.push(control.command(`set-buffer ${at > 0 ? "-a " : ""}-b ${buffer} -- ${chunk}`));
+      const chunk = bytes.subarray(at, at + CHUNK_BYTES);
+      parts.push(control.run([["set-buffer", ...(at > 0 ? ["-a"] : []), "-b", buffer, "--", chunk]]));
     }
     await Promise.all(parts);
   }
@@ -170,11 +172,9 @@ export function createPaneWriter(deps: PaneWriterDeps) {
    */
   async function release(buffer: string, against: string): Promise<boolean> {
     const target = pane();
-    const write = `paste-buffer -d -p -r -b ${buffer} -t ${target}`;
-    const refuse = `display-message -p ${REFUSED}`;
     const unfit = `#{?#{==:#{pane_id},${target}},${against},1}`;
-    const guarded = `if-shell -F -t ${target} "${unfit}" "${refuse}" "${write}"`;
-    const [answer] = await control.command(guarded, { replies: 2 });
+    const write = ["paste-buffer", "-d", "-p", "-r", "-b", buffer, "-t", target];
+    const [answer] = await control.run([ifFormat(target, unfit, { met: refuse, unmet: write })]);
     return answer !== REFUSED;
   }
 
@@ -184,8 +184,8 @@ export function createPaneWriter(deps: PaneWriterDeps) {
     for (const token of tokens) {
       const text = token.kind === "text" ? dropControl(token.text) : "";
       if (token.kind === "text" && text === "") continue;
-      const press = token.kind === "key" ? token.name : `-l -- ${quoteArgument(text)}`;
-      await step("pane.keys", () => control.command(`send-keys -t ${target} ${press}`));
+      const press = token.kind === "key" ? [token.name] : ["-l", "--", text];
+      await step("pane.keys", () => control.run([["send-keys", "-t", target, ...press]]));
     }
   }
 
@@ -197,8 +197,9 @@ export function createPaneWriter(deps: PaneWriterDeps) {
     const target = pane();
     const isThere = `#{&&:#{==:#{cursor_x},${at.column}},#{==:#{cursor_y},${at.row}}}`;
     const fit = `#{?#{==:#{pane_id},${target}},#{?${UNFIT},0,${isThere}},0}`;
-    const guarded = `if-shell -F -t ${target} "${fit}" "send-keys -t ${target} Enter" "display-message -p ${REFUSED}"`;
-    const [answer] = await step("pane.keys", () => control.command(guarded, { replies: 2 }));
+    const press = ["send-keys", "-t", target, "Enter"];
+    const guarded = ifFormat(target, fit, { met: press, unmet: refuse });
+    const [answer] = await step("pane.keys", () => control.run([guarded]));
     if (answer !== REFUSED) return true;
     await leaveMode();
     return false;
@@ -210,7 +211,7 @@ export function createPaneWriter(deps: PaneWriterDeps) {
     const bytes = Buffer.from(text, "utf8");
     for (let at = 0; at < bytes.length; at += RAW_BYTES) {
       const codes = [...bytes.subarray(at, at + RAW_BYTES)].map((byte) => byte.toString(16));
-      await step("pane.keys", () => control.command(`send-keys -t ${target} -H ${codes.join(" ")}`));
+      await step("pane.keys", () => control.run([["send-keys", "-t", target, "-H", ...codes]]));
     }
   }
 
@@ -236,6 +237,7 @@ const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";
 /** Closed, in a mode that would take the text, or typed into together with other panes. */
 const UNFIT = "#{?#{||:#{||:#{pane_in_mode},#{synchronize-panes}},#{||:#{pane_dead},#{pane_input_off}}},1,0}";
 const REFUSED = "refused";
+const refuse = ["display-message", "-p", REFUSED];
 
 function closedPane(): ServiceError {
   return new ServiceError("unavailable", "the pane is dead or closed to input");

@@ -5,10 +5,10 @@ import type { Files } from "../../../system/files.ts";
 import type { Ids } from "../../../system/ids.ts";
 import { quoteShell } from "../../../system/shell-word.ts";
 import type { Steps } from "../../../system/steps.ts";
-import { escapeEnd, markCommand, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./command.ts";
+import { markCommands, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./command.ts";
 import type { ControlConnection } from "./control.ts";
 import type { TmuxMutex } from "./mutex.ts";
-import { exactWindow, quoteArgument } from "./protocol.ts";
+import { exactWindow, showFormat, type TmuxCommand } from "./protocol.ts";
 import { tmuxAttachLine } from "./screen.ts";
 
 /** What runs in the agent's pane. */
@@ -70,102 +70,69 @@ export function createLauncher(deps: {
    * A connection to the session, over which its pane is respawned while it answers, in place of a tmux
    * process.
    */
-  over?: { control: Pick<ControlConnection, "connected" | "command">; mutex: TmuxMutex };
+  over?: { control: Pick<ControlConnection, "connected" | "run">; mutex: TmuxMutex };
 }) {
   const { tmux, files, ids, steps, folder, over } = deps;
 
   /** Runs `act` with a fresh script; a script that tmux never started is removed. */
   async function withScript(
     program: PaneProgram,
-    act: (script: string) => Promise<string>,
+    act: (script: string) => Promise<string[]>,
   ): Promise<TmuxPane> {
     const path = join(folder, `launch-${ids.hex(8)}.sh`);
     files.write("launch.script", path, launchScript(path, program), { durable: false });
-    let answer: string;
+    let lines: string[];
     try {
-      answer = await act(path);
+      lines = await act(path);
     } catch (error) {
       files.removeFile("launch.script.remove", path);
       throw error;
     }
-    const pane = answer.split("\n").flatMap(parsePane).pop();
+    const pane = lines.flatMap(parsePane).pop();
     if (!pane) throw new ServiceError("dispatch_failed", "tmux did not say which pane it made");
     return pane;
   }
 
   async function newSession(request: LaunchRequest, width: number, height: number, script: string) {
     const { session } = request;
-    const program = ["-c", quoteFormat(request.workdir), "--", "/bin/sh", script];
+    const window = exactWindow(session);
+    const size = ["-x", String(width), "-y", String(height)];
+    const place = ["-d", "-E", "-P", "-F", PANE_FORMAT, "-s", session, "-n", "agent"];
+    const program = ["-c", escapeFormat(request.workdir), "--", "/bin/sh", script];
+    const setOption = (name: string, value: string) => ["set-option", "-w", "-t", window, name, value];
     steps.before("launch.session");
     const making = tmux.run(
       [
-        "new-session",
-        "-d",
-        "-E",
-        "-P",
-        "-F",
-        PANE_FORMAT,
-        "-s",
-        session,
-        "-n",
-        "agent",
-        "-x",
-        String(width),
-        "-y",
-        String(height),
-        ...program,
+        ["new-session", ...place, ...size, ...program],
         // The person's own settings must not end the session, keep a dead pane, rename or resize it.
-        ";",
-        "set-option",
-        "-t",
-        exactWindow(session),
-        "destroy-unattached",
-        "off",
-        ...(request.mark === undefined
-          ? []
-          : [";", ...markCommand(exactWindow(session), session, request.mark)]),
-        ";",
-        ...windowOption(session, "remain-on-exit", "off"),
-        ";",
-        ...windowOption(session, "automatic-rename", "off"),
-        ";",
-        ...windowOption(session, "allow-rename", "off"),
-        ";",
-        ...windowOption(session, "window-size", "manual"),
+        ["set-option", "-t", window, "destroy-unattached", "off"],
+        ...(request.mark === undefined ? [] : markCommands(window, session, request.mark)),
+        setOption("remain-on-exit", "off"),
+        setOption("automatic-rename", "off"),
+        setOption("allow-rename", "off"),
+        setOption("window-size", "manual"),
         // A client that is attached to another session of the server would else give the window its own size.
-        ";",
-        "resize-window",
-        "-t",
-        exactWindow(session),
-        "-x",
-        String(width),
-        "-y",
-        String(height),
-        ";",
-        "display-message",
-        "-p",
-        "-t",
-        exactWindow(session),
-        PANE_FORMAT,
+        ["resize-window", "-t", window, ...size],
+        showFormat(window, PANE_FORMAT),
       ],
       { startServer: true, exclusive: true },
     );
-    const answer = await making.catch((error: unknown) => {
+    const lines = await making.catch((error: unknown) => {
       // Another launch took the name since it was asked for.
       throw /duplicate session/.test(String(error)) ? sessionExists(tmux, session) : error;
     });
     steps.after("launch.session");
-    return answer;
+    return lines;
   }
 
   /**
    * What a session needs once it exists: its window at 0 whatever the person counts from, and its variables.
    */
-  async function settle({ session, sessionEnv }: LaunchRequest, answer: string): Promise<void> {
-    const [made] = answer.split("\n").flatMap(parsePane);
+  async function settle({ session, sessionEnv }: LaunchRequest, lines: string[]): Promise<void> {
+    const [made] = lines.flatMap(parsePane);
     if (made && made.windowIndex !== 0) {
       const move = ["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`];
-      await tmux.run(move, { exclusive: true });
+      await tmux.run([move], { exclusive: true });
     }
     await tmux.setEnvironment("launch.environment", session, sessionEnv);
   }
@@ -189,14 +156,14 @@ export function createLauncher(deps: {
       if (await tmux.hasSession(session)) throw sessionExists(tmux, session);
 
       const made = await withScript(request, async (script) => {
-        const answer = await newSession(request, width, height, script);
+        const lines = await newSession(request, width, height, script);
         try {
-          await settle(request, answer);
+          await settle(request, lines);
         } catch (error) {
           await tmux.killSession("launch.undo", session);
           throw error;
         }
-        return answer;
+        return lines;
       });
       return { ...made, windowIndex: 0 };
     },
@@ -207,37 +174,28 @@ export function createLauncher(deps: {
     respawn: (paneId: string, program: PaneProgram): Promise<TmuxPane> =>
       withScript(program, async (script) => {
         steps.before("launch.respawn");
-        const at = { paneId, workdir: program.workdir, script };
+        const folder = escapeFormat(program.workdir);
+        const commands = [
+          ["respawn-pane", "-k", "-t", paneId, "-c", folder, "--", "/bin/sh", script],
+          showFormat(paneId, PANE_FORMAT),
+        ];
         // One that is lost meanwhile may have been heard: nothing is started a second time.
-        const answer = over?.control.connected() ? await respawnOver(over, at) : await respawnBy(tmux, at);
+        const lines = over?.control.connected()
+          ? await runOver(over, commands)
+          : await tmux.run(commands, { exclusive: true });
         steps.after("launch.respawn");
-        return answer;
+        return lines;
       }),
   };
 }
 
-interface Respawn {
-  paneId: string;
-  workdir: string;
-  script: string;
-}
-
-function respawnBy(tmux: Tmux, { paneId, workdir, script }: Respawn): Promise<string> {
-  const respawn = ["respawn-pane", "-k", "-t", paneId, "-c", quoteFormat(workdir), "--", "/bin/sh", script];
-  const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
-  return tmux.run([...respawn, ";", ...show], { exclusive: true });
-}
-
-async function respawnOver(
-  { control, mutex }: { control: Pick<ControlConnection, "command">; mutex: TmuxMutex },
-  { paneId, workdir, script }: Respawn,
-): Promise<string> {
-  const respawn = ["respawn-pane", "-k", "-t", paneId, "-c", escapeFormat(workdir), "--", "/bin/sh", script];
-  const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
-  const line = [respawn, show].map((words) => words.map(quoteArgument).join(" ")).join(" ; ");
+async function runOver(
+  { control, mutex }: { control: Pick<ControlConnection, "run">; mutex: TmuxMutex },
+  commands: readonly TmuxCommand[],
+): Promise<string[]> {
   const release = await mutex.take({ brief: true });
   try {
-    return (await control.command(line, { replies: 2 })).join("\n");
+    return await control.run(commands);
   } finally {
     release();
   }
@@ -264,11 +222,7 @@ export function sessionExists({ socket }: Pick<Tmux, "socket">, session: string)
 /** Ends what runs in the pane and starts the person's own shell there. */
 export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
   const respawn = ["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack];
-  await tmux.run(respawn, { exclusive: true });
-}
-
-function windowOption(session: string, name: string, value: string): string[] {
-  return ["set-option", "-w", "-t", exactWindow(session), name, value];
+  await tmux.run([respawn], { exclusive: true });
 }
 
 const SESSION = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
@@ -344,13 +298,8 @@ const waiting = [
   `${standardPath} exec sleep 2147483647`,
 ];
 
-/** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
-function quoteFormat(text: string): string {
-  return escapeEnd(escapeFormat(text));
-}
-
 /**
- * tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of
+ * An argument that tmux expands as a format. tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of
  * tmux 3.2 to 3.5): doubled there, they would name another folder.
  */
 const escapeFormat = (text: string): string =>

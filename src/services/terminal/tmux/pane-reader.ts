@@ -1,16 +1,14 @@
 import type { Clock } from "../../../system/clock.ts";
 import type { Processes, ProcessFacts } from "../../../system/processes.ts";
 import { type Observation, type PaneFacts, parseScreen, type Row } from "../screen.ts";
-import { agentPane, panesQuery, parsePanes, type Tmux, type TmuxPane } from "./command.ts";
+import { agentPane, listPanes, parsePanes, type Tmux, type TmuxPane } from "./command.ts";
 import type { ControlConnection } from "./control.ts";
-import { quoteArgument, TmuxError } from "./protocol.ts";
+import { showFormat, TmuxError, type TmuxTransport } from "./protocol.ts";
 
 const TREE_MS = 1000;
 
-async function panesOver(control: Pick<ControlConnection, "command">, session: string): Promise<TmuxPane[]> {
-  const { filter, format } = panesQuery(session);
-  const query = `list-panes -a -f ${quoteArgument(filter)} -F ${quoteArgument(format)}`;
-  return parsePanes(await control.command(query));
+async function panesOver(control: TmuxTransport, session: string): Promise<TmuxPane[]> {
+  return parsePanes(await control.run([listPanes(session)]));
 }
 
 /**
@@ -61,30 +59,15 @@ export function createPaneReader(deps: { control: ControlConnection; processes: 
      * processes the same `processes`.
      */
     async read({ paneId }: TmuxPane, fresh: boolean): Promise<Observation | null> {
-      const show = (format: string) =>
-        control.command(`display-message -p -t ${paneId} ${quoteArgument(format)}`);
-      const batch = Promise.all([
-        show(FACTS),
-        show("#{window_name}"),
-        show("#{pane_title}"),
-        control.command(`capture-pane -p -e -t ${paneId}`),
-      ]);
-      const answers = await batch.catch(nullWhenGone);
-      if (!answers) return null;
-      const [[facts = ""], [windowName = ""], [title = ""], lines] = answers;
-      const pane = parseFacts(facts, windowName, title);
-      // tmux answers for a pane that is no more, too: with nothing in it.
-      if (pane?.facts.paneId !== paneId) return null;
-      const raw = `${lines.join("\n")}\n`;
+      const pane = await readScreen(control, paneId);
+      if (!pane) return null;
       return {
+        ...pane,
         atMs: clock.nowMs(),
-        raw,
-        rows: rowsOf(raw),
-        cursor: pane.cursor,
-        pane: pane.facts,
+        rows: rowsOf(pane.raw),
         // Last: between question and answer a write to a slow disk may hold us up, and what was the tool be a
         // shell.
-        processes: await processesOf(pane.facts.panePid, fresh),
+        processes: await processesOf(pane.pane.panePid, fresh),
       };
     },
   };
@@ -92,26 +75,37 @@ export function createPaneReader(deps: { control: ControlConnection; processes: 
 
 /** One moment of a pane without a connection, as `read` gives it with one. Null when the pane is no more. */
 export async function readPaneOnce(
-  { tmux, processes, clock }: { tmux: Pick<Tmux, "run">; processes: Processes; clock: Clock },
+  { tmux, processes, clock }: { tmux: TmuxTransport; processes: Processes; clock: Clock },
   paneId: string,
 ): Promise<Observation | null> {
-  const show = (format: string) => ["display-message", "-p", "-t", paneId, format, ";"];
-  const capture = ["capture-pane", "-p", "-e", "-t", paneId];
-  const commands = [...show(FACTS), ...show("#{window_name}"), ...show("#{pane_title}"), ...capture];
+  const pane = await readScreen(tmux, paneId);
+  if (!pane) return null;
+  return {
+    ...pane,
+    atMs: clock.nowMs(),
+    rows: parseScreen(pane.raw),
+    processes: await processes.tree(pane.pane.panePid).catch(() => null),
+  };
+}
+
+/** Facts and screen of the pane in one moment. Null when the pane is no more. */
+async function readScreen(
+  tmux: TmuxTransport,
+  paneId: string,
+): Promise<Pick<Observation, "raw" | "pane" | "cursor"> | null> {
+  const commands = [
+    showFormat(paneId, FACTS),
+    showFormat(paneId, "#{window_name}"),
+    showFormat(paneId, "#{pane_title}"),
+    ["capture-pane", "-p", "-e", "-t", paneId],
+  ];
   const answer = await tmux.run(commands).catch(nullWhenGone);
   if (answer === null) return null;
-  const [facts = "", windowName = "", title = "", ...lines] = answer.split("\n");
+  const [facts = "", windowName = "", title = "", ...lines] = answer;
   const pane = parseFacts(facts, windowName, title);
+  // tmux answers for a pane that is no more, too: with nothing in it.
   if (pane?.facts.paneId !== paneId) return null;
-  const raw = lines.join("\n");
-  return {
-    atMs: clock.nowMs(),
-    raw,
-    rows: parseScreen(raw),
-    cursor: pane.cursor,
-    pane: pane.facts,
-    processes: await processes.tree(pane.facts.panePid).catch(() => null),
-  };
+  return { raw: `${lines.join("\n")}\n`, pane: pane.facts, cursor: pane.cursor };
 }
 
 const FACTS = [

@@ -1,6 +1,6 @@
 import { type Clock, sleep, withinTime } from "../../../system/clock.ts";
 import type { ControlConnection } from "./control.ts";
-import { type PaneBytes, quoteArgument } from "./protocol.ts";
+import { type PaneBytes, showFormat, type TmuxCommand } from "./protocol.ts";
 
 /** What a viewer of the pane is given, in order. */
 export type PaneFrame =
@@ -99,7 +99,7 @@ export async function* followPane(options: {
   function takePicture<T>(read: (parts: readonly (readonly string[])[]) => T): Promise<T> {
     let picture: { of: T } | null = null;
     return control
-      .batch(pictureCommand(target ?? ""), pictureReplies, (parts) => {
+      .batch(pictureCommands(target ?? ""), (parts) => {
         picture = { of: read(parts) };
         due = null;
         drop();
@@ -194,26 +194,23 @@ const factNames = [
   "mouse_sgr_flag",
 ];
 
-/** How many answers `pictureCommand` has. */
-const pictureReplies = 5;
-
-/** One line of tmux control mode: no byte that the pane writes falls between its commands. */
-function pictureCommand(paneId: string): string {
+/** Run as one: no byte that the pane writes falls between them. */
+function pictureCommands(paneId: string): TmuxCommand[] {
   // Without a value tmux prints nothing: 0 keeps the places.
   const facts = factNames.map((name) => `#{?#{${name}},#{${name}},0}`).join(" ");
-  const capture = (flags: string) => `capture-pane -p ${flags} -t ${paneId}`;
+  const capture = (...flags: string[]) => ["capture-pane", "-p", ...flags, "-t", paneId];
   return [
-    `display-message -p -t ${paneId} ${quoteArgument(facts)}`,
-    capture(`-e -N -S -${scrollback} -E -1`),
-    capture("-e -N"),
+    showFormat(paneId, facts),
+    capture("-e", "-N", "-S", `-${scrollback}`, "-E", "-1"),
+    capture("-e", "-N"),
     // The other screen; nothing where the program uses the usual one.
-    capture("-e -N -a -q"),
+    capture("-e", "-N", "-a", "-q"),
     // What the pane wrote of a sequence that is not complete.
-    capture("-P -C"),
-  ].join(" ; ");
+    capture("-P", "-C"),
+  ];
 }
 
-/** What the answers of `pictureCommand` show; null when the pane is gone. */
+/** What the answers of `pictureCommands` show; null when the pane is gone. */
 function readPicture(paneId: string, parts: readonly (readonly string[])[]): TerminalPicture | null {
   const [[line = ""] = [], history = [], screen = [], saved = [], pending = []] = parts;
   const values = line.split(" ");

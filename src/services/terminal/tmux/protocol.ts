@@ -1,6 +1,6 @@
 import { ServiceError } from "../../../system/errors.ts";
 
-/** What tmux prints on a control-mode client, and how an argument is written for it. Pure. */
+/** Commands of tmux as data, how they are written for it, and what it prints on a control-mode client. Pure. */
 
 /** `refused`: tmux answered with an error. `lost`: there was no tmux to answer. */
 export class TmuxError extends ServiceError {
@@ -31,6 +31,55 @@ export function exactSession(name: string): string {
 /** The current window of exactly this session, for commands that want a window or pane. */
 export function exactWindow(name: string): string {
   return `=${name}:`;
+}
+
+/** A command and its arguments, each as tmux is to have it. Bytes are for a control connection. */
+export type TmuxCommand = readonly (string | Uint8Array)[];
+
+/** What runs commands: a process for each call, or a control connection. */
+export interface TmuxTransport {
+  /**
+   * Runs commands in order and resolves with the lines that they printed; one that fails ends them. Rejects
+   * with TmuxError: `refused` and tmux's message, or `lost`.
+   */
+  run(commands: readonly TmuxCommand[]): Promise<string[]>;
+}
+
+/** The value of a format, in one line: of the pane, window or session `target`. */
+export function showFormat(target: string, format: string): TmuxCommand {
+  return ["display-message", "-p", "-t", target, format];
+}
+
+/** tmux decides by a format of `target`, in the same moment in which it acts. */
+export function ifFormat(
+  target: string,
+  condition: string,
+  { met, unmet }: { met: TmuxCommand; unmet: TmuxCommand },
+): TmuxCommand {
+  return ["if-shell", "-F", "-t", target, condition, toControlLine([met]), toControlLine([unmet])];
+}
+
+/** The arguments of a tmux process that runs the commands in order, until one fails. */
+export function toArguments(commands: readonly TmuxCommand[]): string[] {
+  const words = (command: TmuxCommand) => command.map((word) => escapeEnd(word.toString()));
+  return commands.flatMap((command, index) => [...(index > 0 ? [";"] : []), ...words(command)]);
+}
+
+/** An argument at whose end tmux would take a `;` for a separator of commands. */
+const escapeEnd = (argument: string): string => argument.replace(/;$/, "\\;");
+
+/** The same as one line of a control connection. */
+export function toControlLine(commands: readonly TmuxCommand[]): string {
+  const toWord = (word: string | Uint8Array) =>
+    typeof word === "string" && PLAIN_WORD.test(word) ? word : quoteArgument(word);
+  return commands.map((command) => command.map(toWord).join(" ")).join(" ; ");
+}
+
+const PLAIN_WORD = /^[A-Za-z0-9_%@=.:,/+-]+$/;
+
+/** How many answers tmux gives to the commands: to each one, and to what a condition runs. */
+export function countReplies(commands: readonly TmuxCommand[]): number {
+  return commands.length + commands.filter(([name]) => name === "if-shell").length;
 }
 
 /** By byte, each made when it first comes: all of them take 0.2 ms of a gateway's start. */

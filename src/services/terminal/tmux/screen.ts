@@ -1,21 +1,17 @@
 import { shellWord } from "../../../system/shell-word.ts";
 import { RECORDED_NAME, type Tmux } from "./command.ts";
-import type { ControlConnection } from "./control.ts";
+import { showFormat, type TmuxTransport } from "./protocol.ts";
 
 /** The last `rows` rows of a pane that are not blank, plain text; for people, never for a detector. */
 export async function paneTail(tmux: Tmux, paneId: string, rows: number): Promise<string> {
-  const text = await tmux.run(["capture-pane", "-p", "-t", paneId]);
-  const filled = text.split("\n").map((row) => row.trimEnd());
-  return filled
-    .filter((row) => row !== "")
-    .slice(-rows)
-    .join("\n");
+  const filled = (await paneScreen(tmux, paneId)).filter((row) => row !== "");
+  return filled.slice(-rows).join("\n");
 }
 
 /** The rows of a pane as it is, plain text; for people. Blank rows at the end are left out. */
 export async function paneScreen(tmux: Tmux, paneId: string): Promise<string[]> {
-  const text = await tmux.run(["capture-pane", "-p", "-t", paneId]);
-  const rows = text.split("\n").map((row) => row.trimEnd());
+  const lines = await tmux.run([["capture-pane", "-p", "-t", paneId]]);
+  const rows = lines.map((row) => row.trimEnd());
   return rows.slice(0, rows.findLastIndex((row) => row !== "") + 1);
 }
 
@@ -23,12 +19,12 @@ export async function paneScreen(tmux: Tmux, paneId: string): Promise<string[]> 
  * The name by which we know the session that a pane belongs to. Throws TmuxError when there is no such pane.
  */
 export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
-  return (await tmux.run(["display-message", "-p", "-t", paneId, RECORDED_NAME])).trim();
+  return (await tmux.run([showFormat(paneId, RECORDED_NAME)])).join("\n").trim();
 }
 
 /** The folder in which a pane's program works now, absolute. Throws TmuxError when there is no such pane. */
 export async function folderOfPane(tmux: Tmux, paneId: string): Promise<string> {
-  return (await tmux.run(["display-message", "-p", "-t", paneId, "#{pane_current_path}"])).replace(/\n$/, "");
+  return (await tmux.run([showFormat(paneId, "#{pane_current_path}")])).join("\n");
 }
 
 /**
@@ -36,13 +32,13 @@ export async function folderOfPane(tmux: Tmux, paneId: string): Promise<string> 
  * it. `height`: rows of the screen itself. Throws TmuxError.
  */
 export async function captureWithScrollback(
-  control: Pick<ControlConnection, "command">,
+  tmux: TmuxTransport,
   paneId: string,
   scrolledRows: number,
 ): Promise<{ text: string; height: number }> {
-  const [[height = "0"], lines] = await Promise.all([
-    control.command(`display-message -p -t ${paneId} "#{pane_height}"`),
-    control.command(`capture-pane -p -e -S -${scrolledRows} -t ${paneId}`),
+  const [height = "0", ...lines] = await tmux.run([
+    showFormat(paneId, "#{pane_height}"),
+    ["capture-pane", "-p", "-e", "-S", `-${scrolledRows}`, "-t", paneId],
   ]);
   return { text: `${lines.join("\n")}\n`, height: Number(height) };
 }

@@ -6,7 +6,7 @@ import { quoteShell } from "../../../system/shell-word.ts";
 import type { Steps } from "../../../system/steps.ts";
 import { PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./command.ts";
 import { standardPath } from "./launch.ts";
-import { exactWindow } from "./protocol.ts";
+import { exactWindow, showFormat } from "./protocol.ts";
 
 /** What runs in the window, once it is known which window that is. */
 export interface WindowProgram {
@@ -53,21 +53,10 @@ export async function openWindow(
   const { tmux, steps } = deps;
   const target = exactWindow((await tmux.currentName(session)) ?? session);
   steps.before("window.open");
-  const answer = await tmux.run([
-    "new-window",
-    "-d",
-    "-P",
-    "-F",
-    PANE_FORMAT,
-    "-t",
-    target,
-    "-n",
-    name,
-    "--",
-    ...placeholder,
-  ]);
+  const [made] = await tmux
+    .run([["new-window", "-d", "-P", "-F", PANE_FORMAT, "-t", target, "-n", name, "--", ...placeholder]])
+    .then((lines) => lines.flatMap(parsePane));
   steps.after("window.open");
-  const [made] = answer.split("\n").flatMap(parsePane);
   if (!made) throw new ServiceError("dispatch_failed", "tmux did not say which window it made");
   try {
     if (made.windowIndex === 0) {
@@ -88,45 +77,17 @@ async function start(deps: WindowDeps, handles: WindowHandles, program: WindowPr
   const path = join(folder, `window-${ids.hex(8)}.sh`);
   files.write("window.script", path, windowScript(path, program), { durable: false });
   steps.before("window.start");
-  const answer = await tmux.run([
+  const setOption = (option: string) => ["set-option", "-w", "-t", windowId, option, "off"];
+  const lines = await tmux.run([
     // The person's own settings must not keep the window when its program has ended, nor rename it.
-    "set-option",
-    "-w",
-    "-t",
-    windowId,
-    "remain-on-exit",
-    "off",
-    ";",
-    "set-option",
-    "-w",
-    "-t",
-    windowId,
-    "automatic-rename",
-    "off",
-    ";",
-    "set-option",
-    "-w",
-    "-t",
-    windowId,
-    "allow-rename",
-    "off",
-    ";",
-    "respawn-pane",
-    "-k",
-    "-t",
-    paneId,
-    "--",
-    "/bin/sh",
-    path,
-    ";",
-    "display-message",
-    "-p",
-    "-t",
-    paneId,
-    PANE_FORMAT,
+    setOption("remain-on-exit"),
+    setOption("automatic-rename"),
+    setOption("allow-rename"),
+    ["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", path],
+    showFormat(paneId, PANE_FORMAT),
   ]);
   steps.after("window.start");
-  const [started] = answer.split("\n").flatMap(parsePane);
+  const [started] = lines.flatMap(parsePane);
   if (!started) throw new ServiceError("dispatch_failed", "the window closed at once");
   return started.panePid;
 }

@@ -1,6 +1,6 @@
 import { type Commands, group, lazyLeaves } from "./command-line/command.ts";
 import type { ExtensionLoaders } from "./extension.ts";
-import { loadCoordinatorExtensions, loadGatewayExtensions } from "./extensions.ts";
+import { loadCoordinatorExtensions, loadGatewayExtensions, loadSignals } from "./extensions.ts";
 
 const upkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
 
@@ -53,7 +53,27 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
       nats: () => import("./commands/coord/nats.ts").then((module) => module.default),
     },
   }),
-  operations: () => ({
+  team: () => ({
+    svc: lazyLeaves(["up", "down", "status"], () =>
+      import("./commands/team.ts").then((module) => module.teamCommands("svc")),
+    ),
+    "svc-mgr": {
+      team: group({
+        name: "team",
+        description: "the agents and people of a project, as its svc.yaml says",
+        examples: ["svc-mgr team up", "svc-mgr team status"],
+        subCommands: lazyLeaves(["up", "down", "status"], () =>
+          import("./commands/team.ts").then((module) => module.teamCommands("svc-mgr team")),
+        ),
+      }),
+    },
+  }),
+  deliveries: () => ({
+    "svc-mgr attention": lazyLeaves(["deliveries", "rules", "deliver-test"], () =>
+      import("./commands/deliveries.ts").then((module) => module.deliveryCommands),
+    ),
+  }),
+  upkeep: () => ({
     "svc-mgr": {
       backup: group({
         name: "backup",
@@ -63,20 +83,9 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
           import("./commands/backup.ts").then((module) => module.backupCommands),
         ),
       }),
-      team: group({
-        name: "team",
-        description: "the agents and people of a project, as its svc.yaml says",
-        examples: ["svc-mgr team up", "svc-mgr team status"],
-        subCommands: lazyLeaves(["up", "down", "status"], () =>
-          import("./commands/team.ts").then((module) => module.teamCommands("svc-mgr team")),
-        ),
-      }),
       doctor: () => import("./commands/doctor.ts").then((module) => module.default),
       uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
     },
-    "svc-mgr attention": lazyLeaves(["deliveries", "rules", "deliver-test"], () =>
-      import("./commands/deliveries.ts").then((module) => module.deliveryCommands),
-    ),
     "svc-mgr mailbox": lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], upkeep),
     "svc-mgr mailbox messages": lazyLeaves(["clear"], upkeep),
   }),
@@ -84,6 +93,10 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
 
 /** What extensions add to a group of commands. */
 export function extensionCommands(group: string): Commands {
-  const load = { gateway: loadGatewayExtensions, coordinator: loadCoordinatorExtensions };
+  const load = {
+    gateway: loadGatewayExtensions,
+    coordinator: loadCoordinatorExtensions,
+    signals: loadSignals,
+  };
   return Object.assign({}, ...Object.values(commands).map((commandsOf) => commandsOf(load)[group]));
 }

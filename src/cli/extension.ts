@@ -1,6 +1,6 @@
 import type { AgentIdentity } from "../protocol/agents.ts";
 import type { GatewayEvent } from "../protocol/events.ts";
-import type { LifecycleState } from "../protocol/files.ts";
+import type { LifecycleState, RegistryRecord } from "../protocol/files.ts";
 import type { HostList } from "../protocol/host-states.ts";
 import type { Routes } from "../routes/http/mount.ts";
 import type { Fetch } from "../routes/http/observe.ts";
@@ -10,11 +10,14 @@ import type { Attention } from "../services/attention/attention.ts";
 import type { Log } from "../services/diagnostics/gateway-log.ts";
 import type { Directory } from "../services/fleet/directory.ts";
 import type { Links } from "../services/fleet/links.ts";
+import type { BridgeDeps } from "../services/headless/bridge.ts";
 import type { TypingLeases } from "../services/prompt/typing-lease.ts";
+import type { PlanSignals } from "../services/sessions/tool-signals.ts";
 import type { Service } from "../system/service-list.ts";
 import type { SocketUpgrade } from "../system/sockets.ts";
+import type { System } from "../system/system.ts";
 import type { CliContext } from "./command-line/cli-context.ts";
-import type { CliIo, Flags } from "./command-line/command.ts";
+import type { CliIo, Flags, Invocation } from "./command-line/command.ts";
 import type { GatewayCore } from "./gateway/gateway-core.ts";
 
 /** A part of the product that the core does not import, and that a program works without. */
@@ -22,10 +25,18 @@ export interface Extension {
   name: string;
   /** Its files: beginnings of paths below `src/`. A guard reads them. */
   sources: readonly string[];
-  /** The core imports nothing of it. */
-  isClosed?: true;
   /** Separate programs by the first word that calls them; people do not. Resolve with the exit code. */
   programs?: Readonly<Record<string, (argv: string[]) => Promise<number>>>;
+  /**
+   * What `turn-bridge` runs in the pane of a headless agent, by the first word after it: all turns of a session.
+   */
+  turnBridges?: Readonly<
+    Record<string, (deps: System & BridgeDeps, argv: readonly string[]) => Promise<void>>
+  >;
+  /** Loads whom `@NAME` means. One extension has it. */
+  members?: () => Promise<FindMembers>;
+  /** Loads how it asks the tool of a launch to report what it does. One extension has it. */
+  signals?: () => Promise<PlanSignals>;
   /** Loads what it adds to a program that watches agents or serves a gateway. One call for each agent. */
   gateway?: () => Promise<() => GatewayExtension>;
   /** Loads what it adds to the coordination server. */
@@ -34,11 +45,28 @@ export interface Extension {
   serve?: () => Promise<ServeExtension>;
 }
 
+/** Whom `@NAME` means. */
+export interface Members {
+  /** The file that says so. */
+  path: string;
+  /**
+   * By their names in the file. `record`: of the agent that this file launched, whether it runs or not; null
+   * without one.
+   */
+  agents: { member: string; record: RegistryRecord | null }[];
+  /** Addresses of people. */
+  people: string[];
+}
+
+/** Throws UsageError for an unknown name. */
+export type FindMembers = (invocation: Invocation, name: string) => Promise<Members>;
+
 /** Load what all extensions add. */
 export interface ExtensionLoaders {
   /** The result makes it for one agent. */
   gateway(): Promise<() => readonly GatewayExtension[]>;
   coordinator(): Promise<readonly CoordinatorExtension[]>;
+  signals(): Promise<PlanSignals>;
 }
 
 /** Flags of `svc-coord serve`, and what they ask for. */

@@ -1,4 +1,11 @@
-import type { CoordinatorExtension, Extension, GatewayExtension, ServeExtension } from "./extension.ts";
+import { type PlanSignals, planNoSignals } from "../services/sessions/tool-signals.ts";
+import type {
+  CoordinatorExtension,
+  Extension,
+  FindMembers,
+  GatewayExtension,
+  ServeExtension,
+} from "./extension.ts";
 
 /** Other protocols on the way to an agent: ACP, MCP, AG-UI, and the reports of the tools. */
 const bridges: Extension = {
@@ -18,9 +25,20 @@ const bridges: Extension = {
   programs: {
     signal: async (argv) => (await import("./commands/signal.ts")).runSignal(argv),
   },
+  turnBridges: {
+    "--acp": async (deps, argv) =>
+      (await import("./extensions/bridges/acp-turns.ts")).runAcpTurns(deps, argv),
+  },
+  async signals() {
+    const [{ planSignals }, { selfCommand }] = await Promise.all([
+      import("../services/signals/handover.ts"),
+      import("./command-line/version.ts"),
+    ]);
+    return (system, tool) => planSignals(system, [...selfCommand(), "signal"], tool);
+  },
   async gateway() {
     const [{ signalsAbsence }, { createNoSource, createSpoolSource }] = await Promise.all([
-      import("../services/signals/handover.ts"),
+      import("../services/sessions/tool-signals.ts"),
       import("../services/signals/spool-source.ts"),
     ]);
     return () => ({
@@ -48,7 +66,6 @@ const bridges: Extension = {
 /** The past of agents: transcript, recorder, ledger and budgets, traces, metrics. */
 const observe: Extension = {
   name: "observe",
-  isClosed: true,
   sources: [
     "cli/commands/agent/recorder",
     "cli/commands/agent/transcript",
@@ -69,7 +86,6 @@ const observe: Extension = {
 /** The browser's view of agents, their screens and their live terminals. */
 const consoleExtension: Extension = {
   name: "console",
-  isClosed: true,
   sources: [
     "cli/commands/console",
     "cli/extensions/console/",
@@ -86,7 +102,6 @@ const consoleExtension: Extension = {
 /** Agents on many hosts, over NATS or SSH. */
 const hosts: Extension = {
   name: "hosts",
-  isClosed: true,
   sources: [
     "cli/commands/coord/hosts",
     "cli/commands/coord/join",
@@ -98,34 +113,62 @@ const hosts: Extension = {
   serve: async () => (await import("./extensions/hosts/hosts-serve.ts")).serveHosts,
 };
 
-/** What a person does beside single agents: teams, backups, checks, upkeep, deliveries to the outside. */
-const operations: Extension = {
-  name: "operations",
+/** The agents, people and groups of a project, as its svc.yaml says. */
+const team: Extension = {
+  name: "team",
+  sources: ["cli/commands/team", "cli/team/", "services/team/"],
+  members: async () => (await import("./team/team-files.ts")).findMembers,
+};
+
+/** What waits for a person is sent to the outside. */
+const deliveries: Extension = {
+  name: "deliveries",
+  sources: ["cli/commands/deliveries", "cli/extensions/deliveries/", "services/delivery/"],
+  serve: async () => (await import("./extensions/deliveries/deliveries-coordinator.ts")).serveDeliveries,
+  coordinator: async () => (await import("./extensions/deliveries/deliveries-coordinator.ts")).openDeliveries,
+};
+
+/** The care of a machine with agents: checks, backups, mailboxes, the end of an installation. */
+const upkeep: Extension = {
+  name: "upkeep",
   sources: [
     "cli/checks/agents",
     "cli/checks/hosts",
     "cli/checks/machine",
     "cli/checks/sessions",
     "cli/commands/backup",
-    "cli/commands/deliveries",
     "cli/commands/doctor",
     "cli/commands/mailbox-upkeep",
-    "cli/commands/team",
     "cli/commands/uninstall",
-    "cli/extensions/operations/",
-    "cli/team/team-files",
-    "cli/team/team-plan-text",
-    "cli/team/team-steps",
+    "cli/extensions/upkeep/",
     "services/backup/",
-    "services/delivery/",
-    "services/team/",
   ],
-  serve: async () => (await import("./extensions/operations/operations-coordinator.ts")).serveDeliveries,
-  coordinator: async () => (await import("./extensions/operations/operations-coordinator.ts")).openDeliveries,
 };
 
 /** All extensions, in the order in which each is asked for what it adds. */
-export const extensions: readonly Extension[] = [bridges, observe, consoleExtension, hosts, operations];
+export const extensions: readonly Extension[] = [
+  bridges,
+  observe,
+  consoleExtension,
+  hosts,
+  team,
+  deliveries,
+  upkeep,
+];
+
+/** What runs all turns of a session for a word after `turn-bridge`; undefined for another word. */
+export const extensionTurnBridge = (word = ""): NonNullable<Extension["turnBridges"]>[string] | undefined =>
+  extensions.find(({ turnBridges }) => turnBridges?.[word])?.turnBridges?.[word];
+
+/** Loads whom `@NAME` means; null for a program that knows no groups. */
+export async function loadMembers(): Promise<FindMembers | null> {
+  return (await extensions.find(({ members }) => members)?.members?.()) ?? null;
+}
+
+/** Loads what asks the tool of a launch for reports. */
+export async function loadSignals(): Promise<PlanSignals> {
+  return (await extensions.find(({ signals }) => signals)?.signals?.()) ?? planNoSignals;
+}
 
 /** Loads what extensions add to a program that watches agents; the result makes it for one agent. */
 export async function loadGatewayExtensions(): Promise<() => readonly GatewayExtension[]> {

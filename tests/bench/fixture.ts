@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
+import { loadSignals } from "../../src/cli/extensions.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { runtimeSettings } from "../../src/services/sessions/environment.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
@@ -131,12 +132,15 @@ export async function createBenchFixture(): Promise<BenchFixture> {
     tmux,
     world,
     async launch(name, args = []) {
-      const session = await launchAgent(world, {
-        tool: chooseTool(world.tools, "demo"),
-        agentName: name,
-        workdir: folder,
-        args: [...args],
-      });
+      const session = await launchAgent(
+        { ...world, planSignals: await loadSignals() },
+        {
+          tool: chooseTool(world.tools, "demo"),
+          agentName: name,
+          workdir: folder,
+          args: [...args],
+        },
+      );
       const { sessionRoot } = session;
       return {
         ...session,

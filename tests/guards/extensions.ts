@@ -6,14 +6,8 @@ type Sources = Pick<Extension, "name" | "sources">;
 /** What the programs read: the extensions, and their commands. */
 const lists = ["src/cli/extensions.ts", "src/cli/extension-commands.ts"];
 
-/**
- * Imports of `closed` extensions by files of the core, which are all files that no extension has.
- */
-export function findCoreArrows(
-  files: readonly SourceFile[],
-  extensions: readonly Sources[],
-  closed: readonly Sources[],
-): Violation[] {
+/** Imports of extensions by files of the core, which are all files that no extension has. */
+export function findCoreArrows(files: readonly SourceFile[], extensions: readonly Sources[]): Violation[] {
   const extensionOf = (path: string) =>
     extensions.find(({ sources }) => sources.some((start) => path.startsWith(`src/${start}`)))?.name ?? null;
   return files
@@ -21,9 +15,7 @@ export function findCoreArrows(
     .flatMap(({ path, imports }) =>
       imports.flatMap(({ resolved, line }) => {
         const extension = resolved === null ? null : extensionOf(resolved);
-        return extension === null || !closed.some(({ name }) => name === extension)
-          ? []
-          : [`${path}:${line} imports ${resolved}, which is of ${extension}`];
+        return extension === null ? [] : [`${path}:${line} imports ${resolved}, which is of ${extension}`];
       }),
     );
 }

@@ -6,7 +6,7 @@ const entries = [
   "src/cli/svc-gateway.ts",
   "src/cli/programs.ts",
   "src/cli/commands/serve.ts",
-  "src/services/signals/handover.ts",
+  "src/services/sessions/tool-signals.ts",
   "src/services/signals/spool-source.ts",
   "src/cli/extensions/observe/observe-agent.ts",
 ];

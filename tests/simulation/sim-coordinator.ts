@@ -4,6 +4,7 @@ import { type Coordinator, createCoordinator } from "../../src/cli/coordinator/c
 import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
+import { planNoSignals } from "../../src/services/sessions/tool-signals.ts";
 import type { Processes } from "../../src/system/processes.ts";
 import type { SimHost } from "./sim-host.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -103,6 +104,7 @@ export function createSimCoordinator(options: {
         onShutdown: () => {},
         createExtensions,
         extensions,
+        planSignals: planNoSignals,
       });
       up = { process, coordinator, baseUrl: null };
       const mine = up;

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/command-line/cli-context.ts";
+import { loadSignals } from "../../src/cli/extensions.ts";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
@@ -120,12 +121,15 @@ export async function createFaultFixture(): Promise<FaultFixture> {
     env,
     async launch(name) {
       const logPath = join(folder, `${name}.jsonl`);
-      const session = await launchAgent(world, {
-        tool: chooseTool(world.tools, "demo"),
-        agentName: name,
-        workdir: folder,
-        args: ["--log", logPath],
-      });
+      const session = await launchAgent(
+        { ...world, planSignals: await loadSignals() },
+        {
+          tool: chooseTool(world.tools, "demo"),
+          agentName: name,
+          workdir: folder,
+          args: ["--log", logPath],
+        },
+      );
       return {
         ...session,
         log: () => (existsSync(logPath) ? parseDemoLog(readFileSync(logPath, "utf8")) : []),

@@ -1,4 +1,5 @@
 import { openCliContext } from "../../src/cli/command-line/cli-context.ts";
+import { loadSignals } from "../../src/cli/extensions.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
 import { findAgent } from "../../src/services/sessions/find.ts";
 import { launchAgent } from "../../src/services/sessions/launch.ts";
@@ -16,12 +17,15 @@ const context = openCliContext(
   createSystem(createFaultSteps(process.env)),
 );
 if (act === "launch") {
-  await launchAgent(context, {
-    tool: chooseTool(context.tools, "demo"),
-    agentName,
-    workdir: process.cwd(),
-    args: [],
-  });
+  await launchAgent(
+    { ...context, planSignals: await loadSignals() },
+    {
+      tool: chooseTool(context.tools, "demo"),
+      agentName,
+      workdir: process.cwd(),
+      args: [],
+    },
+  );
 } else {
   await stopAgent(context, findAgent(context, { agentName }));
 }

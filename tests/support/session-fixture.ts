@@ -8,6 +8,7 @@ import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSessionAlive } from "../../src/services/sessions/record.ts";
 import { createRegistry } from "../../src/services/sessions/registry.ts";
 import { openSessionFolder } from "../../src/services/sessions/session-folder.ts";
+import { planSignals } from "../../src/services/signals/handover.ts";
 import { createLocks, type Locks } from "../../src/system/locks.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 import { until } from "./until.ts";
@@ -75,7 +76,7 @@ export async function createSessionFixture(): Promise<SessionFixture> {
       runtimeRoot: join(folder, "runtime"),
       tools: [tool],
       personEnvironment: person,
-      hookCommand: ["svc-gateway", "gateway", "signal"],
+      planSignals: (system, tool) => planSignals(system, ["svc-gateway", "gateway", "signal"], tool),
     },
     request: (changes = {}) => ({ tool, agentName: "worker", workdir: folder, args: [], ...changes }),
     report: async () => {

@@ -3,7 +3,7 @@ import type { FoundAgent } from "../../services/sessions/find.ts";
 import type { NewSession } from "../../services/sessions/launch.ts";
 import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
 import type { NotifierCarryOver } from "../../services/sessions/notifier-carry-over.ts";
-import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
+import { lacksSignals, signalsAbsence } from "../../services/sessions/tool-signals.ts";
 import { tmuxAttachLine } from "../../services/terminal/tmux/screen.ts";
 import { isOlder } from "../../system/versions.ts";
 import type { CliContext } from "../command-line/cli-context.ts";

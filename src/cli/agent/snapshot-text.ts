@@ -1,8 +1,10 @@
 import type { Advise } from "../../protocol/remedy.ts";
 import { type AgentSnapshot, maxUnread } from "../../services/fleet/agent-snapshot.ts";
+import { type Orphan, orphanRemedies } from "../../services/sessions/orphans.ts";
+import type { Tmux } from "../../services/terminal/tmux/command.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { renderTable } from "../command-line/format.ts";
-import { toSentence } from "../command-line/remedies.ts";
+import { toClause, toSentence } from "../command-line/remedies.ts";
 
 const snapshotHeader = [
   "NAME",
@@ -136,4 +138,10 @@ export function renderSnapshotTable(
     lines = table();
   }
   return lines;
+}
+
+/** What to do about an orphan, as a clause. Pure. */
+export function orphanText({ tmux }: { tmux: Pick<Tmux, "socket"> }, advise: Advise, orphan: Orphan): string {
+  const ways = orphanRemedies(tmux, orphan).map((remedy) => toClause(advise(remedy)));
+  return `${orphan.state === "refused" ? `${orphan.problem}; then ` : ""}${ways.join(", or ")}`;
 }

@@ -40,7 +40,7 @@ async function teamScopeOf(context: ScopeContext, io: CliIo): Promise<TeamScope 
   const own = await ownTeamFile(context, io);
   const file = own ?? nearestTeamFile(context.files, io.cwd);
   if (file === null) return null;
-  const { readPrefixed } = await import("../../services/team/team-store.ts");
+  const { readPrefixed } = await import("../../services/sessions/team-record.ts");
   const prefixed = readPrefixed(context.files, join(stateRootOf(io.env, io.home), "teams"), file);
   return { file, isMember: own !== null, prefixed };
 }

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Advise } from "../../protocol/remedy.ts";
-import { adoptOrphan, findOrphans, type Orphan, orphanRemedies } from "../../services/sessions/orphans.ts";
+import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { judgeRecord } from "../../services/sessions/record.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
+import { orphanText } from "../agent/snapshot-text.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { toClause } from "../command-line/remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
@@ -87,12 +88,6 @@ export async function checkOrphans(context: OrphanContext, fix: boolean, advise:
   } catch (error) {
     return warning("orphans", messageOf(error), null);
   }
-}
-
-/** What to do about an orphan, as a clause. Pure. */
-export function orphanText({ tmux }: Pick<CliContext, "tmux">, advise: Advise, orphan: Orphan): string {
-  const ways = orphanRemedies(tmux, orphan).map((remedy) => toClause(advise(remedy)));
-  return `${orphan.state === "refused" ? `${orphan.problem}; then ` : ""}${ways.join(", or ")}`;
 }
 
 /** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */

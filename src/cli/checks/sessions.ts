@@ -15,7 +15,7 @@ import type { MailPage } from "../../services/mail/mailbox.ts";
 import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
-import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
+import { lacksSignals, signalsAbsence } from "../../services/sessions/tool-signals.ts";
 import { signalPaths } from "../../services/signals/spool-source.ts";
 import { agentPane } from "../../services/terminal/tmux/command.ts";
 import { messageOf } from "../../system/errors.ts";

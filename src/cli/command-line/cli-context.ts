@@ -35,7 +35,7 @@ import { bareTmuxSocket, chooseTmuxSocket, openTmux, socketOfPane } from "./tmux
 import { selfCommand } from "./version.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
-export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, System {
+export interface CliContext extends Omit<LaunchDeps, "planSignals">, AttachDeps, StopAgentDeps, System {
   system: System;
   network: Network;
   roots: Roots;
@@ -150,7 +150,6 @@ export function openCliContext(
       ),
       ...readAcpProfiles(system, env).map((profile) => toAcpTool(profile, demoCommand)),
     ],
-    hookCommand: [...self, "signal"],
     serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
     managerCommand: [
       ...self,

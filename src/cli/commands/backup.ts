@@ -16,7 +16,7 @@ import { renderTable } from "../command-line/format.ts";
 import { knownMailboxRoots } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
 import { programVersion } from "../command-line/version.ts";
-import { withProgress } from "../extensions/operations/progress.ts";
+import { withProgress } from "../extensions/upkeep/progress.ts";
 
 const create = command({
   name: "create",

@@ -17,7 +17,7 @@ import { confirmed } from "../command-line/confirm.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
 import { addressFlag } from "../command-line/shared-flags.ts";
-import { withProgress } from "../extensions/operations/progress.ts";
+import { withProgress } from "../extensions/upkeep/progress.ts";
 import { type ChosenRoot, chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
 const dryRunFlag = {

@@ -18,7 +18,7 @@ import {
 import { type CliIo, command, type Values } from "../command-line/command.ts";
 import { warn } from "../command-line/narrate.ts";
 import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../command-line/shared-flags.ts";
-import { loadGatewayExtensions } from "../extensions.ts";
+import { loadGatewayExtensions, loadSignals } from "../extensions.ts";
 import { createGateway } from "../gateway/gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../gateway/gateway-flags.ts";
 
@@ -134,16 +134,19 @@ export const run = command({
     const { token, listener } = await prepare({ context, io, args, running });
     const session =
       running ??
-      (await launchAgent(context, {
-        tool: chooseTool(context.tools, args.tool),
-        agentName: args["agent-name"],
-        agentId: args["agent-id"],
-        workdir: resolve(io.cwd, args.workdir ?? "."),
-        args: rest,
-        home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
-        unattended: args.unattended,
-        noSignals: args["no-signals"],
-      }));
+      (await launchAgent(
+        { ...context, planSignals: await loadSignals() },
+        {
+          tool: chooseTool(context.tools, args.tool),
+          agentName: args["agent-name"],
+          agentId: args["agent-id"],
+          workdir: resolve(io.cwd, args.workdir ?? "."),
+          args: rest,
+          home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
+          unattended: args.unattended,
+          noSignals: args["no-signals"],
+        },
+      ));
     return serveBeside({
       io,
       context,

@@ -7,6 +7,7 @@ import { listAccounts } from "../../services/mail/filesystem/registration/accoun
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
 import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
+import { teamFolder } from "../../services/sessions/team-record.ts";
 import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
 import {
   ownAgents,
@@ -18,7 +19,7 @@ import {
   unfinished,
 } from "../../services/team/plan.ts";
 import { remindersOf } from "../../services/team/team-file.ts";
-import { createTeamStore, prefixedName, teamFolder } from "../../services/team/team-store.ts";
+import { createTeamStore, prefixedName } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { sha256 } from "../../system/digest.ts";

@@ -5,12 +5,12 @@ import { messageOf } from "../../system/errors.ts";
 import { outliveTerminal } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { visible } from "../../system/visible.ts";
-import { programVersion } from "../command-line/version.ts";
+import { extensionTurnBridge } from "../extensions.ts";
 
 /**
  * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane.
  * Exit code 0 when the turn was run, whatever it came to, 1 when it had been begun or settled before, 2 for a
- * wrong call. `--acp SESSION_ROOT LIFE`: runs all turns of a session, beside its one ACP agent.
+ * wrong call. With the flag of an extension, such as `--acp`: runs all turns of a session.
  */
 export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   const [folder, ...more] = argv;
@@ -24,7 +24,11 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
     show: createPaneText(),
   };
   try {
-    if (folder === "--acp" && more[0] !== undefined) return await runAcpBridge(deps, more[0], more[1] ?? "");
+    const runSession = extensionTurnBridge(folder);
+    if (runSession !== undefined && more.length > 0) {
+      await runSession(deps, more);
+      return 0;
+    }
     if (folder === undefined || more.length > 0) {
       process.stderr.write("turn-bridge: give the folder of one turn\n");
       return 2;
@@ -46,25 +50,4 @@ function createPaneText(): (text: string) => void {
       for (const done of [out.write(text), out.flush()]) Promise.resolve(done).catch(() => {});
     } catch {}
   };
-}
-
-type BridgeSystem = Parameters<typeof createBridge>[0] & ReturnType<typeof createSystem>;
-
-async function runAcpBridge(deps: BridgeSystem, sessionRoot: string, life: string): Promise<number> {
-  // The library writes what an agent sent it to the terminal, control characters too.
-  console.error = () => {};
-  const { createAcpBridge } = await import("../../services/acp/bridge.ts");
-  const { version } = await programVersion();
-  const bridge = createAcpBridge({
-    ...deps,
-    sessionRoot: resolve(sessionRoot),
-    life: life === "" ? null : life,
-    version,
-  });
-  // The session's end ends the agent; a turn that runs is finished first.
-  process.on("SIGHUP", () => bridge.stop({ interrupt: false }));
-  process.on("SIGTERM", () => bridge.stop({ interrupt: true }));
-  process.on("SIGINT", () => bridge.interrupt());
-  await bridge.run();
-  return 0;
 }

@@ -20,6 +20,7 @@ import type { Links, ReadingLinks } from "../../services/fleet/links.ts";
 import { createLiveness } from "../../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
+import type { PlanSignals } from "../../services/sessions/tool-signals.ts";
 import { profileFor } from "../../services/terminal/profiles/profile.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -46,6 +47,7 @@ interface FleetBase {
   baseUrl: () => string;
   /** Called for each agent that this server watches. */
   createExtensions: () => readonly GatewayExtension[];
+  planSignals: PlanSignals;
 }
 
 /** What a coordination server sees of its agents and does with them. */
@@ -61,6 +63,7 @@ export function createFleet(base: FleetBase): Fleet {
   const { context, io, directory, links, log } = base;
   const { system, tools, tmuxFor, files, locks } = context;
   const { clock, ids, processes } = system;
+  const launching = { ...context, planSignals: base.planSignals };
   const profiles = readProfiles(system, io.env);
   const terminals = createPassiveTerminals({
     files,
@@ -121,7 +124,7 @@ export function createFleet(base: FleetBase): Fleet {
       terminals,
       turns,
       stopping: context,
-      relaunching: context,
+      relaunching: launching,
       clock,
       ids,
     }),
@@ -130,7 +133,7 @@ export function createFleet(base: FleetBase): Fleet {
       tools,
       files: system.files,
       ids,
-      launching: context,
+      launching,
       stopping: context,
       apiBaseUrl: base.baseUrl,
       giveMailbox: (agent, { filesystem_root, principal_id, address }) =>

@@ -13,6 +13,7 @@ import { createDirectory } from "../../services/fleet/directory.ts";
 import { createLinks } from "../../services/fleet/links.ts";
 import { answerChallenge, isChallenge } from "../../services/fleet/listener-proof.ts";
 import { decideToken } from "../../services/sessions/token.ts";
+import type { PlanSignals } from "../../services/sessions/tool-signals.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { describeFault, messageOf, ServiceError } from "../../system/errors.ts";
 import type { HttpServer } from "../../system/http-server.ts";
@@ -45,6 +46,7 @@ interface CoordinatorOptions {
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
   extensions: readonly CoordinatorExtension[];
+  planSignals: PlanSignals;
   /** Called for each agent that this server watches. */
   createExtensions: () => readonly GatewayExtension[];
 }
@@ -114,6 +116,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     log,
     baseUrl: () => current().api_base_url,
     createExtensions: options.createExtensions,
+    planSignals: options.planSignals,
   };
   const fleet = createFleet(base);
   const { rulesFile } = options;

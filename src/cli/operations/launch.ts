@@ -31,6 +31,7 @@ import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { readFileFlag } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { narrate, warn } from "../command-line/narrate.ts";
+import { loadSignals } from "../extensions.ts";
 import { toAttachmentRoots, warnOfTraces } from "../gateway/gateway-flags.ts";
 import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../mail/agent-mailbox.ts";
 
@@ -195,7 +196,8 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
     }
   }
 
-  const session = await launchAgent(context, request).catch((error: unknown) => {
+  const launching = { ...context, planSignals: await loadSignals() };
+  const session = await launchAgent(launching, request).catch((error: unknown) => {
     if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, `${ended}${messageOf(error)}`);
     throw error;
   });
@@ -206,7 +208,7 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
 }
 
 async function agentOfEarlierUp({ files }: CliContext, io: CliIo, team: TeamOwner): Promise<string | null> {
-  const { readAgentOfEarlierUp } = await import("../../services/team/team-store.ts");
+  const { readAgentOfEarlierUp } = await import("../../services/sessions/team-record.ts");
   return readAgentOfEarlierUp(files, join(stateRootOf(io.env, io.home), "teams"), team);
 }
 

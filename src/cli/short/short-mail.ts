@@ -3,6 +3,8 @@ import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { command, type Invocation, UsageError } from "../command-line/command.ts";
+import type { Members } from "../extension.ts";
+import { loadMembers } from "../extensions.ts";
 import type { NamedBinding } from "../mail/agent-mailbox.ts";
 import { flagged, manage, nameOnly, textOf } from "./shorthand.ts";
 
@@ -34,7 +36,6 @@ export const mail = command({
     const { warn } = await import("../command-line/narrate.ts");
     const plain = invocation as unknown as Invocation;
     const ofTeam = async (name: string): Promise<Recipients> => {
-      const { findMembers } = await import("../team/team-files.ts");
       const { agents, people, path } = await findMembers(plain, name);
       for (const { member, record } of agents) {
         if (record === null)
@@ -71,6 +72,13 @@ export const mail = command({
   },
 });
 
+/** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
+export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
+  const find = await loadMembers();
+  if (find === null) throw new UsageError(`this program knows no groups: @${name}`, invocation.path);
+  return find(invocation, name);
+}
+
 /** Whom a message goes to. */
 interface Recipients {
   agents: NamedBinding[];
@@ -91,7 +99,6 @@ async function findRecipient(
     return await findNamed(context, invocation.io, agentName);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.reason !== "not_found") throw error;
-    const { findMembers } = await import("../team/team-files.ts");
     const members = await findMembers(invocation, agentName).catch(() => null);
     if (members === null || members.agents.some(({ member }) => member === agentName)) throw error;
     const detail = `there is no agent named "${agentName}"; for the person or group of svc.yaml write @${agentName}`;

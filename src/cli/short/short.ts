@@ -1,20 +1,14 @@
 import { visibleLine } from "../../system/visible.ts";
 import { findQuestions, renderQuestions } from "../agent/questions.ts";
-import {
-  type Command,
-  command,
-  group,
-  type Invocation,
-  lazyLeaves,
-  UsageError,
-} from "../command-line/command.ts";
+import { type Command, command, group, type Invocation, UsageError } from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { createProcessIo } from "../command-line/process-io.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
 import { programVersion } from "../command-line/version.ts";
-import { mail } from "./short-mail.ts";
+import { extensionCommands } from "../extension-commands.ts";
+import { findMembers, mail } from "./short-mail.ts";
 import {
   agentName,
   flagged,
@@ -118,7 +112,6 @@ const tell = command({
     const words = ["prompt", ...flagged("prompt", text)];
     if (!name.startsWith("@")) return manage(plain, single(name, ...words));
     if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
-    const { findMembers } = await import("../team/team-files.ts");
     const { agents, path } = await findMembers(plain, name.slice(1));
     if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
     let worst: number = exitCodes.done;
@@ -318,9 +311,7 @@ export const shortCommands = group({
       },
       words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
     }),
-    ...lazyLeaves(["up", "down", "status"], () =>
-      import("../commands/team.ts").then((module) => module.teamCommands("svc")),
-    ),
+    ...extensionCommands("svc"),
     watch: shorthand({
       name: "watch",
       description: "watch all agents and work with them by keys; ? lists the keys",

@@ -1,5 +1,4 @@
 import { basename, relative, resolve } from "node:path";
-import type { RegistryRecord } from "../../protocol/files.ts";
 import type { TeamAgent, TeamFile } from "../../protocol/team-file.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { memberNames, membersOf, readEnvFile, readTeamFile } from "../../services/team/team-file.ts";
@@ -11,26 +10,14 @@ import { type CliContext, openCliContext } from "../command-line/cli-context.ts"
 import { type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { readFileFlag } from "../command-line/flag-values.ts";
-
-/** Whom `@NAME` means. */
-interface TeamMembers {
-  /** The team's file. */
-  path: string;
-  /**
-   * By their names in the file. `record`: of the agent that this file launched, whether it runs or not; null
-   * without one.
-   */
-  agents: { member: string; record: RegistryRecord | null }[];
-  /** Addresses of people. */
-  people: string[];
-}
+import type { Members } from "../extension.ts";
 
 /**
  * Whom `@NAME` means in the team of the agent that calls this, else in the nearest team's file: agents that
  * this file launched, never others of the same name. Throws UsageError for an unknown name. Source: ruling
  * 40.
  */
-export async function findMembers(invocation: Invocation, name: string): Promise<TeamMembers> {
+export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
   const { io } = invocation;
   const context = openCliContext(io, invocation.inherited);
   const noFile = `; @${name} is a name of such a file: call this below its folder`;

@@ -11,7 +11,7 @@ import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { openTurn, type TurnDirectory } from "./turn-directory.ts";
 import { decideVerdict } from "./verdict.ts";
 
-interface BridgeDeps {
+export interface BridgeDeps {
   clock: Clock;
   files: Files;
   processes: Processes;

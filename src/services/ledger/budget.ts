@@ -8,7 +8,7 @@ import { TeamRecord } from "../../protocol/team-file.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { teamNameOf } from "../team/team-store.ts";
+import { teamNameOf } from "../sessions/team-record.ts";
 import { exactCost, priceOf, toMicroUsd } from "./prices.ts";
 
 /** Whose budget: an agent or a team, and what of it was used. */

@@ -7,7 +7,6 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
-import { type PlannedSignals, planSignals, withSignals, writeHandover } from "../signals/handover.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux/launch.ts";
 import { acpEnvironment, toAcpLaunch } from "./acp-tools.ts";
@@ -34,7 +33,7 @@ import type { Registry } from "./registry.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
 import { openSessionFolder } from "./session-folder.ts";
 import { type Role, roleArguments, withRole } from "./tool-arguments.ts";
-import { reportingVersion } from "./tool-version.ts";
+import { type PlannedSignals, type PlanSignals, withSignals, writeHandover } from "./tool-signals.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface LaunchRequest {
@@ -110,8 +109,7 @@ export interface SessionDeps {
 export interface LaunchDeps extends SessionDeps {
   /** Whose own CLI, configuration and login the agent runs with. */
   personEnvironment: Environment;
-  /** How this program is started as the hook command of a tool. */
-  hookCommand: readonly string[];
+  planSignals: PlanSignals;
 }
 
 const endGraceMs = 2000;
@@ -329,20 +327,14 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
     extra: { ...request.env, ...(home ? { [home.envVar]: home.path } : {}) },
     published,
   });
-  const { hookCommand } = deps;
   const signals = request.headless
     ? null
-    : planSignals(deps.files, {
+    : await deps.planSignals(deps, {
         tool: tool.tool,
+        executable,
         sessionRoot,
-        hookCommand,
         args,
         env: environment,
-        version: await reportingVersion(deps.processes, {
-          tool: tool.tool,
-          path: executable,
-          env: environment,
-        }),
         declined: request.noSignals === true,
       });
   return {

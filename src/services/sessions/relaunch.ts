@@ -1,12 +1,5 @@
 import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
-import {
-  type PlannedSignals,
-  planSignals,
-  signalsDeclined,
-  withSignals,
-  writeHandover,
-} from "../signals/handover.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux/command.ts";
 import { createLauncher, type PaneProgram } from "../terminal/tmux/launch.ts";
 import { planEnvironment } from "./environment.ts";
@@ -27,7 +20,7 @@ import { endProcesses, knownTree, toKnown } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
 import { openSessionFolder } from "./session-folder.ts";
 import { type Resume, resumeArguments } from "./tool-arguments.ts";
-import { reportingVersion } from "./tool-version.ts";
+import { type PlannedSignals, signalsDeclined, withSignals, writeHandover } from "./tool-signals.ts";
 
 export interface RelaunchDeps extends LaunchDeps {
   tools: readonly LaunchTool[];
@@ -101,20 +94,14 @@ export async function planRelaunch(
     },
     published,
   });
-  const { files, hookCommand } = deps;
   const signals = headless
     ? null
-    : planSignals(files, {
+    : await deps.planSignals(deps, {
         tool: manifest.tool,
+        executable,
         sessionRoot: agent.sessionRoot,
-        hookCommand,
         args,
         env: environment,
-        version: await reportingVersion(deps.processes, {
-          tool: manifest.tool,
-          path: executable,
-          env: environment,
-        }),
         declined: signalsDeclined(manifest),
       });
   return {

@@ -1,6 +1,5 @@
 import { messageOf } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
-import { dependsOnVersion } from "../signals/handover.ts";
 import type { Environment } from "./roots.ts";
 
 /** What `path --version` says; null when it names no version. Never rejects. */
@@ -23,15 +22,3 @@ export async function readToolVersion(
 
 /** A launch does not wait longer for the version. */
 export const launchVersionTimeoutMs = 2000;
-
-/**
- * The version of a tool whose reports depend on it; null for any other, and when it does not say it in time.
- */
-export async function reportingVersion(
-  processes: Pick<Processes, "run">,
-  { tool, path, env }: { tool: string; path: string; env: Environment },
-): Promise<string | null> {
-  if (!dependsOnVersion(tool)) return null;
-  const found = await readToolVersion(processes, { path, env, timeoutMs: launchVersionTimeoutMs });
-  return "version" in found ? found.version : null;
-}

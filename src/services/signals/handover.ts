@@ -1,9 +1,11 @@
-import { basename, join } from "node:path";
-import type { Manifest } from "../../protocol/files.ts";
+import { join } from "node:path";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
+import type { Processes } from "../../system/processes.ts";
 import { quoteShell } from "../../system/shell-word.ts";
 import { isOlder } from "../../system/versions.ts";
+import type { PlannedSignals, StartingTool } from "../sessions/tool-signals.ts";
+import { launchVersionTimeoutMs, readToolVersion } from "../sessions/tool-version.ts";
 import { signalPaths } from "./spool-source.ts";
 import { claudeEvents, claudeEventsSince } from "./tool-events.ts";
 
@@ -101,37 +103,22 @@ export const SvcSignals = async () => {
 `;
 }
 
-/**
- * What a launch gives its tool so that it reports: arguments before all others, variables, and files beside
- * the spool.
- */
-interface Handover {
-  args: string[];
-  env: Record<string, string>;
-  /** By path, each of `signalPaths`. */
-  files: Record<string, string>;
-}
+type Handover = PlannedSignals["handover"];
+
+/** What a tool is given beside the folder of its reports. */
+type Given = Omit<Handover, "folder">;
 
 /** `refusal`: why the tool gets nothing, as a clause for people. */
-type HandoverPlan = { handover: Handover; refusal: null } | { handover: null; refusal: string };
+type HandoverPlan = { handover: Given; refusal: null } | { handover: null; refusal: string };
 
-export interface HandoverFacts {
-  tool: string;
-  sessionRoot: string;
+export interface HandoverFacts extends Pick<StartingTool, "tool" | "sessionRoot" | "args" | "env"> {
   /** How this program is started as the hook command, without tool and spool. */
   hookCommand: readonly string[];
-  /** The arguments that the tool gets from others. */
-  args: readonly string[];
-  /** The environment that the tool gets. */
-  env: Readonly<Record<string, string | undefined>>;
   /** What the user's own configuration of the tool says, or null where there is none. Codex: config.toml. */
   userConfiguration: string | null;
   /** What the tool's executable says its version is; null when it does not, and where it does not matter. */
   version: string | null;
 }
-
-/** Whether what a tool is given depends on its version. Pure. */
-export const dependsOnVersion = (tool: string): boolean => tool === "claude";
 
 /**
  * How a tool is asked for reports without a change to its user's or project's files. Where that would replace
@@ -220,7 +207,7 @@ type HandoverSource = Pick<HandoverFacts, "tool" | "env">;
 
 const refused = (refusal: string): HandoverPlan => ({ handover: null, refusal });
 
-const given = (handover: Partial<Handover>): HandoverPlan => ({
+const given = (handover: Partial<Given>): HandoverPlan => ({
   handover: { args: [], env: {}, files: {}, ...handover },
   refusal: null,
 });
@@ -248,37 +235,40 @@ function hasNotify(text: string): boolean | null {
 }
 
 /**
- * What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each
- * relaunch.
+ * The plan of a start, with the user's configuration and the version of the tool read for it; nothing is given
+ * where signals are declined.
  */
-interface SignalsRecord {
-  given: boolean;
-  declined: boolean;
-  /** Why nothing was given. */
-  why: string | null;
-}
-
-export interface PlannedSignals {
-  handover: Handover;
-  record: SignalsRecord;
+export async function planSignals(
+  system: { files: Pick<Files, "read">; processes: Pick<Processes, "run"> },
+  hookCommand: readonly string[],
+  starting: StartingTool,
+): Promise<PlannedSignals> {
+  const { declined, executable, ...tool } = starting;
+  const plan = declined
+    ? refused("--no-signals")
+    : planHandover({
+        ...tool,
+        hookCommand,
+        userConfiguration: readUserConfiguration(system.files, tool),
+        version: await reportingVersion(system.processes, starting),
+      });
+  const handover = plan.handover ?? { args: [], env: {}, files: {} };
+  return {
+    handover: { ...handover, folder: signalPaths(tool.sessionRoot).root },
+    record: { given: plan.handover !== null, declined, why: plan.refusal },
+  };
 }
 
 /**
- * The plan of a launch with the user's configuration read for it; nothing is given where signals are
- * declined.
+ * The version of a tool whose reports depend on it; null for any other, and when it does not say it in time.
  */
-export function planSignals(
-  files: Pick<Files, "read">,
-  facts: Omit<HandoverFacts, "userConfiguration"> & { declined: boolean },
-): PlannedSignals {
-  const { declined, ...given } = facts;
-  const plan = declined
-    ? refused("--no-signals")
-    : planHandover({ ...given, userConfiguration: readUserConfiguration(files, facts) });
-  return {
-    handover: plan.handover ?? { args: [], env: {}, files: {} },
-    record: { given: plan.handover !== null, declined, why: plan.refusal },
-  };
+async function reportingVersion(
+  processes: Pick<Processes, "run">,
+  { tool, executable: path, env }: StartingTool,
+): Promise<string | null> {
+  if (tool !== "claude") return null;
+  const found = await readToolVersion(processes, { path, env, timeoutMs: launchVersionTimeoutMs });
+  return "version" in found ? found.version : null;
 }
 
 function readUserConfiguration(files: Pick<Files, "read">, { tool, env }: HandoverSource): string | null {
@@ -289,58 +279,5 @@ function readUserConfiguration(files: Pick<Files, "read">, { tool, env }: Handov
   } catch {
     // Not TOML.
     return "=";
-  }
-}
-
-/**
- * Why the tool of a session gives no reports, or null when it was asked for them. Pure.
- */
-export function signalsAbsence(manifest: Manifest): string | null {
-  if (manifest.headless !== undefined) return "each turn of a headless agent reports by its own output";
-  const record = recordOf(manifest);
-  if (record === null) {
-    return manifest.agent_launch_authority.session_origin === "joined_tmux"
-      ? "it was joined: svc did not start it"
-      : "an earlier version of svc started it";
-  }
-  if (record.given === true) return null;
-  return typeof record.why === "string" ? record.why : "its launch gave it nothing to report with";
-}
-
-/** The manifest of an agent that was started as `record` says. Pure. */
-export function withSignals(manifest: Manifest, record: SignalsRecord): Manifest {
-  const { launch_plan: plan } = manifest;
-  return { ...manifest, launch_plan: { ...plan, metadata: { ...plan.metadata, signals: record } } };
-}
-
-/** Whether this session was launched with `--no-signals`. Pure. */
-export function signalsDeclined(manifest: Manifest): boolean {
-  return recordOf(manifest)?.declined === true;
-}
-
-function recordOf({
-  launch_plan: { metadata },
-}: Manifest): Partial<Record<keyof SignalsRecord, unknown>> | null {
-  const record = metadata["signals"];
-  return typeof record === "object" ? record : null;
-}
-
-/** Whether an agent gives no reports because of a setting of its user, although its tool could. Pure. */
-export function lacksSignals(manifest: Manifest): boolean {
-  const record = recordOf(manifest);
-  if (record === null || record.given === true || record.declined === true) return false;
-  return ["claude", "codex", "opencode"].includes(manifest.tool);
-}
-
-/**
- * Writes the files of a plan at every start, so that a file planted in the session folder is never run. Keeps
- * the spool with its unread lines. Throws `PathRefused` where no folder is.
- */
-export function writeHandover(files: Files, sessionRoot: string, handover: Handover): void {
-  const { root } = signalPaths(sessionRoot);
-  files.contained(sessionRoot, basename(root), "folder");
-  files.ensureDirectory("file:signals-folder", root);
-  for (const [path, content] of Object.entries(handover.files)) {
-    files.write("file:signals-handover", path, content, { durable: false });
   }
 }

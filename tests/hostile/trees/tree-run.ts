@@ -6,7 +6,11 @@ import { openCliContext } from "../../../src/cli/command-line/cli-context.ts";
 import { runProgram } from "../../../src/cli/command-line/dispatch.ts";
 import { programVersion } from "../../../src/cli/command-line/version.ts";
 import { createCoordinator } from "../../../src/cli/coordinator/coordinator.ts";
-import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../../src/cli/extensions.ts";
+import {
+  loadCoordinatorExtensions,
+  loadGatewayExtensions,
+  loadSignals,
+} from "../../../src/cli/extensions.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
@@ -180,6 +184,7 @@ export async function createTreeFixture(
       onShutdown: () => {},
       createExtensions,
       extensions: await loadCoordinatorExtensions(),
+      planSignals: await loadSignals(),
     });
     try {
       const init =

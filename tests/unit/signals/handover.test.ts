@@ -2,16 +2,17 @@ import { expect, test } from "bun:test";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  type HandoverFacts,
   lacksSignals,
-  planHandover,
-  planSignals,
+  planNoSignals,
+  type StartingTool,
   signalsAbsence,
   signalsDeclined,
   withSignals,
   writeHandover,
-} from "../../../src/services/signals/handover.ts";
+} from "../../../src/services/sessions/tool-signals.ts";
+import { type HandoverFacts, planHandover, planSignals } from "../../../src/services/signals/handover.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
@@ -25,6 +26,17 @@ const factsOf = (given: Partial<HandoverFacts>): HandoverFacts => ({
   version: null,
   ...given,
 });
+
+const startingOf = (given: Partial<StartingTool>): StartingTool => {
+  const { tool, sessionRoot, args, env } = factsOf(given);
+  return { tool, executable: "/bin/tool", sessionRoot, args, env, declined: given.declined ?? false };
+};
+
+/** The plan of a start; `version`: what the executable says. */
+const planStart = (files: Pick<Files, "read">, given: Partial<StartingTool>, version = "2.1.332") => {
+  const run = async () => ({ stdout: `${version} (Claude Code)`, stderr: "", exitCode: 0 });
+  return planSignals({ files, processes: { run } }, ["svc", "signal"], startingOf(given));
+};
 
 interface ClaudeHook {
   type: string;
@@ -170,7 +182,7 @@ test.each<{ id: string; facts: Partial<HandoverFacts>; why: string }>([
 test.each([
   { id: "another home of codex", env: { HOME: "/nowhere", CODEX_HOME: "codex" } },
   { id: "the home of the user", env: { HOME: "home" } },
-])("the user's notify is found in $id", ({ env }) => {
+])("the user's notify is found in $id", async ({ env }) => {
   using scratch = createScratch();
   const home = scratch.path("CODEX_HOME" in env ? "codex" : "home/.codex");
   scratch.files.ensureDirectory("test", home);
@@ -178,27 +190,44 @@ test.each([
   const there = Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, value.startsWith("/") ? value : scratch.path(value)]),
   );
-  const facts = { ...factsOf({ tool: "codex", env: there }), declined: false };
-  expect(planSignals(scratch.files, facts).record).toMatchObject({ given: false, declined: false });
+  const start = { tool: "codex", env: there };
+  expect((await planStart(scratch.files, start)).record).toMatchObject({ given: false, declined: false });
   writeFileSync(join(home, "config.toml"), "");
-  expect(planSignals(scratch.files, facts).record).toEqual({ given: true, declined: false, why: null });
+  expect((await planStart(scratch.files, start)).record).toEqual({ given: true, declined: false, why: null });
 });
 
-test("what was declined stays so, and is no lack", () => {
+test("what was declined stays so, and is no lack", async () => {
   using scratch = createScratch();
-  const { record, handover } = planSignals(scratch.files, { ...factsOf({}), declined: true });
-  expect(handover).toEqual({ args: [], env: {}, files: {} });
+  const { record, handover } = await planStart(scratch.files, { declined: true });
+  expect(handover).toEqual({ args: [], env: {}, folder: "/run/o'brien/signals", files: {} });
   const manifest = withSignals(sampleManifest({ tool: "claude" }), record);
   expect([signalsDeclined(manifest), signalsAbsence(manifest)]).toEqual([true, "--no-signals"]);
   expect(lacksSignals(manifest)).toBe(false);
 });
 
-test("why there are no reports is known of each session", () => {
+test.each([
+  { version: "2.0.0", asked: false },
+  { version: "2.1.332", asked: true },
+])("the version of claude is asked for at each start: $version", async ({ version, asked }) => {
   using scratch = createScratch();
-  const { record } = planSignals(scratch.files, {
-    ...factsOf({ args: ["--settings", "x"] }),
-    declined: false,
-  });
+  const { handover } = await planStart(scratch.files, {}, version);
+  const [settings] = Object.values(handover.files);
+  expect(settings?.includes("StopFailure")).toBe(asked);
+});
+
+test("a program that reads no reports asks for none, and its agents' sessions say so", async () => {
+  using scratch = createScratch();
+  const run = () => Promise.reject(new Error("nothing is run"));
+  const plan = await planNoSignals({ files: scratch.files, processes: { run } }, startingOf({}));
+  writeHandover(scratch.files, scratch.folder, plan.handover);
+  expect(scratch.files.list(scratch.folder)).toEqual([]);
+  const manifest = withSignals(sampleManifest({ tool: "claude" }), plan.record);
+  expect(signalsAbsence(manifest)).toContain("asks no tool for reports");
+});
+
+test("why there are no reports is known of each session", async () => {
+  using scratch = createScratch();
+  const { record } = await planStart(scratch.files, { args: ["--settings", "x"] });
   const lacks = ["claude", "gemini"].map((tool) =>
     lacksSignals(withSignals(sampleManifest({ tool }), record)),
   );
@@ -217,11 +246,10 @@ test("why there are no reports is known of each session", () => {
   expect(signalsAbsence(joined)).toContain("joined");
 });
 
-test("each launch writes its files again, for this user alone", () => {
+test("each launch writes its files again, for this user alone", async () => {
   using scratch = createScratch();
   const { root, claudeSettings: path } = signalPaths(scratch.folder);
-  const { handover } = planHandover(factsOf({ sessionRoot: scratch.folder }));
-  if (!handover) throw new Error("no plan");
+  const { handover } = await planStart(scratch.files, { sessionRoot: scratch.folder });
   writeHandover(scratch.files, scratch.folder, handover);
   writeFileSync(path, '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"rm -r ~"}]}]}}');
   writeHandover(scratch.files, scratch.folder, handover);
@@ -229,13 +257,12 @@ test("each launch writes its files again, for this user alone", () => {
   expect([root, path].map((at) => statSync(at).mode & 0o777)).toEqual([0o700, 0o600]);
 });
 
-test("a link in place of the folder is refused: nothing is written elsewhere", () => {
+test("a link in place of the folder is refused: nothing is written elsewhere", async () => {
   using scratch = createScratch();
   const { root } = signalPaths(scratch.folder);
   scratch.files.ensureDirectory("test", scratch.path("elsewhere"));
   symlinkSync(scratch.path("elsewhere"), root);
-  const { handover } = planHandover(factsOf({ sessionRoot: scratch.folder }));
-  if (!handover) throw new Error("no plan");
+  const { handover } = await planStart(scratch.files, { sessionRoot: scratch.folder });
   expect(() => writeHandover(scratch.files, scratch.folder, handover)).toThrow("is a symbolic link");
   expect(scratch.files.list(scratch.path("elsewhere"))).toEqual([]);
 });

@@ -18,6 +18,7 @@ import { type Answer, command, UsageError } from "../../command-line/command.ts"
 import { confirmed } from "../../command-line/confirm.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
 import { joinFlags, readJoinFlags } from "../../command-line/shared-flags.ts";
+import { loadSignals } from "../../extensions.ts";
 import { attachTerminal, stopNamed } from "../../operations/session.ts";
 
 const stop = command({
@@ -194,7 +195,8 @@ export const relaunchCommand = command({
       await callerLeft(target);
     }
     await narrate(io, `launching ${target.agent.manifest.agent_name} again`);
-    const relaunched = await relaunchAgent(target.context, target.agent, {
+    const launching = { ...target.context, planSignals: await loadSignals() };
+    const relaunched = await relaunchAgent(launching, target.agent, {
       resume,
       reconcile: args.reconcile,
       gateway: !args["no-gateway"],

@@ -5,7 +5,7 @@ import { type Command, command, type Flag } from "../../command-line/command.ts"
 import { warn } from "../../command-line/narrate.ts";
 import { type Coordinator, createCoordinator } from "../../coordinator/coordinator.ts";
 import type { CoordinatorHosts, ServeExtension } from "../../extension.ts";
-import { loadCoordinatorExtensions, loadGatewayExtensions } from "../../extensions.ts";
+import { loadCoordinatorExtensions, loadGatewayExtensions, loadSignals } from "../../extensions.ts";
 import {
   chooseListener,
   coordinatorListenerFlags,
@@ -66,6 +66,7 @@ export const serveCommand = (extensions: readonly ServeExtension[]): Command =>
         onShutdown: () => void stop(),
         createExtensions: await loadGatewayExtensions(),
         extensions: await loadCoordinatorExtensions(),
+        planSignals: await loadSignals(),
       });
       endOnUnhandled(coordinator.logUnhandled);
       const stopped = untilStopped(stop);

@@ -195,7 +195,11 @@ async function createQuietCoordinator(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   load: ExtensionLoaders,
 ): Promise<Coordinator> {
-  const [createExtensions, extensions] = await Promise.all([load.gateway(), load.coordinator()]);
+  const [createExtensions, extensions, planSignals] = await Promise.all([
+    load.gateway(),
+    load.coordinator(),
+    load.signals(),
+  ]);
   return createCoordinator({
     context,
     io,
@@ -206,6 +210,7 @@ async function createQuietCoordinator(
     onShutdown: () => {},
     createExtensions,
     extensions,
+    planSignals,
   });
 }
 

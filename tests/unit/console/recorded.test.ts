@@ -15,6 +15,7 @@ import {
 import type { ScreenRun } from "../../../src/protocol/console.ts";
 import { runsOf } from "../../../src/services/console/picture.ts";
 import { parseScreen } from "../../../src/services/terminal/screen.ts";
+import { chooseCases, matrixChoice } from "../../support/matrix.ts";
 import { decision, terminal } from "../../support/recorder-fixture.ts";
 
 /** What the console makes of a recording. */
@@ -50,7 +51,7 @@ const textOf = (rows: readonly (readonly ScreenRun[])[]) =>
   );
 
 describe("a screen of the past is drawn as the server draws a live one", () => {
-  test.each(recorded)("%s", async (path) => {
+  test.each(chooseCases(recorded, (path) => path, matrixChoice))("%s", async (path) => {
     const ansi = readFileSync(join(screens, path), "utf8");
     const live = runsOf(parseScreen(ansi));
     const past = await emulate(ansi, { cols: 240, rows: Math.max(live.length, 1) });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
 import { compilePattern, type Pattern } from "../../../src/services/terminal/profiles/profile-pattern.ts";
+import { chooseCases, matrixChoice } from "../../support/matrix.ts";
 import { loadCorpus, observe } from "./corpus.ts";
 
 function compiled(source: string): Pattern {
@@ -33,7 +34,8 @@ describe("a pattern of a profile file", () => {
     expect(patterns.length).toBeGreaterThan(200);
     const rows = [...new Set(loadCorpus().flatMap((one) => observe(one).rows.map(({ text }) => text)))];
     expect(rows.length).toBeGreaterThan(500);
-    for (const source of patterns) {
+    for (const source of patterns) compiled(source);
+    for (const source of chooseCases(patterns, (text) => text, matrixChoice)) {
       const native = new RegExp(source, "u");
       const own = compiled(source);
       for (const row of rows) {
@@ -99,7 +101,7 @@ describe("a pattern of a profile file", () => {
     expect(taken).toBeGreaterThan(2000);
   });
 
-  /** Of each the worst row that is known, for a screen of 500 such rows of 500 characters. */
+  /** Of each the worst row that is known. */
   const catastrophes = [
     { source: "(a+)+$", row: `${"a".repeat(499)}!` },
     { source: "^(a|a)*$", row: `${"a".repeat(499)}!` },
@@ -116,14 +118,12 @@ describe("a pattern of a profile file", () => {
     { source: "(?:\\p{L}|\\w)*[^a]é", row: "a".repeat(500) },
   ];
   test.each(catastrophes)(
-    "$source is refused, or ends on a screen of 500 x 500",
+    "$source is refused, or ends on a row of 500 characters",
     ({ source, row }) => {
       const result = compilePattern(source);
       if ("problem" in result) return expect(result.problem).not.toBe("");
       // With backtracking it would not end.
-      let matches = 0;
-      for (let nth = 0; nth < 500; nth++) if (result.pattern.test(row)) matches += 1;
-      expect(matches).toBe(0);
+      expect(result.pattern.test(row)).toBe(false);
     },
     60_000,
   );

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -54,6 +54,11 @@ const { newest, reports, long, named, asked } = readArguments(usage, (args) => {
     asked: names,
   };
 });
+interface LabRun {
+  tool: LabTool;
+  version: string;
+}
+
 const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.includes(tool));
 
 const recordings = process.env["SVC_LAB_RECORDINGS"];
@@ -62,19 +67,27 @@ await bootstrap({ tmux: true });
 const runs = await chosenRuns();
 
 const playground = mkdtempSync(join(tmpdir(), "svc-live-"));
-const mark = { name: "LAB_RUN", value: playground };
+/** Its value is the home of the run. */
+const markOf = ({ tool, version }: LabRun) => ({
+  name: "LAB_RUN",
+  value: join(playground, `${tool}-${version}`),
+});
 const total: TestCounts = { passed: 0, failed: 0 };
 try {
-  for (const { tool, version } of runs) await runLab(tool, version);
+  const ready = [];
+  for (const run of runs) if (await isInstalled(run)) ready.push(run);
+  // A report says times: each tool then has the machine for itself.
+  if (reports) for (const run of ready) await runLab(run);
+  else await Promise.all(ready.map(runLab));
 } finally {
-  await endLeftovers(mark);
+  for (const run of runs) await endLeftovers(markOf(run));
   rmSync(playground, { recursive: true, force: true });
 }
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
 
 /** Tools without a version run at the newest, that of `SVC_LAB_VERSIONS`, or the pinned one. */
-async function chosenRuns(): Promise<{ tool: LabTool; version: string }[]> {
+async function chosenRuns(): Promise<LabRun[]> {
   const chosen = await Promise.all(
     tools.map(async (tool) => {
       const versions = named.flatMap(([name, version]) => {
@@ -100,19 +113,24 @@ async function newestVersion(tool: LabTool): Promise<string> {
   return version;
 }
 
-/** One tool after the other: each wants the machine for itself, or its times say nothing. */
-async function runLab(tool: LabTool, version: string): Promise<void> {
-  const versions = `${tool}=${version}`;
-  process.env["SVC_LAB_VERSIONS"] = versions;
+async function isInstalled({ tool, version }: LabRun): Promise<boolean> {
   try {
-    await installCli(cacheRoot(process.env), tool, console.log);
+    await installCli(cacheRoot(process.env), tool, console.log, version);
+    return true;
   } catch (error) {
     fail(1, `${tool}: ${error instanceof Error ? error.message : error}`);
-    return;
+    return false;
   }
+}
+
+/** In a home of its own. */
+async function runLab({ tool, version }: LabRun): Promise<void> {
+  const mark = markOf({ tool, version });
+  const home = mark.value;
+  mkdirSync(home);
   const written = reports ? openReport(tool, version) : null;
   const file = `tests/live/${tool}.test.ts`;
-  const report = join(playground, `${tool}.xml`);
+  const report = `${home}.xml`;
   const run = await runStep({
     name: tool,
     command: [
@@ -127,10 +145,10 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
     cleanEnv: true,
     env: {
       PATH: process.env["PATH"] ?? "",
-      HOME: playground,
+      HOME: home,
       CI: "true",
       SVC_LAB_CACHE: cacheRoot(process.env),
-      SVC_LAB_VERSIONS: versions,
+      SVC_LAB_VERSIONS: `${tool}=${version}`,
       ...(long ? { SVC_LAB_LONG: "1" } : {}),
       ...(recordings === undefined ? {} : { SVC_LAB_RECORDINGS: resolve(recordings) }),
       [mark.name]: mark.value,

@@ -124,22 +124,16 @@ export function isAwaited(file: string, { promised, hasNeeds }: TestFacts): bool
   return promised.has(file) || !isStory(file);
 }
 
-/**
- * Rules compute, and most of the time of a story is waiting for an agent: both run beside each other, and more
- * stories at once than there are cores. With `all`, what a person waits for runs first and the rest after it,
- * each file once, and matrices whole.
- */
+/** With `all` every file runs, and matrices whole; else what a person waits for, and a sample of each matrix. */
 export function planTests(files: readonly string[], facts: TestFacts, all: boolean): TestGroup[] {
-  const awaited = files.filter((file) => isAwaited(file, facts));
-  if (!all) return groupTests(awaited, facts.timings).map((group) => ({ ...group, sampled: true }));
-  const others = files.filter((file) => !awaited.includes(file));
-  return [
-    ...groupTests(awaited, facts.timings),
-    ...groupTests(others, facts.timings).map((group) => ({ ...group, name: `other ${group.name}` })),
-  ];
+  const chosen = all ? files : files.filter((file) => isAwaited(file, facts));
+  return groupTests(chosen, facts.timings).map((group) => ({ ...group, sampled: !all }));
 }
 
-/** Each file in one group. */
+/**
+ * Each file in one group. Rules compute, and most of the time of a story is waiting for an agent: both run
+ * beside each other, and more stories at once than there are cores.
+ */
 export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
   const isRule = (file: string) => !isStory(file) && !isMachine(file);
   const isCareful = (file: string) => careful.some((start) => file.startsWith(start));

@@ -95,7 +95,7 @@ const executableOf = (root: string, { folder, executable }: Installation) =>
   join(root, folder, "node_modules", ".bin", executable);
 
 /**
- * Installs one CLI at the version of `versionOf` through npm, with its ACP adapter, and returns where it
+ * Installs one CLI through npm, at the version of `versionOf` unless another is given, with its ACP adapter, and returns where it
  * lies. A complete installation is returned at once. A new one is made in a folder beside it and renamed when
  * npm has finished, so that an interrupted run leaves no half-made tool; of two runs at once the first to
  * finish wins. `progress` hears of an installation only. Rejects with npm's last words when the installation
@@ -105,8 +105,8 @@ export async function installCli(
   root: string,
   tool: LabTool,
   progress: (line: string) => void,
+  version = versionOf(tool, process.env),
 ): Promise<InstalledCli> {
-  const version = versionOf(tool, process.env);
   const { name, setup, adapter } = cliPackages[tool];
   const cli = { folder: `${tool}-${version}`, name, version, executable: tool, flags: [], setup };
   await install(root, cli, progress);

@@ -96,23 +96,20 @@ test.each([
   ["tests/mutations/a.test.ts", false],
 ])("whether a person waits for %s: %p", (file, want) => expect(isAwaited(file, facts)).toBe(want));
 
-test("a run of all begins with the awaited tests, and runs every case of each file once", () => {
+test("a run of all has each file once and every case of it; else the awaited ones, and a sample", () => {
   const every = ["unit/a", "e2e/promised", "e2e/other", "browser/promised", "mutations/a"].map(
     (path) => `tests/${path}.test.ts`,
   );
   const awaited = planTests(every, facts, false);
-  expect(awaited.map(({ name, sampled }) => [name, sampled])).toEqual([
-    ["rules", true],
-    ["stories", true],
+  expect(awaited.map(({ name, sampled, files: of }) => [name, sampled, of])).toEqual([
+    ["rules", true, ["tests/unit/a.test.ts"]],
+    ["stories", true, ["tests/e2e/promised.test.ts"]],
   ]);
   const whole = planTests(every, facts, true);
-  expect(whole.map(({ name }) => name)).toEqual([
-    "rules",
-    "stories",
-    "other rules",
-    "other stories",
-    "other careful stories",
+  expect(whole.map(({ name, sampled }) => [name, sampled])).toEqual([
+    ["rules", false],
+    ["stories", false],
+    ["careful stories", false],
   ]);
-  expect(whole.some(({ sampled }) => sampled)).toBe(false);
   expect(whole.flatMap((group) => group.files).sort()).toEqual([...every].sort());
 });

@@ -146,7 +146,8 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
     files: longestFirst(of, timings),
   });
   return [
-    group("rules", "computing", 2, files.filter(isRule)),
+    // More than cores: those of the mailbox wait for the disk.
+    group("rules", "computing", 4, files.filter(isRule)),
     group(
       "stories",
       "waiting",

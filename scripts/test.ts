@@ -112,27 +112,18 @@ const onInterrupt = () => {
 process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
 
 try {
-  let executables = true;
-  if (groups.some((group) => group.needsExecutables)) {
-    const build = await runStep({
-      name: "build",
-      command: [process.execPath, "scripts/build.ts"],
-      live: true,
-    });
-    executables = build.ok;
-    if (!build.ok) fail(1, "the executables could not be built; nothing that needs them was run");
-    // Those of before a build are never run.
-    else environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
-  }
-  const runLane = async (lane: TestLane) => {
-    for (const group of groups.filter((one) => one.lane === lane))
-      if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
+  const groupsOf = (lane: TestLane) => groups.filter((group) => group.lane === lane);
+  const runLane = async (chosen: readonly TestGroup[]) => {
+    for (const group of chosen) if (!interrupted) await runGroup(group);
   };
-  if (recordsTimings) {
-    await runLane("computing");
-    await runLane("waiting");
-  } else await Promise.all([runLane("computing"), runLane("waiting")]);
-  await runLane("alone");
+  // Rules need no executables: they begin while these are built.
+  const computing = runLane(groupsOf("computing"));
+  if (recordsTimings) await computing;
+  const hasExecutables = !groups.some((group) => group.needsExecutables) || (await buildExecutables());
+  const runnable = (lane: TestLane) =>
+    groupsOf(lane).filter((group) => hasExecutables || !group.needsExecutables);
+  await Promise.all([computing, runLane(runnable("waiting"))]);
+  await runLane(runnable("alone"));
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
     fail(1, `a planted secret was left in ${path}`);
@@ -149,6 +140,18 @@ if (interrupted) process.exit(130);
 // Of a change or a shard nothing may be left to run, of parts of paths something must be.
 const mayBeNone = files.length === 0 && all.length > 0;
 process.exit(total.failed === 0 && (total.passed > 0 || mayBeNone) ? 0 : 1);
+
+/** False when they could not be built; those of before are never run in their place. */
+async function buildExecutables(): Promise<boolean> {
+  const build = await runStep({
+    name: "build",
+    command: [process.execPath, "scripts/build.ts"],
+    live: true,
+  });
+  if (!build.ok) fail(1, "the executables could not be built; nothing that needs them was run");
+  else environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
+  return build.ok;
+}
 
 async function programsUnderTest(): Promise<string> {
   const built = join(repositoryRoot, "dist");

@@ -246,7 +246,7 @@ export async function interruptEndsAll(session: HeadlessSession): Promise<void> 
  * A gateway that is killed in mid-turn and started again finishes the turn's record; the tool was asked once.
  */
 export async function gatewayDies(session: HeadlessSession): Promise<void> {
-  const prompt = "Outlive the gateway MEDIUMTURN";
+  const prompt = "Outlive the gateway LONGTURN";
   const { requestId } = await session.begin("outlived", prompt);
   const asked = await session.model.next(
     (one) => one.newest_user_text === prompt && one.purpose === "turn",

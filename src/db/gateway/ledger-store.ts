@@ -1,8 +1,8 @@
-import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { LedgerEntry, LedgerGroup } from "../../protocol/ledger.ts";
 import type { Tokens, TokenUsage } from "../../protocol/usage.ts";
 import { namingFile, openStoreForReading } from "../open.ts";
-import { once } from "./request-statements.ts";
+import { insertText, prepare, selectList } from "../statement.ts";
 import { type GatewayDatabase, gatewayMigrations } from "./request-store.ts";
 import { ledger } from "./schema.ts";
 
@@ -38,37 +38,20 @@ export interface LedgerStore {
   total(): Tokens & { turns: number };
 }
 
-const columns = {
-  turnId: sql.placeholder("turnId"),
-  part: sql.placeholder("part"),
-  requestId: sql.placeholder("requestId"),
-  wakeReason: sql.placeholder("wakeReason"),
-  tool: sql.placeholder("tool"),
-  source: sql.placeholder("source"),
-  status: sql.placeholder("status"),
-  covered: sql.placeholder("covered"),
-  model: sql.placeholder("model"),
-  inputTokens: sql.placeholder("inputTokens"),
-  cachedInputTokens: sql.placeholder("cachedInputTokens"),
-  cacheWriteTokens: sql.placeholder("cacheWriteTokens"),
-  outputTokens: sql.placeholder("outputTokens"),
-  reasoningTokens: sql.placeholder("reasoningTokens"),
-  startedAtUtc: sql.placeholder("startedAtUtc"),
-  endedAtUtc: sql.placeholder("endedAtUtc"),
-};
+const { seq: _, ...columns } = getTableColumns(ledger);
 
 /** What a later look at a turn changes. */
-const grown = {
-  status: sql`excluded.status`,
-  covered: sql`excluded.covered`,
-  model: sql`excluded.model`,
-  inputTokens: sql`excluded.input_tokens`,
-  cachedInputTokens: sql`excluded.cached_input_tokens`,
-  cacheWriteTokens: sql`excluded.cache_write_tokens`,
-  outputTokens: sql`excluded.output_tokens`,
-  reasoningTokens: sql`excluded.reasoning_tokens`,
-  endedAtUtc: sql`excluded.ended_at_utc`,
-};
+const grown = [
+  "status",
+  "covered",
+  "model",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "ended_at_utc",
+];
 
 const noTokens: Tokens = {
   input_tokens: 0,
@@ -91,62 +74,55 @@ const sums = {
 
 export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
   const { db, client } = store;
-  // What a start asks, as plain text: the library's first query of a process takes 2 ms to build.
-  const start = once(() =>
-    client.prepare<{ sinceUtc: string }, []>("SELECT since_utc AS sinceUtc FROM gateway_ledger_start"),
+  const start = prepare<object, { sinceUtc: string }>(
+    client,
+    "SELECT since_utc AS sinceUtc FROM gateway_ledger_start",
   );
-  const total = once(() =>
-    client.prepare<typeof noTotal, []>(
-      `SELECT coalesce(sum(part = 0), 0) AS turns, ${counts.map((name) => `coalesce(sum(${name}), 0) AS ${name}`)}
-         FROM gateway_ledger WHERE input_tokens + output_tokens > 0`,
-    ),
+  const addStart = prepare<{ sinceUtc: string }>(
+    client,
+    "INSERT INTO gateway_ledger_start (singleton, since_utc) VALUES (1, :sinceUtc)",
   );
-  const upsert = once(() =>
-    db
-      .insert(ledger)
-      .values(columns)
-      .onConflictDoUpdate({ target: [ledger.turnId, ledger.part], set: grown })
-      .prepare(),
+  const total = prepare<object, typeof noTotal>(
+    client,
+    `SELECT coalesce(sum(part = 0), 0) AS turns, ${counts.map((name) => `coalesce(sum(${name}), 0) AS ${name}`)}
+       FROM gateway_ledger WHERE input_tokens + output_tokens > 0`,
   );
-  const dropParts = once(() =>
-    db
-      .delete(ledger)
-      .where(and(eq(ledger.turnId, sql.placeholder("turnId")), gte(ledger.part, sql.placeholder("parts"))))
-      .prepare(),
+  type Row = typeof ledger.$inferSelect;
+  const upsert = prepare<Omit<Row, "seq">>(
+    client,
+    `${insertText(ledger, Object.keys(columns) as (keyof typeof columns)[])}
+       ON CONFLICT (turn_id, part) DO UPDATE SET ${grown.map((name) => `${name} = excluded.${name}`).join(", ")}`,
   );
-  const partsOf = once(() =>
-    db
-      .select()
-      .from(ledger)
-      .where(eq(ledger.turnId, sql.placeholder("turnId")))
-      .orderBy(asc(ledger.part))
-      .prepare(),
+  const dropParts = prepare<{ turnId: string; parts: number }>(
+    client,
+    "DELETE FROM gateway_ledger WHERE turn_id = :turnId AND part >= :parts",
   );
-  const ofRequest = once(() =>
-    db
-      .select({ seq: ledger.seq })
-      .from(ledger)
-      .where(eq(ledger.requestId, sql.placeholder("requestId")))
-      .limit(1)
-      .prepare(),
+  const parts = prepare<{ turnId: string }, Omit<Row, "covered"> & { covered: number }>(
+    client,
+    `SELECT ${selectList(getTableColumns(ledger))} FROM gateway_ledger WHERE turn_id = :turnId ORDER BY part`,
+  );
+  const partsOf = (turnId: string): Row[] =>
+    parts.all({ turnId }).map((row) => ({ ...row, covered: row.covered === 1 }));
+  const ofRequest = prepare<{ requestId: string }, { seq: number }>(
+    client,
+    "SELECT seq FROM gateway_ledger WHERE request_id = :requestId LIMIT 1",
   );
 
   const read = (turnId: string): LedgerTurn | null => {
-    const [entry] = toEntries(partsOf().all({ turnId }));
+    const [entry] = toEntries(partsOf(turnId));
     if (!entry) return null;
     const { seq: _, ...turn } = entry;
     return turn;
   };
 
   return namingFile(store, {
-    since: () => start().get()?.sinceUtc ?? null,
+    since: () => start.get()?.sinceUtc ?? null,
     begin(sinceUtc) {
-      const insert = client.prepare("INSERT INTO gateway_ledger_start (singleton, since_utc) VALUES (1, ?)");
-      store.write("sql:ledger-start", () => void insert.run(sinceUtc), { durable: false });
+      store.write("sql:ledger-start", () => addStart.run({ sinceUtc }), { durable: false });
       return sinceUtc;
     },
-    has: (turnId) => partsOf().all({ turnId }).length > 0,
-    hasRequest: (requestId) => ofRequest().get({ requestId }) !== undefined,
+    has: (turnId) => partsOf(turnId).length > 0,
+    hasRequest: (requestId) => ofRequest.get({ requestId }) !== undefined,
     hasCopy(turn) {
       const same = db.select().from(ledger).where(eq(ledger.startedAtUtc, turn.started_at_utc)).all();
       return toEntries(same).some(
@@ -160,8 +136,8 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
     record(turns) {
       const change = () => {
         for (const turn of turns) {
-          for (const row of toRows(turn)) upsert().run(row);
-          dropParts().run({ turnId: turn.turn_id, parts: Math.max(1, turn.usage.length) });
+          for (const row of toRows(turn)) upsert.run(row);
+          dropParts.run({ turnId: turn.turn_id, parts: Math.max(1, turn.usage.length) });
         }
       };
       store.write("sql:ledger", change, { durable: false });
@@ -209,7 +185,7 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
         .orderBy(desc(day), asc(ledger.model), asc(ledger.wakeReason))
         .all();
     },
-    total: () => total().get() ?? noTotal,
+    total: () => total.get() ?? noTotal,
   });
 }
 

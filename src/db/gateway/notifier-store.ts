@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, lt, sql } from "drizzle-orm";
 import { type MailSummaryEntry, type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
-import { once } from "./request-statements.ts";
+import { prepare, selectList } from "../statement.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { mailNotifier, notifierAudit } from "./schema.ts";
 
@@ -73,11 +73,14 @@ export type Notified = Static<typeof Notified>;
 export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
   const { db } = store;
   // Read at every turn of the notifier, which each acceptance wakes.
-  const stored = once(() => db.select().from(mailNotifier).prepare());
+  const stored = prepare<object, typeof mailNotifier.$inferSelect>(
+    store.client,
+    `SELECT ${selectList(getTableColumns(mailNotifier))} FROM gateway_mail_notifier`,
+  );
   let notified: { json: string; value: Notified } = { json: "{}", value: {} };
   return namingFile(store, {
     read() {
-      const row = stored().get();
+      const row = stored.get();
       if (!row) return null;
       const { lastPollAtUtc, lastNotificationAtUtc, lastError } = row;
       if (row.notifiedJson !== notified.json) {

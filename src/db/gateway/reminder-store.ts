@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { desc, eq, lt, sql } from "drizzle-orm";
+import { desc, eq, getTableColumns, lt } from "drizzle-orm";
 import { ReminderFiring, ReminderRecord } from "../../protocol/reminders.ts";
 import { Nullable } from "../../protocol/wire.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
-import { once } from "./request-statements.ts";
+import { insertText, prepare, selectList } from "../statement.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { reminderFirings, reminders } from "./schema.ts";
 
@@ -75,33 +75,18 @@ const pruneEvery = 50;
 
 export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
   const { db, client } = store;
-  // What a start asks, as plain text: see `ledgerStoreOn`.
-  const all = once(() =>
-    client.prepare<
-      { reminderId: string; durable: number; reminderJson: string; lostAtUtc: string | null },
-      []
-    >(
-      `SELECT reminder_id AS reminderId, durable, reminder_json AS reminderJson, lost_at_utc AS lostAtUtc
-         FROM gateway_reminders`,
-    ),
+  type Row = typeof reminders.$inferSelect;
+  const all = prepare<object, Omit<Row, "durable"> & { durable: number }>(
+    client,
+    `SELECT ${selectList(getTableColumns(reminders))} FROM gateway_reminders`,
   );
-  const row = {
-    reminderId: sql.placeholder("reminderId"),
-    durable: sql.placeholder("durable"),
-    reminderJson: sql.placeholder("reminderJson"),
-  };
-  const upsert = once(() =>
-    db
-      .insert(reminders)
-      .values({ ...row, lostAtUtc: null })
-      .onConflictDoUpdate({
-        target: reminders.reminderId,
-        set: { durable: sql`excluded.durable`, reminderJson: sql`excluded.reminder_json` },
-      })
-      .prepare(),
+  const upsert = prepare<Omit<Row, "lostAtUtc">>(
+    client,
+    `${insertText(reminders, ["reminderId", "durable", "reminderJson"])} ON CONFLICT (reminder_id)
+       DO UPDATE SET durable = excluded.durable, reminder_json = excluded.reminder_json`,
   );
   const put = (reminder: StoredReminder) =>
-    upsert().run({
+    upsert.run({
       reminderId: reminder.reminder_id,
       durable: reminder.durable,
       reminderJson: JSON.stringify(reminder.durable ? reminder : lossOf(reminder)),
@@ -111,7 +96,7 @@ export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
   return namingFile(store, {
     left() {
       const left: LeftReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
-      for (const { reminderId, durable, reminderJson, lostAtUtc } of all().all()) {
+      for (const { reminderId, durable, reminderJson, lostAtUtc } of all.all()) {
         try {
           const where = `reminder_json of ${reminderId}`;
           if (durable) left.kept.push(parseColumn(StoredReminder, reminderJson, where));

@@ -246,25 +246,32 @@ export function openQueueForReading(path: string): QueueReader {
 /** `close` closes the database. */
 export function requestStoreOn(store: GatewayDatabase): RequestStore {
   const { db } = store;
-  const prepared = requestStatements(store);
+  const statements = requestStatements(store.client);
 
   const accepting = createGroupCommit<{ row: NewRequest; guard: InsertGuard }, void>((rows) => {
     store.write("sql:request-accepted", () => {
       for (const { row, guard } of rows) {
         guard();
         const { requestId, kind, lane, acceptedAtUtc, epoch, idempotencyKey = null } = row;
-        const payload = JSON.stringify(row.payload);
-        const turnId = turnOf(row.payload);
-        prepared
-          .insert()
-          .run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, turnId, idempotencyKey });
+        statements.insert.run({
+          requestId,
+          requestKind: kind,
+          lane,
+          payloadJson: JSON.stringify(row.payload),
+          state: "accepted",
+          acceptedAtUtc,
+          epoch,
+          evidenceJson: "[]",
+          turnId: turnOf(row.payload),
+          idempotencyKey,
+        });
       }
     });
     return rows.map(() => undefined);
   });
 
   const read = (requestId: string): StoredRequest | null => {
-    const row = prepared.byId().get({ id: requestId });
+    const row = statements.byId.get({ id: requestId });
     return row ? toStored(row) : null;
   };
 
@@ -272,7 +279,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     const evidence = change.evidence?.length
       ? JSON.stringify([...(read(change.requestId)?.evidence ?? []), ...change.evidence])
       : undefined;
-    const changed = prepared.move().all({
+    const changed = statements.move.all({
       requestId: change.requestId,
       from: change.from,
       to: change.to,
@@ -287,17 +294,13 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     }
   }
 
-  const saveInstance = ({ epoch, instanceId, reconciledEpoch }: InstanceRow) =>
-    void prepared.saveInstance().run(epoch, instanceId, reconciledEpoch);
+  const saveInstance = (row: InstanceRow) => void statements.saveInstance.run(row);
 
   return namingFile(store, {
     insertAccepted: (row, guard = () => {}) => accepting.add({ row, guard }),
-    knowsTurn: (turnId) => prepared.ofTurn().all({ turnId }).length > 0,
+    knowsTurn: (turnId) => statements.ofTurn.all({ turnId }).length > 0,
     claimsTurn: (turnId) =>
-      prepared
-        .ofTurn()
-        .all({ turnId })
-        .some(({ state }) => state === "accepted" || state === "running"),
+      statements.ofTurn.all({ turnId }).some(({ state }) => state === "accepted" || state === "running"),
     transition(label, changes, options) {
       const applyAll = () => {
         for (const change of changes) apply(change);
@@ -321,28 +324,28 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       const add = () => {
         const row = read(requestId);
         if (!row) return;
-        prepared.saveEvidence().run({ requestId, evidence: JSON.stringify([...row.evidence, ...evidence]) });
+        statements.saveEvidence.run({ requestId, evidence: JSON.stringify([...row.evidence, ...evidence]) });
       };
       store.write(label, add, options);
     },
     get: read,
     byKey(key) {
-      const row = prepared.byKey().get({ key });
+      const row = statements.byKey.get({ key });
       return row ? toStored(row) : null;
     },
-    heads: () => prepared.heads().all().map(toStored),
-    acceptedFrom: (seq, limit) => prepared.acceptedFrom().all({ seq, limit }).map(toStored),
+    heads: () => statements.heads.all().map(toStored),
+    acceptedFrom: (seq, limit) => statements.acceptedFrom.all({ seq, limit }).map(toStored),
     running: () => {
-      const row = prepared.running().get();
+      const row = statements.running.get();
       return row ? toStored(row) : null;
     },
     list(options) {
-      if (options.idempotencyKey === undefined) return requestPage(db, options).map(toStored);
-      const row = prepared.byKey().get({ key: options.idempotencyKey });
+      if (options.idempotencyKey === undefined) return requestPage(store.client, options).map(toStored);
+      const row = statements.byKey.get({ key: options.idempotencyKey });
       return row ? [toStored(row)] : [];
     },
-    depth: () => prepared.countOpen().get()?.n ?? 0,
-    instance: () => prepared.instance().get() ?? null,
+    depth: () => statements.countOpen.get()?.n ?? 0,
+    instance: () => statements.instance.get() ?? null,
     saveInstance(label, row) {
       // A loss of power that undoes it ends the agent too, and whatever is durable in this file syncs it
       // first.

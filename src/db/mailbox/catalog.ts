@@ -1,11 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, gt, sql } from "drizzle-orm";
+import { eq, getTableColumns, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
-import { type DirectStatement, direct } from "../direct-statement.ts";
 import { damaged } from "../migrations.ts";
 import { openStore, type Store } from "../open.ts";
+import { insertText, prepare, selectList } from "../statement.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
 import { createReopeningHandle } from "./reopening-handle.ts";
@@ -180,10 +181,10 @@ export function openCatalog(options: {
         for (const artifact of change.artifacts) db.insert(pendingArtifacts).values(artifact).run();
         return result as typeof result extends Promise<unknown> ? never : typeof result;
       }),
-    pending: () => pendingOf(prepared()),
+    pending: () => prepared().pending.all(),
     settlePending(label, settle) {
       handle.present().store.write(label, (db) => {
-        for (const artifact of pendingOf(prepared())) {
+        for (const artifact of prepared().pending.all()) {
           settle(artifact);
           db.delete(pendingArtifacts).where(eq(pendingArtifacts.id, artifact.id)).run();
         }
@@ -200,12 +201,12 @@ export function openCatalog(options: {
         store.write(label, () => {
           check(readsOf(statements));
           const { messageId } = delivery.message;
-          statements.addMessage.run({ ...delivery.message });
-          for (const row of delivery.recipients) statements.addRecipient.run({ ...row });
-          for (const row of delivery.attachments) statements.addAttachment.run({ ...row });
+          statements.addMessage.run(delivery.message);
+          for (const row of delivery.recipients) statements.addRecipient.run(row);
+          for (const row of delivery.attachments) statements.addAttachment.run(row);
           for (const row of delivery.projections) statements.addProjection.run({ messageId, ...row });
           for (const row of delivery.outgoing ?? []) statements.addOutgoing.run({ messageId, ...row });
-          if (delivery.attested) statements.addAttested.run({ ...delivery.attested });
+          if (delivery.attested) statements.addAttested.run(delivery.attested);
           if (delivery.unsynced) statements.addUnsynced.run({ messageId, text: delivery.unsynced });
         });
         return store;
@@ -226,179 +227,104 @@ export function openCatalog(options: {
 
 function readsOf(statements: Statements): CatalogReads {
   return {
-    active: (address) => one(statements.active.rows({ address }), registrationColumns),
-    newestAttested: (registrationId) =>
-      one(statements.newestAttested.rows({ registrationId }), attestedColumns),
+    active: (address) => statements.active.get({ address }) ?? null,
+    newestAttested: (registrationId) => statements.newestAttested.get({ registrationId }) ?? null,
   };
 }
 
-const pendingOf = ({ pending }: Statements) =>
-  pending.rows({}).map((row) => named<PendingRow>(row, pendingColumns));
-
-const registrationColumns = Object.keys(getTableColumns(registrations));
-const pendingColumns = Object.keys(getTableColumns(pendingArtifacts));
-const { isCleared: _, ...attested } = getTableColumns(attestedMail);
-const attestedColumns = Object.keys(attested);
 type PendingRow = typeof pendingArtifacts.$inferSelect;
 
-/** None of these columns is mapped. */
-function named<T>(row: readonly unknown[], columns: readonly string[]): T {
-  return Object.fromEntries(columns.map((name, index) => [name, row[index]])) as T;
-}
-
-function one<T>([row]: readonly unknown[][], columns: readonly string[]): T | null {
-  return row ? named(row, columns) : null;
-}
-
-const value = sql.placeholder;
+const { isCleared: _, ...attestedColumns } = getTableColumns(attestedMail);
+const { senderPrincipalId: __, ...projectedColumns } = getTableColumns(messages);
 
 type Statements = ReturnType<typeof catalogStatements>;
 
 /** The statements that every delivery and every look at a mailbox runs. */
-export function catalogStatements({ db, client }: Pick<Store, "db" | "client">) {
-  const directly = (query: Parameters<typeof direct>[1]): DirectStatement => direct(client, query);
+export function catalogStatements({ client }: Pick<Store, "client">) {
+  const adding = <T extends SQLiteTable>(
+    table: T,
+    names: readonly (keyof T["$inferSelect"] & keyof T["$inferInsert"] & string)[],
+  ) => prepare<Partial<T["$inferSelect"]>>(client, `${insertText(table, names)} ON CONFLICT DO NOTHING`);
+  const registrationList = `SELECT ${selectList(getTableColumns(registrations))} FROM registrations`;
   return {
-    generation: db.select({ generation: catalog.generation }).from(catalog).prepare(),
-    active: directly(
-      db
-        .select()
-        .from(registrations)
-        .where(and(eq(registrations.address, value("address")), sql`status = 'active'`)),
+    generation: prepare<object, { generation: string }>(client, "SELECT generation FROM catalog"),
+    active: prepare<{ address: string }, RegistrationRow>(
+      client,
+      `${registrationList} WHERE address = :address AND status = 'active'`,
     ),
-    at: db
-      .select()
-      .from(registrations)
-      .where(eq(registrations.address, value("address")))
-      .orderBy(desc(registrations.createdAtUtc), desc(sql`rowid`))
-      .prepare(),
-    pending: directly(db.select().from(pendingArtifacts).orderBy(asc(pendingArtifacts.id))),
-    newest: db
-      .select({ seq: sql<number | null>`max(${projections.seq})` })
-      .from(projections)
-      .where(eq(projections.registrationId, value("registrationId")))
-      .prepare(),
-    after: db
-      .select({
-        seq: projections.seq,
-        folder: projections.folder,
-        messageId: messages.messageId,
-        threadId: messages.threadId,
-        inReplyTo: messages.inReplyTo,
-        createdAtUtc: messages.createdAtUtc,
-        subject: messages.subject,
-        senderAddress: messages.senderAddress,
-        canonicalPath: messages.canonicalPath,
-        envelopeJson: messages.envelopeJson,
-        bodyPreview: messages.bodyPreview,
-      })
-      .from(projections)
-      .innerJoin(messages, eq(messages.messageId, projections.messageId))
-      .where(and(eq(projections.registrationId, value("registrationId")), gt(projections.seq, value("seq"))))
-      .orderBy(asc(projections.seq))
-      .limit(value("limit"))
-      .prepare(),
-    known: db
-      .select({ messageId: messages.messageId })
-      .from(messages)
-      .where(eq(messages.messageId, value("messageId")))
-      .prepare(),
-    holders: db
-      .select({ registrationId: projections.registrationId })
-      .from(projections)
-      .where(eq(projections.messageId, value("messageId")))
-      .prepare(),
-    unsynced: db
-      .select({ text: unsyncedMessages.text })
-      .from(unsyncedMessages)
-      .where(eq(unsyncedMessages.messageId, value("messageId")))
-      .prepare(),
-    addMessage: directly(
-      db
-        .insert(messages)
-        .values({
-          messageId: value("messageId"),
-          threadId: value("threadId"),
-          inReplyTo: value("inReplyTo"),
-          createdAtUtc: value("createdAtUtc"),
-          subject: value("subject"),
-          senderAddress: value("senderAddress"),
-          senderPrincipalId: value("senderPrincipalId"),
-          canonicalPath: value("canonicalPath"),
-          envelopeJson: value("envelopeJson"),
-          bodyPreview: value("bodyPreview"),
-        })
-        .onConflictDoNothing(),
+    at: prepare<{ address: string }, RegistrationRow>(
+      client,
+      `${registrationList} WHERE address = :address ORDER BY created_at_utc DESC, rowid DESC`,
     ),
-    addRecipient: directly(
-      db
-        .insert(recipients)
-        .values({
-          messageId: value("messageId"),
-          ordinal: value("ordinal"),
-          kind: value("kind"),
-          address: value("address"),
-          principalId: value("principalId"),
-          deliveredRegistrationId: value("deliveredRegistrationId"),
-        })
-        .onConflictDoNothing(),
+    pending: prepare<object, PendingRow>(
+      client,
+      `SELECT ${selectList(getTableColumns(pendingArtifacts))} FROM pending_artifacts ORDER BY id`,
     ),
-    addAttachment: directly(
-      db
-        .insert(attachments)
-        .values({
-          messageId: value("messageId"),
-          ordinal: value("ordinal"),
-          attachmentId: value("attachmentId"),
-          kind: value("kind"),
-          path: value("path"),
-          mediaType: value("mediaType"),
-          sha256: value("sha256"),
-          sizeBytes: value("sizeBytes"),
-          label: value("label"),
-        })
-        .onConflictDoNothing(),
+    newest: prepare<{ registrationId: string }, { seq: number | null }>(
+      client,
+      "SELECT max(seq) AS seq FROM projections WHERE registration_id = :registrationId",
     ),
-    addOutgoing: directly(
-      db
-        .insert(hostOutbox)
-        .values({
-          messageId: value("messageId"),
-          host: value("host"),
-          acceptedAtUtc: value("acceptedAtUtc"),
-        })
-        .onConflictDoNothing(),
+    after: prepare<{ registrationId: string; seq: number; limit: number }, ProjectedMessage>(
+      client,
+      `SELECT projections.seq AS seq, projections.folder AS folder, ${selectList(projectedColumns)}
+       FROM projections JOIN messages ON messages.message_id = projections.message_id
+       WHERE projections.registration_id = :registrationId AND projections.seq > :seq
+       ORDER BY projections.seq LIMIT :limit`,
     ),
-    newestAttested: directly(
-      db
-        .select(attested)
-        .from(attestedMail)
-        .where(eq(attestedMail.registrationId, value("registrationId")))
-        .orderBy(desc(attestedMail.sequence))
-        .limit(1),
+    known: prepare<{ messageId: string }, { messageId: string }>(
+      client,
+      "SELECT message_id AS messageId FROM messages WHERE message_id = :messageId",
     ),
-    addAttested: directly(
-      db
-        .insert(attestedMail)
-        .values({
-          registrationId: value("registrationId"),
-          sequence: value("sequence"),
-          messageId: value("messageId"),
-          hash: value("hash"),
-        })
-        .onConflictDoNothing(),
+    holders: prepare<{ messageId: string }, { registrationId: string }>(
+      client,
+      "SELECT registration_id AS registrationId FROM projections WHERE message_id = :messageId",
     ),
-    addUnsynced: directly(
-      db.insert(unsyncedMessages).values({ messageId: value("messageId"), text: value("text") }),
+    unsynced: prepare<{ messageId: string }, { text: string }>(
+      client,
+      "SELECT text FROM unsynced_messages WHERE message_id = :messageId",
     ),
-    addProjection: directly(
-      db
-        .insert(projections)
-        .values({
-          registrationId: value("registrationId"),
-          messageId: value("messageId"),
-          folder: value("folder"),
-        })
-        .onConflictDoNothing(),
+    newestAttested: prepare<{ registrationId: string }, AttestedRow>(
+      client,
+      `SELECT ${selectList(attestedColumns)} FROM attested_mail
+       WHERE registration_id = :registrationId ORDER BY sequence DESC LIMIT 1`,
     ),
+    addMessage: adding(messages, [
+      "messageId",
+      "threadId",
+      "inReplyTo",
+      "createdAtUtc",
+      "subject",
+      "senderAddress",
+      "senderPrincipalId",
+      "canonicalPath",
+      "envelopeJson",
+      "bodyPreview",
+    ]),
+    addRecipient: adding(recipients, [
+      "messageId",
+      "ordinal",
+      "kind",
+      "address",
+      "principalId",
+      "deliveredRegistrationId",
+    ]),
+    addAttachment: adding(attachments, [
+      "messageId",
+      "ordinal",
+      "attachmentId",
+      "kind",
+      "path",
+      "mediaType",
+      "sha256",
+      "sizeBytes",
+      "label",
+    ]),
+    addOutgoing: adding(hostOutbox, ["messageId", "host", "acceptedAtUtc"]),
+    addAttested: adding(attestedMail, ["registrationId", "sequence", "messageId", "hash"]),
+    addUnsynced: prepare<{ messageId: string; text: string }>(
+      client,
+      insertText(unsyncedMessages, ["messageId", "text"]),
+    ),
+    addProjection: adding(projections, ["registrationId", "messageId", "folder"]),
   };
 }

@@ -88,9 +88,9 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
       dropRecipients.run({ id: messageId });
       dropAttachments.run({ id: messageId });
       if (known) db.update(messages).set(message).where(eq(messages.messageId, messageId)).run();
-      else addMessage.run({ ...message });
-      for (const row of to) addRecipient.run({ ...row });
-      for (const row of files) addAttachment.run({ ...row });
+      else addMessage.run(message);
+      for (const row of to) addRecipient.run(row);
+      for (const row of files) addAttachment.run(row);
     }
     for (const row of where) addProjection.run({ messageId, ...row });
   }

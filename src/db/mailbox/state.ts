@@ -1,8 +1,8 @@
-import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import { asc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
-import { direct } from "../direct-statement.ts";
 import { openStore, type Store } from "../open.ts";
+import { insertText, prepare, selectList } from "../statement.ts";
 import { stateMigrations } from "./state/migrations.ts";
 import * as schema from "./state/schema.ts";
 
@@ -31,23 +31,14 @@ const listedColumns = [
   "attestation",
 ] as const;
 
-/** The same, as the database gives it: the library's own way to objects takes a tenth of a page's time. */
-type ListedValues = [string, string, string, number, number, string, string, string | null];
+/** The same, as the database gives it. */
+type StoredListedRow = Omit<ListedRow, "isRead" | "isAnswered"> & { isRead: number; isAnswered: number };
 
-function toListed(values: ListedValues): ListedRow {
-  const [messageId, createdAtUtc, boxName, isRead, isAnswered, envelopeJson, bodyPreview, attestation] =
-    values;
-  return {
-    messageId,
-    createdAtUtc,
-    boxName,
-    isRead: isRead === 1,
-    isAnswered: isAnswered === 1,
-    envelopeJson,
-    bodyPreview,
-    attestation,
-  };
-}
+const toListed = (row: StoredListedRow): ListedRow => ({
+  ...row,
+  isRead: row.isRead === 1,
+  isAnswered: row.isAnswered === 1,
+});
 
 /** What the owner may change of a message. */
 export type ViewRow = Pick<StateRow, "boxName" | "isRead" | "isAnswered">;
@@ -114,22 +105,14 @@ export interface MailboxState {
 
 export function openMailboxState(options: { path: string; clock: Clock; steps: Steps }): MailboxState {
   const store: StateStore = openStore({ ...options, migrations: stateMigrations });
-  const { db } = store;
+  const { db, client } = store;
   const byId = db
     .select()
     .from(messageState)
     .where(eq(messageState.messageId, sql.placeholder("messageId")))
     .prepare();
-  const markRow = direct(
-    store.client,
-    db
-      .select({
-        generation: seeded.generation,
-        registrationId: seeded.registrationId,
-        seededSeq: seeded.seededSeq,
-      })
-      .from(seeded),
-  );
+  const { singleton: _, ...markColumns } = getTableColumns(seeded);
+  const markRow = prepare<object, SeedMark>(client, `SELECT ${selectList(markColumns)} FROM seeded`);
   const misplacedRows = db
     .select()
     .from(messageState)
@@ -137,31 +120,29 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     .orderBy(asc(messageState.seq))
     .limit(sql.placeholder("limit"))
     .prepare();
-  const value = sql.placeholder;
-  const addRow = db
-    .insert(messageState)
-    .values({
-      messageId: value("messageId"),
-      threadId: value("threadId"),
-      createdAtUtc: value("createdAtUtc"),
-      subject: value("subject"),
-      sender: value("sender"),
-      isRead: value("isRead"),
-      isAnswered: value("isAnswered"),
-      isArchived: value("isArchived"),
-      boxName: value("boxName"),
-      linkBox: value("linkBox"),
-      envelopeJson: value("envelopeJson"),
-      bodyPreview: value("bodyPreview"),
-      attestation: value("attestation"),
-    })
-    .onConflictDoNothing()
-    .returning({ seq: messageState.seq })
-    .prepare();
-  const countMatches = db
-    .select({ n: sql<number>`count(*)` })
-    .from(sql`(SELECT 1 FROM message_text WHERE message_text MATCH ${value("match")} LIMIT ${fewMatches})`)
-    .prepare();
+  const addRow = prepare<Omit<StateRow, "seq" | "isStarred" | "isDeleted">, { seq: number }>(
+    client,
+    `${insertText(messageState, [
+      "messageId",
+      "threadId",
+      "createdAtUtc",
+      "subject",
+      "sender",
+      "isRead",
+      "isAnswered",
+      "isArchived",
+      "boxName",
+      "linkBox",
+      "envelopeJson",
+      "bodyPreview",
+      "attestation",
+    ])} ON CONFLICT DO NOTHING RETURNING seq`,
+  );
+  const countMatches = prepare<{ match: string }, { n: number }>(
+    client,
+    `SELECT count(*) AS n
+       FROM (SELECT 1 FROM message_text WHERE message_text MATCH :match LIMIT ${fewMatches})`,
+  );
   const selections = new Map<string, ReturnType<typeof prepareSelection>>();
 
   const get = (messageId: string) => byId.get({ messageId }) ?? null;
@@ -177,8 +158,7 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
   return {
     store,
     mark() {
-      const [row] = markRow.rows({}) as [string, string, number][];
-      return row ? { generation: row[0], registrationId: row[1], seededSeq: row[2] } : null;
+      return markRow.get() ?? null;
     },
     seed(label, rows, mark, admit = (row) => row) {
       store.write(
@@ -218,17 +198,10 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         .map((one, index) => (index < 2 ? String(one) : one === null ? "-" : "+"))
         .concat(String(rare))
         .join();
-      const known = selections.get(shape) ?? prepareSelection(db, selection, rare);
+      const known = selections.get(shape) ?? prepareSelection(client, selection, rare);
       selections.set(shape, known);
-      const wanted = {
-        box,
-        sinceUtc,
-        match,
-        afterTime: after?.createdAtUtc,
-        afterId: after?.messageId,
-        limit,
-      };
-      return (known.values(wanted) as ListedValues[]).map(toListed);
+      const { createdAtUtc: afterTime, messageId: afterId } = after ?? {};
+      return known.all({ box, sinceUtc, match, afterTime, afterId, limit }).map(toListed);
     },
     change(label, messageIds, plan) {
       const differs = ({ row, view }: ReturnType<typeof planned>[number]) =>
@@ -281,30 +254,31 @@ const fewMatches = 1000;
  * words select the rows, and no index of boxes.
  */
 function prepareSelection(
-  db: StateStore["db"],
+  client: StateStore["client"],
   { read, answered, sinceUtc, words, after, limit }: Selection,
   rare: boolean,
 ) {
-  const value = sql.placeholder;
-  const conditions: (SQL | undefined)[] = [
-    rare ? sql`+${messageState.boxName} = ${value("box")}` : eq(messageState.boxName, value("box")),
-    read === null ? undefined : eq(messageState.isRead, read),
-    answered === null ? undefined : eq(messageState.isAnswered, answered),
-    sinceUtc === null ? undefined : gte(messageState.createdAtUtc, value("sinceUtc")),
-    after === null
-      ? undefined
-      : sql`(${messageState.createdAtUtc}, ${messageState.messageId}) < (${value("afterTime")}, ${value("afterId")})`,
-    words === null
-      ? undefined
-      : sql`${messageState.seq} IN (SELECT rowid FROM message_text WHERE message_text MATCH ${value("match")})`,
-  ];
-  const columns = Object.fromEntries(listedColumns.map((name) => [name, messageState[name]])) as {
-    [name in keyof ListedRow]: (typeof messageState)[name];
-  };
-  const query = db
-    .select(columns)
-    .from(messageState)
-    .where(and(...conditions))
-    .orderBy(desc(messageState.createdAtUtc), desc(messageState.messageId));
-  return limit === null ? query.prepare() : query.limit(value("limit")).prepare();
+  const conditions = [
+    rare ? "+box_name = :box" : "box_name = :box",
+    read === null ? [] : `is_read = ${Number(read)}`,
+    answered === null ? [] : `is_answered = ${Number(answered)}`,
+    sinceUtc === null ? [] : "created_at_utc >= :sinceUtc",
+    after === null ? [] : "(created_at_utc, message_id) < (:afterTime, :afterId)",
+    words === null ? [] : "seq IN (SELECT rowid FROM message_text WHERE message_text MATCH :match)",
+  ].flat();
+  const columns = Object.fromEntries(listedColumns.map((name) => [name, messageState[name]]));
+  return prepare<SelectionParams, StoredListedRow>(
+    client,
+    `SELECT ${selectList(columns)} FROM message_state WHERE ${conditions.join(" AND ")}
+     ORDER BY created_at_utc DESC, message_id DESC${limit === null ? "" : " LIMIT :limit"}`,
+  );
+}
+
+interface SelectionParams {
+  box: string;
+  sinceUtc: string | null;
+  match: string | undefined;
+  afterTime: string | undefined;
+  afterId: string | undefined;
+  limit: number | null;
 }

@@ -7,8 +7,8 @@ import { openStore, type Store } from "../../../src/db/open.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
-/** How SQLite goes about the statements that `make` prepares on an empty index. */
-function plansOf(make: (store: Store) => unknown): string[] {
+/** How SQLite goes about the statements that `make` prepares or returns, on an empty index. */
+function plansOf(make: (store: Store) => readonly { text: string }[]): string[] {
   const options = { path: ":memory:", clock: createFakeClock(), steps: quietSteps };
   const store = openStore({ ...options, migrations: catalogMigrations });
   const database = store.client as Database;
@@ -20,7 +20,7 @@ function plansOf(make: (store: Store) => unknown): string[] {
       return prepare(text);
     },
   });
-  make(store);
+  for (const { text } of make(store)) texts.add(text);
   return [...texts].flatMap((text) =>
     new Database(database.serialize() as unknown as string)
       .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`)
@@ -34,8 +34,14 @@ const readsAll = (step: string) =>
   /^SCAN (messages|projections|recipients|attachments|attested_mail)/.test(step);
 
 test.each([
-  { id: "a delivery and a look", make: (store: Store) => catalogStatements(store) },
-  { id: "the removal of a message", make: (store: Store) => removeFromCatalog(store) },
+  { id: "a delivery and a look", make: (store: Store) => Object.values(catalogStatements(store)) },
+  {
+    id: "the removal of a message",
+    make(store: Store) {
+      removeFromCatalog(store);
+      return [];
+    },
+  },
 ])("$id reads no table of an index from end to end", ({ make }) => {
   const plans = plansOf(make);
   expect(plans.length).toBeGreaterThan(5);

@@ -112,7 +112,7 @@ describe("a queue with many finished requests", () => {
       queue.store.list({ limit: 5, beforeSeq: 9 });
     });
     for (const { text, steps } of plans) {
-      expect(text).toMatch(/order by "gateway_requests"."seq" desc limit \?$/);
+      expect(text).toMatch(/ORDER BY seq DESC LIMIT \?\d$/);
       expect(steps).toEqual([expect.stringMatching(/^(?:SCAN gateway_requests|SEARCH .*\(rowid<\?\))$/)]);
     }
     expect(plans).toHaveLength(2);

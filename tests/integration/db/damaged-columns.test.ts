@@ -139,6 +139,6 @@ describe("a damaged row of a mailbox", () => {
     const lost = await ben.list(everything).catch((error: unknown) => error);
     expect(lost).toBeInstanceOf(ServiceError);
     expect((lost as ServiceError).reason).toBe("transport_failed");
-    expect(messageOf(lost)).toContain("mailbox repair");
+    expect(messageOf(lost)).toContain("a repair rebuilds it");
   });
 });

@@ -1,18 +1,9 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { signOutAction } from "./actions.ts";
-import { agents } from "./fleet.ts";
-import { ActionDialog } from "./parts/action-dialog.tsx";
-import { Help } from "./parts/help.tsx";
-import { Palette } from "./parts/palette.tsx";
-import { Ago, Empty, Key, lazy } from "./parts/pieces.tsx";
-import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
-import { takeWallKey, Wall } from "./screens/wall.tsx";
-import { nameOf } from "./state/agents.ts";
-import { count } from "./state/format.ts";
-import { type Route, wholeWall } from "./state/route.ts";
-import { connection, hasSignedIn, waitingItems } from "./store.ts";
-import { atGateway } from "./surface.ts";
+import { atGateway } from "./browser/surface.ts";
+import { signOutAction } from "./client/actions.ts";
+import { agents } from "./client/fleet.ts";
+import { connection, hasSignedIn, waitingItems } from "./client/store.ts";
 import {
   announcement,
   dialog,
@@ -24,7 +15,16 @@ import {
   route,
   startRouter,
   theme,
-} from "./ui.ts";
+} from "./client/ui.ts";
+import { ActionDialog } from "./parts/action-dialog.tsx";
+import { Help } from "./parts/help.tsx";
+import { Palette } from "./parts/palette.tsx";
+import { Ago, Empty, Key, lazy } from "./parts/pieces.tsx";
+import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
+import { takeWallKey, Wall } from "./screens/wall.tsx";
+import { nameOf } from "./state/agents.ts";
+import { count } from "./state/format.ts";
+import { type Route, wholeWall } from "./state/route.ts";
 
 /** The frame around every screen: navigation, connection, keys and what lies over the page. */
 

@@ -1,9 +1,9 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { after } from "./browser.ts";
+import { after } from "./browser/browser.ts";
 import "./console.css";
-import { startStore } from "./store.ts";
-import { applyTheme } from "./ui.ts";
+import { startStore } from "./client/store.ts";
+import { applyTheme } from "./client/ui.ts";
 
 /**
  * How long the first drawing waits for what it is to show: a frame without it costs as much as the one after

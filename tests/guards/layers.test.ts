@@ -43,6 +43,14 @@ describe("a planted violation is seen", () => {
     });
     expect(findModuleCycles(tree)).toHaveLength(1);
   });
+  test("a cycle of a folder and the files beside it", () => {
+    const tree = plantedTree({
+      "src/console/app.tsx": 'import "./screens/a.tsx";',
+      "src/console/api.ts": "",
+      "src/console/screens/a.tsx": 'import "../api.ts";',
+    });
+    expect(findModuleCycles(tree)).toHaveLength(1);
+  });
   test("the queue imports the terminal", () => {
     const tree = plantedTree({ "src/services/queue/a.ts": 'import type { T } from "../terminal/state.ts";' });
     expect(findAgentBypasses(tree)).toHaveLength(1);

@@ -47,7 +47,10 @@ export function findAgentBypasses(files: SourceFile[]): Violation[] {
   );
 }
 
-/** Cycles between modules of one layer: `services/queue` -> `services/agent` -> `services/queue`. */
+/**
+ * Cycles between modules of one layer: `services/queue` -> `services/agent` -> `services/queue`. Files beside
+ * the folders of a layer are a module too.
+ */
 export function findModuleCycles(files: SourceFile[]): Violation[] {
   const graph = new Map<string, string[]>();
   for (const file of files) {
@@ -86,6 +89,9 @@ function moduleOf(path: string): string | null {
 }
 
 function fullModule(path: string): string | null {
-  const parts = path.split("/");
-  return parts[0] === "src" && parts.length > 3 ? parts.slice(1, 3).join("/") : null;
+  const [top, layer = "", folder, ...names] = path.split("/");
+  if (top !== "src" || folder === undefined) return null;
+  if (names.length > 0) return `${layer}/${folder}`;
+  // These are the programs, and the types by which extensions add to them.
+  return layer === "cli" ? null : layer;
 }

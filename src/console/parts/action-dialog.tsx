@@ -1,4 +1,4 @@
-import { confirmAction, dialog } from "../ui.ts";
+import { confirmAction, dialog } from "../client/ui.ts";
 import { Modal } from "./modal.tsx";
 
 /** Says what an action will do, does it, and shows what proves that it happened. */

@@ -1,5 +1,5 @@
-import { atGateway } from "../surface.ts";
-import { helpOpen } from "../ui.ts";
+import { atGateway } from "../browser/surface.ts";
+import { helpOpen } from "../client/ui.ts";
 import { Modal } from "./modal.tsx";
 import { Key } from "./pieces.tsx";
 

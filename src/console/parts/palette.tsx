@@ -1,11 +1,17 @@
 import { useState } from "preact/hooks";
-import { interruptAction, reconcileAction, relaunchAction, signOutAction, stopAction } from "../actions.ts";
+import { atGateway } from "../browser/surface.ts";
+import {
+  interruptAction,
+  reconcileAction,
+  relaunchAction,
+  signOutAction,
+  stopAction,
+} from "../client/actions.ts";
+import { hasSignedIn, rows } from "../client/store.ts";
+import { go, nextTheme, paletteOpen, propose, route } from "../client/ui.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
 import { wholeWall } from "../state/route.ts";
-import { hasSignedIn, rows } from "../store.ts";
-import { atGateway } from "../surface.ts";
-import { go, nextTheme, paletteOpen, propose, route } from "../ui.ts";
 import { Modal } from "./modal.tsx";
 
 interface Entry {

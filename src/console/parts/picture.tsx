@@ -1,5 +1,5 @@
 import type { ScreenRun } from "../../protocol/console.ts";
-import { screenOf } from "../screens-stream.ts";
+import { screenOf } from "../client/screens-stream.ts";
 import { lastRows, type ScreenView } from "../state/screen.ts";
 
 /** The last rows of the screen of an agent, as the server rendered them. */

@@ -1,10 +1,10 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Answer } from "../api.ts";
-import { exactTime, keepDraft, parseTime, recallDraft } from "../browser.ts";
+import { exactTime, keepDraft, parseTime, recallDraft } from "../browser/browser.ts";
+import type { Answer } from "../client/api.ts";
+import { now } from "../client/store.ts";
 import type { AgentCondition } from "../state/agents.ts";
 import { duration, relative } from "../state/format.ts";
-import { now } from "../store.ts";
 
 /** Small parts that every screen uses. */
 

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Answer, call } from "../api.ts";
-import { after, clockTime, nowMs } from "../browser.ts";
-import { refreshAgents, wantStates } from "../fleet.ts";
+import { after, clockTime, nowMs } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { type Answer, call } from "../client/api.ts";
+import { refreshAgents, wantStates } from "../client/fleet.ts";
+import { announce } from "../client/ui.ts";
 import { type AgentView, nameOf } from "../state/agents.ts";
 import { withFiles } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
-import { atGateway } from "../surface.ts";
-import { announce } from "../ui.ts";
 import { focusWhenShown, Key, useDraft } from "./pieces.tsx";
 
 const deliveries = {

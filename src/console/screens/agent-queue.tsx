@@ -1,10 +1,10 @@
 import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
-import { call } from "../api.ts";
-import { agents } from "../fleet.ts";
+import { call } from "../client/api.ts";
+import { agents } from "../client/fleet.ts";
+import { revisions } from "../client/store.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { count, words } from "../state/format.ts";
 import { toLadder } from "../state/ladder.ts";
-import { revisions } from "../store.ts";
 
 const kinds: Record<RequestRecord["request_kind"], string> = {
   submit_prompt: "Prompt",

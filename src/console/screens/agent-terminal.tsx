@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { recall, remember } from "../browser.ts";
+import { recall, remember } from "../browser/browser.ts";
+import { followScreens, screenOf } from "../client/screens-stream.ts";
+import { announce } from "../client/ui.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Ago, Failure } from "../parts/pieces.tsx";
-import { followScreens, screenOf } from "../screens-stream.ts";
-import type { LiveTerminal, TerminalState } from "../terminal.ts";
-import { announce } from "../ui.ts";
+import type { LiveTerminal, TerminalState } from "../parts/terminal.ts";
 
 const maxRows = 200;
 /** The live terminal: read only until the reader takes the typing lease. */
@@ -14,7 +14,7 @@ export function AgentTerminal({ id, name }: { id: string; name: string }) {
   const [state, setState] = useState(notYet);
   useEffect(() => {
     let wanted = true;
-    void import("../terminal.ts").then(({ openTerminal }) => {
+    void import("../parts/terminal.ts").then(({ openTerminal }) => {
       if (wanted && box.current !== null) live.current = openTerminal(box.current, id, notYet, setState);
     });
     return () => {

@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ReminderRecord } from "../../protocol/reminders.ts";
 import type { Tokens } from "../../protocol/usage.ts";
-import { call } from "../api.ts";
-import { nowMs, parseTime } from "../browser.ts";
-import { agents } from "../fleet.ts";
+import { nowMs, parseTime } from "../browser/browser.ts";
+import { call } from "../client/api.ts";
+import { agents } from "../client/fleet.ts";
+import { revisions } from "../client/store.ts";
+import { outcomeOf, propose } from "../client/ui.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { brief, count, sumOf, tokensInWords, words } from "../state/format.ts";
 import { factsInWords } from "../state/readiness.ts";
 import { formatRoute } from "../state/route.ts";
-import { revisions } from "../store.ts";
-import { outcomeOf, propose } from "../ui.ts";
 
 /** Reminders of an agent: what will be given to it, and when. */
 export function Reminders({ id }: { id: string }) {

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { call } from "../api.ts";
-import { refreshAgents } from "../fleet.ts";
+import { call } from "../client/api.ts";
+import { refreshAgents } from "../client/fleet.ts";
+import { announce } from "../client/ui.ts";
 import { formatRoute } from "../state/route.ts";
-import { announce } from "../ui.ts";
 
 /** The fields of a launch, in the words of the route. */
 const fields = [

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { MailMessage } from "../../protocol/mail.ts";
-import { type Answer, call } from "../api.ts";
+import { type Answer, call } from "../client/api.ts";
+import { announce } from "../client/ui.ts";
 import { Ago, focusWhenShown, Key, useDraft } from "../parts/pieces.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { personOf } from "../state/threads.ts";
-import { announce } from "../ui.ts";
 
 interface Mailbox {
   agent: string;

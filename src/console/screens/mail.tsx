@@ -1,15 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import type { MailMessage } from "../../protocol/mail.ts";
-import { type Answer, call } from "../api.ts";
-import { pollWhileVisible } from "../browser.ts";
-import { agents, agentsKnown, reloadUnread, setUnread, unreadPollMs, wantTile } from "../fleet.ts";
+import { pollWhileVisible } from "../browser/browser.ts";
+import { type Answer, call } from "../client/api.ts";
+import { agents, agentsKnown, reloadUnread, setUnread, unreadPollMs, wantTile } from "../client/fleet.ts";
+import { revisions, rows } from "../client/store.ts";
+import { announce, go } from "../client/ui.ts";
 import { Ago, Empty, Failure, focusWhenShown, Key, useDraft, useLoaded } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { count } from "../state/format.ts";
 import { formatRoute } from "../state/route.ts";
 import { type Thread, toThreads } from "../state/threads.ts";
-import { revisions, rows } from "../store.ts";
-import { announce, go } from "../ui.ts";
 import { WakesInBrief } from "./agent-wakes.tsx";
 import { Message } from "./mail-message.tsx";
 

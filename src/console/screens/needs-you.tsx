@@ -1,18 +1,18 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AttentionItem } from "../../protocol/attention.ts";
-import { call } from "../api.ts";
-import { clockTime, nowMs } from "../browser.ts";
-import { agents } from "../fleet.ts";
+import { clockTime, nowMs } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { call } from "../client/api.ts";
+import { agents } from "../client/fleet.ts";
+import { followScreens, screenOf } from "../client/screens-stream.ts";
+import { inbox } from "../client/store.ts";
+import { announce, replaceRoute, route } from "../client/ui.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Ago, Empty, Key } from "../parts/pieces.tsx";
-import { followScreens, screenOf } from "../screens-stream.ts";
 import { clip, count, words } from "../state/format.ts";
 import { hold, identical, neighbour, reveal } from "../state/inbox.ts";
 import { formatRoute } from "../state/route.ts";
-import { inbox } from "../store.ts";
-import { atGateway } from "../surface.ts";
-import { announce, replaceRoute, route } from "../ui.ts";
 
 /** The option that is marked, by item: Enter sends it. */
 const marked = signal<{ item: string; answer: string } | null>(null);

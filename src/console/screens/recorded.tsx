@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { after, clockTime, exactTime, offerFile, parseTime } from "../browser.ts";
+import { after, clockTime, exactTime, offerFile, parseTime } from "../browser/browser.ts";
+import { loadCast, loadMoment, loadSpan, type PastMoment, type RecordedSpan } from "../client/recording.ts";
+import { announce, go } from "../client/ui.ts";
 import { ScreenRows } from "../parts/picture.tsx";
 import { Failure, useLoaded } from "../parts/pieces.tsx";
-import { loadCast, loadMoment, loadSpan, type PastMoment, type RecordedSpan } from "../recording.ts";
 import { count, words } from "../state/format.ts";
 import { choiceOf, factsOf, verdictOf } from "../state/recorded.ts";
 import { formatRoute } from "../state/route.ts";
-import { announce, go } from "../ui.ts";
 
 /** A bar over the time that the recorder of an agent kept, and what was so at the chosen moment. */
 

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clockTime, exactTime } from "../browser.ts";
-import { agents } from "../fleet.ts";
+import { clockTime, exactTime } from "../browser/browser.ts";
+import { agents } from "../client/fleet.ts";
+import { followLog, now, pastEvents, rows } from "../client/store.ts";
+import { go } from "../client/ui.ts";
 import { Empty, lazy } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { brief, count } from "../state/format.ts";
@@ -14,8 +16,6 @@ import {
   toSpent,
 } from "../state/history.ts";
 import { formatRoute } from "../state/route.ts";
-import { followLog, now, pastEvents, rows } from "../store.ts";
-import { go } from "../ui.ts";
 
 const Recorded = lazy(async () => (await import("./recorded.tsx")).Recorded);
 
@@ -130,7 +130,7 @@ function Chart({
   useEffect(() => {
     let wanted = true;
     let end = () => {};
-    void import("../chart.ts").then(({ openChart }) => {
+    void import("../parts/chart.ts").then(({ openChart }) => {
       if (!wanted || box.current === null) return;
       const chart = openChart(box.current, (atMs) => go({ screen: "timeline", agent, at: Math.round(atMs) }));
       draw.current = chart.draw;

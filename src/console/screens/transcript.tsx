@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { TokenUsage } from "../../protocol/usage.ts";
-import { call } from "../api.ts";
+import { call } from "../client/api.ts";
+import { revisions } from "../client/store.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { Prose } from "../parts/prose.tsx";
 import { brief, clip, count, sumOf, tokensInWords, words } from "../state/format.ts";
-import { revisions } from "../store.ts";
 
 /** What the agent was asked and what it answered, newest turn first. */
 export function Transcript({ id }: { id: string }) {

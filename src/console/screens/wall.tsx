@@ -1,10 +1,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { after, pollWhileVisible } from "../browser.ts";
-import { agents, agentsKnown, reloadUnread, unreadPollMs, wantTile } from "../fleet.ts";
+import { after, pollWhileVisible } from "../browser/browser.ts";
+import { agents, agentsKnown, reloadUnread, unreadPollMs, wantTile } from "../client/fleet.ts";
+import { followScreens } from "../client/screens-stream.ts";
+import { inbox, waitingItems } from "../client/store.ts";
+import { go, replaceRoute, route } from "../client/ui.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
-import { followScreens } from "../screens-stream.ts";
 import {
   type AgentRow,
   type AgentView,
@@ -17,8 +19,6 @@ import {
 import { brief, count, tokensInWords } from "../state/format.ts";
 import { formatRoute, type WallRoute, wholeWall } from "../state/route.ts";
 import { type GridWindow, gridWindow } from "../state/screen.ts";
-import { inbox, waitingItems } from "../store.ts";
-import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
 const screenRows = 8;

@@ -1,4 +1,4 @@
-import { clockTime, parseTime } from "../browser.ts";
+import { clockTime, parseTime } from "../browser/browser.ts";
 import { words } from "./format.ts";
 
 /** What keeps a prompt back, in words. Pure. */

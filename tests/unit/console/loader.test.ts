@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLoader } from "../../../src/console/loader.ts";
+import { createLoader } from "../../../src/console/client/loader.ts";
 import { settle } from "../../support/fake-clock.ts";
 
 function setup(options: { concurrency: number; maxIds?: number }) {

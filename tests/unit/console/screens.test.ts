@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { clockTime } from "../../../src/console/browser.ts";
+import { clockTime } from "../../../src/console/browser/browser.ts";
 import { brief, duration, lastLine, relative } from "../../../src/console/state/format.ts";
 import { matchScore, search } from "../../../src/console/state/match.ts";
 import { factsInWords } from "../../../src/console/state/readiness.ts";

@@ -1,7 +1,7 @@
 import uPlot from "uplot";
-import { clockTime } from "./browser.ts";
-import { brief } from "./state/format.ts";
-import type { Series } from "./state/history.ts";
+import { clockTime } from "../browser/browser.ts";
+import { brief } from "../state/format.ts";
+import type { Series } from "../state/history.ts";
 
 const heightPx = 150;
 

@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
-import type { AgentStateEntry, AgentStateList } from "../protocol/agent-states.ts";
-import type { AgentIdentity } from "../protocol/agents.ts";
+import type { AgentStateEntry, AgentStateList } from "../../protocol/agent-states.ts";
+import type { AgentIdentity } from "../../protocol/agents.ts";
+import { parseTime } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { type AgentView, idOf } from "../state/agents.ts";
+import { lastLine } from "../state/format.ts";
 import { type Answer, call } from "./api.ts";
-import { parseTime } from "./browser.ts";
 import { createLoader } from "./loader.ts";
 import { firstLook } from "./operations.ts" with { type: "macro" };
-import { type AgentView, idOf } from "./state/agents.ts";
-import { lastLine } from "./state/format.ts";
-import { atGateway } from "./surface.ts";
 
 /** What the console knows of the agents, as signals: components read them, this module alone writes them. */
 

@@ -1,7 +1,7 @@
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { type IBufferLine, Terminal } from "@xterm/xterm";
-import { startOf, toRuns } from "./state/recorded.ts";
-import type { ScreenView } from "./state/screen.ts";
+import { startOf, toRuns } from "../state/recorded.ts";
+import type { ScreenView } from "../state/screen.ts";
 
 /** A screen of the past. Loaded when a reader chooses a moment: the emulator is that of the live terminal. */
 

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
+import { recall, remember } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { formatRoute, parseRoute, type Route } from "../state/route.ts";
 import type { Answer, Refusal } from "./api.ts";
-import { recall, remember } from "./browser.ts";
-import { formatRoute, parseRoute, type Route } from "./state/route.ts";
-import { atGateway } from "./surface.ts";
 
 /** Where the reader is and what lies over the page. */
 

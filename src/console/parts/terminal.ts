@@ -1,10 +1,10 @@
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { Terminal } from "@xterm/xterm";
-import type { TerminalMessage, ViewerMessage } from "../protocol/console.ts";
-import type { TypingLease } from "../protocol/gateway.ts";
-import { after } from "./browser.ts";
-import { socketPaths } from "./operations.ts" with { type: "macro" };
-import { atGateway } from "./surface.ts";
+import type { TerminalMessage, ViewerMessage } from "../../protocol/console.ts";
+import type { TypingLease } from "../../protocol/gateway.ts";
+import { after } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { socketPaths } from "../client/operations.ts" with { type: "macro" };
 
 /** The live terminal of one agent. Loaded when a reader opens one: xterm is larger than all the rest. */
 

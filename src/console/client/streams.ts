@@ -1,4 +1,4 @@
-import { after } from "./browser.ts";
+import { after } from "../browser/browser.ts";
 
 export type StreamState = "connecting" | "live" | "lost";
 

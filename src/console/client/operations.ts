@@ -1,10 +1,10 @@
-import { firstLookQuery } from "../protocol/agent-states.ts";
-import { attentionEventKinds } from "../protocol/attention.ts";
-import { coordinatorSocketPath, gatewaySocketPath } from "../protocol/console.ts";
-import { fleetEventKinds } from "../protocol/coordinator.ts";
-import { allCoordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
-import { gatewayEndpoints, streamEndpoints } from "../protocol/endpoints.ts";
-import { eventKinds } from "../protocol/events.ts";
+import { firstLookQuery } from "../../protocol/agent-states.ts";
+import { attentionEventKinds } from "../../protocol/attention.ts";
+import { coordinatorSocketPath, gatewaySocketPath } from "../../protocol/console.ts";
+import { fleetEventKinds } from "../../protocol/coordinator.ts";
+import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import { eventKinds } from "../../protocol/events.ts";
 
 // Macros: the bundle holds what they return, not the schemas that it is derived from.
 

@@ -1,8 +1,8 @@
-import type { RecordedCast, RecordedMoment } from "../protocol/recorder.ts";
+import type { RecordedCast, RecordedMoment } from "../../protocol/recorder.ts";
+import { nowMs, parseTime } from "../browser/browser.ts";
+import { joinCasts } from "../state/recorded.ts";
+import type { ScreenView } from "../state/screen.ts";
 import { type Answer, call } from "./api.ts";
-import { nowMs, parseTime } from "./browser.ts";
-import { joinCasts } from "./state/recorded.ts";
-import type { ScreenView } from "./state/screen.ts";
 
 /** The recordings of an agent, as its gateway gives them. */
 

@@ -1,4 +1,4 @@
-import { after } from "./browser.ts";
+import { after } from "../browser/browser.ts";
 
 /**
  * Loads things by id, a few requests at a time, each thing at most once in `gapMs`: a burst of events about

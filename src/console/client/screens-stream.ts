@@ -1,10 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
-import type { ScreenEvent } from "../protocol/console.ts";
+import type { ScreenEvent } from "../../protocol/console.ts";
+import { after } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { applyScreen, noScreen, type ScreenView } from "../state/screen.ts";
 import { pathOf } from "./api.ts";
-import { after } from "./browser.ts";
-import { applyScreen, noScreen, type ScreenView } from "./state/screen.ts";
 import { followStream } from "./streams.ts";
-import { atGateway } from "./surface.ts";
 
 const views = new Map<string, Signal<ScreenView>>();
 

@@ -1,7 +1,6 @@
 import { batch, computed, effect, signal } from "@preact/signals";
-import type { AttentionEvent } from "../protocol/attention.ts";
-import type { FleetEvent } from "../protocol/coordinator.ts";
-import { type Answer, call, pathOf, signedOutAnswers } from "./api.ts";
+import type { AttentionEvent } from "../../protocol/attention.ts";
+import type { FleetEvent } from "../../protocol/coordinator.ts";
 import {
   after,
   forgetDrafts,
@@ -13,15 +12,16 @@ import {
   pollWhileVisible,
   reloadPage,
   remember,
-} from "./browser.ts";
+} from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { changesState, toRows } from "../state/agents.ts";
+import { addEvents, type PastEvent } from "../state/history.ts";
+import { emptyInbox, type Inbox, receive, waiting } from "../state/inbox.ts";
+import { type Answer, call, pathOf, signedOutAnswers } from "./api.ts";
 import { agents, lookAtAll, refreshAgents, wantAnswer, wantStates } from "./fleet.ts";
 import { createLoader } from "./loader.ts";
 import { streamedKinds } from "./operations.ts" with { type: "macro" };
-import { changesState, toRows } from "./state/agents.ts";
-import { addEvents, type PastEvent } from "./state/history.ts";
-import { emptyInbox, type Inbox, receive, waiting } from "./state/inbox.ts";
 import { followStream, type StreamState } from "./streams.ts";
-import { atGateway } from "./surface.ts";
 
 /** What the console knows, as signals: components read them, this module alone writes them. */
 

@@ -1,10 +1,10 @@
+import { clockTime, nowMs, parseTime } from "../browser/browser.ts";
+import { atGateway } from "../browser/surface.ts";
+import { type AgentView, idOf, nameOf } from "../state/agents.ts";
+import { count, words } from "../state/format.ts";
 import { call } from "./api.ts";
-import { clockTime, nowMs, parseTime } from "./browser.ts";
 import { refreshAgents, wantStates } from "./fleet.ts";
-import { type AgentView, idOf, nameOf } from "./state/agents.ts";
-import { count, words } from "./state/format.ts";
 import { signOut } from "./store.ts";
-import { atGateway } from "./surface.ts";
 import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
 
 /**

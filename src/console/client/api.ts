@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
-import type { allCoordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
-import type { BodyOf, ResponseOf } from "../protocol/endpoint.ts";
+import type { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import type { BodyOf, ResponseOf } from "../../protocol/endpoint.ts";
+import { atGateway } from "../browser/surface.ts";
 import { operations } from "./operations.ts" with { type: "macro" };
-import { atGateway } from "./surface.ts";
 
 /** The one way in which the console calls the server: the routes of the command line, from the same table. */
 

@@ -78,22 +78,35 @@ export function createControlClient(deps: SimClientDeps): SimClient {
     return session?.id === attachedTo ? session : null;
   }
 
-  function paneOf(line: string): SimSession | null {
+  /** The session whose pane follows `-t`, while it is there. */
+  function paneOf(words: readonly string[]): SimSession | null {
     const session = here();
-    return session && line.includes(`-t ${session.paneId}`) ? session : null;
+    return session && words[words.indexOf("-t") + 1] === session.paneId ? session : null;
   }
 
-  function perform(line: string): Reply[] {
-    const command = line.slice(0, line.includes(" ") ? line.indexOf(" ") : undefined);
+  /** Of one that fails the commands behind it are not run. */
+  function performAll(line: string): Reply[] {
+    const replies: Reply[] = [];
+    for (const words of commandsOf(line)) {
+      replies.push(...perform(words));
+      if (replies.at(-1)?.ok === false) break;
+    }
+    return replies;
+  }
+
+  function perform(words: readonly string[]): Reply[] {
+    const [command = ""] = words;
     const fine = (...lines: string[]): Reply => ({ ok: true, lines });
-    const session = paneOf(line);
+    const session = paneOf(words);
     switch (command) {
       case "refresh-client":
         return [fine()];
       case "list-panes":
         return [fine(...paneLine(here()))];
       case "display-message":
-        return [fine(describe(session, line))];
+        return words.includes("-t")
+          ? [fine(describe(session, words.at(-1) ?? ""))]
+          : [fine(words.at(-1) ?? "")];
       case "capture-pane":
         if (!session) return [{ ok: false, lines: ["can't find pane"] }];
         deps.onLook();
@@ -102,38 +115,41 @@ export function createControlClient(deps: SimClientDeps): SimClient {
         if (session) session.inMode = false;
         return [fine()];
       case "set-buffer":
-        fill(line);
+        fill(words);
         return [fine()];
       case "delete-buffer":
         return [fine()];
       case "if-shell":
-        if (line.includes("send-keys")) return [fine(), fine(...(enters(session, line) ? [] : ["refused"]))];
-        // A pane that is gone, or in copy mode where that is asked for, takes no paste.
-        if (!session || (session.inMode && line.includes("pane_in_mode"))) return [fine(), fine("refused")];
-        release(session, /-b (\S+)/.exec(line)?.[1] ?? "");
-        return [fine(), fine()];
+        return [fine(), ...decide(session, words)];
+      case "paste-buffer":
+        if (session) release(session, words[words.indexOf("-b") + 1] ?? "");
+        return [fine()];
       case "send-keys":
         if (!session) return [{ ok: false, lines: ["can't find pane"] }];
-        press(session, line);
+        press(session, words);
         return [fine()];
       default:
         throw new Error(`the simulated tmux knows no ${command}`);
     }
   }
 
-  /** Enter where the cursor must be at a place. */
-  function enters(session: SimSession | null, line: string): boolean {
-    const [, column, row] = /cursor_x\},(\d+)\},#\{==:#\{cursor_y\},(\d+)/.exec(line) ?? [];
+  /** Of the two commands the one that a condition of ours asks for. */
+  function decide(session: SimSession | null, words: readonly string[]): Reply[] {
+    const [condition = "", met = "", unmet = ""] = words.slice(-3);
+    const [, column, row] = /cursor_x\},(\d+)\},#\{==:#\{cursor_y\},(\d+)/.exec(condition) ?? [];
     const cursor = session?.pane.frame().cursor;
-    if (!session || session.inMode || cursor?.col !== Number(column) || cursor?.row !== Number(row))
-      return false;
-    press(session, ` -t ${session.paneId} Enter`);
-    return true;
+    // Enter is met where the cursor must be at a place; a paste is unmet where the pane is fit for it.
+    const isMet =
+      column === undefined
+        ? !session || (session.inMode && condition.includes("pane_in_mode"))
+        : session !== null && !session.inMode && cursor?.col === Number(column) && cursor.row === Number(row);
+    return performAll(isMet ? met : unmet);
   }
 
-  function fill(line: string): void {
-    const [, append, name = "", text = ""] = /^set-buffer (-a )?-b (\S+) -- "(.*)"$/.exec(line) ?? [];
-    buffers.set(name, (append ? (buffers.get(name) ?? "") : "") + unquote(text));
+  function fill(words: readonly string[]): void {
+    const name = words[words.indexOf("-b") + 1] ?? "";
+    const before = words.includes("-a") ? (buffers.get(name) ?? "") : "";
+    buffers.set(name, before + (words.at(-1) ?? ""));
   }
 
   function release(session: SimSession, buffer: string): void {
@@ -143,12 +159,12 @@ export function createControlClient(deps: SimClientDeps): SimClient {
     session.pane.input(`\x1b[200~${text}\x1b[201~`);
   }
 
-  function press(session: SimSession, line: string): void {
+  function press(session: SimSession, words: readonly string[]): void {
     if (session.inMode) return;
-    const [, literal, key = ""] = / -t %\d+ (?:-l -- "(.*)"|(\S+))$/.exec(line) ?? [];
-    if (literal === undefined) deps.onTyped({ kind: "key", name: key }, sentMs);
-    else deps.onTyped({ kind: "text", text: unquote(literal) }, sentMs);
-    session.pane.input(literal === undefined ? (bytesOfKey[key] ?? "") : unquote(literal));
+    const [key = ""] = words.slice(-1);
+    const isText = words.includes("-l");
+    deps.onTyped(isText ? { kind: "text", text: key } : { kind: "key", name: key }, sentMs);
+    session.pane.input(isText ? key : (bytesOfKey[key] ?? ""));
   }
 
   const client: SimClient = {
@@ -161,7 +177,7 @@ export function createControlClient(deps: SimClientDeps): SimClient {
         soon(() => {
           sentMs = writtenMs;
           // A command may end the session, and with it this client.
-          for (const line of lines) if (!ended) for (const reply of perform(line)) answer(reply, true);
+          for (const line of lines) if (!ended) for (const reply of performAll(line)) answer(reply, true);
         });
       },
       closeInput: () => client.end(""),
@@ -199,6 +215,16 @@ export function createControlClient(deps: SimClientDeps): SimClient {
   return client;
 }
 
+/** The words of each command of a line, as `toControlLine` of the product wrote it. */
+function commandsOf(line: string): string[][] {
+  const commands: string[][] = [[]];
+  for (const [word, quoted] of line.matchAll(/"([^"]*)"|[^\s"]+/g)) {
+    if (word === ";") commands.push([]);
+    else commands.at(-1)?.push(quoted === undefined ? word : unquote(quoted));
+  }
+  return commands;
+}
+
 function paneLine(session: SimSession | null): string[] {
   if (!session) return [];
   const { id, created, paneId, panePid } = session;
@@ -206,11 +232,10 @@ function paneLine(session: SimSession | null): string[] {
 }
 
 /** The answer to one of the formats that the product asks with; a pane that is no more gives nothing. */
-function describe(session: SimSession | null, line: string): string {
+function describe(session: SimSession | null, format: string): string {
   if (!session) return "";
   const { cursor, title } = session.pane.frame();
   const mode = session.inMode ? 1 : 0;
-  const format = unquote(line);
   if (format.includes("#{window_name}")) return "agent";
   if (format.includes("#{pane_title}")) return title;
   if (format.includes("#{pane_width}")) {

@@ -1,5 +1,5 @@
-import type { AgentSnapshot } from "../../src/services/fleet/agent-snapshot.ts";
 import type { AttentionFacts } from "../../src/services/fleet/attention-facts.ts";
+import type { AgentSnapshot } from "../../src/services/fleet/fleet-list.ts";
 
 /**
  * What a ready agent of the demo tool looks like in a list; `attention`: what differs from one that needs

@@ -158,6 +158,22 @@ export function createCoordinatorBundle(
     events,
     people: { unread: async () => [...peopleMail] },
     stopTerminals: async () => {},
+    async look({ record, found, identity }) {
+      const isServed = found !== null && links.claims(found);
+      const { requests } = isServed ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
+      const facts = toAttentionFacts({
+        record,
+        requests,
+        session: "alive",
+        programPresent: true,
+        trackedId: identity.tracked_agent_id,
+        gateway: { state: isServed ? "live" : "none", why: "" },
+        status: isServed ? gateway.board.status() : null,
+        terminal: isServed ? terminal.state : null,
+        nowMs: gateway.clock.nowMs(),
+      });
+      return { facts, reading: null, turnBeganAtUtc: null };
+    },
     view: {
       list: async ({ state }) => ({
         agents: agents
@@ -167,22 +183,6 @@ export function createCoordinatorBundle(
       identity: async (ref) => directory.resolve(ref).identity,
       identityOf: async ({ identity }) => ({ ...identity, liveness: "alive" }),
       stateOf: async ({ identity }) => stateOf(identity.tracked_agent_id),
-      async look({ record, found, identity }) {
-        const isServed = found !== null && links.claims(found);
-        const { requests } = isServed ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
-        const facts = toAttentionFacts({
-          record,
-          requests,
-          session: "alive",
-          programPresent: true,
-          trackedId: identity.tracked_agent_id,
-          gateway: { state: isServed ? "live" : "none", why: "" },
-          status: isServed ? gateway.board.status() : null,
-          terminal: isServed ? terminal.state : null,
-          nowMs: gateway.clock.nowMs(),
-        });
-        return { facts, state: null, turnBeganAtUtc: null };
-      },
       state: async (ref) => stateOf(ref),
       async detail(ref): Promise<AgentStateDetail> {
         const state = stateOf(ref);

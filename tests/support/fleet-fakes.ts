@@ -5,8 +5,9 @@ import {
   type KnownAgent,
 } from "../../src/services/fleet/directory.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
-import type { FleetLink } from "../../src/services/fleet/links.ts";
+import type { FleetLink, ReadingLinks } from "../../src/services/fleet/links.ts";
 import { toIdentity } from "../../src/services/fleet/projection.ts";
+import type { FoundAgent } from "../../src/services/sessions/find.ts";
 import { toStopped } from "../../src/services/sessions/record.ts";
 import { sampleManifest, sampleRecord } from "./session-samples.ts";
 
@@ -72,21 +73,35 @@ export function createFakeDirectory(agents: readonly KnownAgent[]): Directory {
   };
 }
 
-/** A live link through `client`. */
-export function liveLink(client: GatewayClient): FleetLink {
-  return {
-    state: "live",
-    client,
-    instance: {
-      schema_version: 1,
-      protocol_version: "v1",
-      pid: 1,
-      host: "127.0.0.1",
-      port: 4000,
-      execution_mode: "detached_process",
-      managed_agent_instance_epoch: 1,
-    },
-  };
-}
+const instance = {
+  schema_version: 1,
+  protocol_version: "v1",
+  pid: 1,
+  host: "127.0.0.1",
+  port: 4000,
+  execution_mode: "detached_process",
+  managed_agent_instance_epoch: 1,
+} as const;
 
-export const noLink: FleetLink = { state: "none", claimed: false, why: "no gateway runs for this agent" };
+/** A live link through `client`. */
+export const liveLink = (client: GatewayClient) => ({ state: "live", client, instance }) as const;
+
+/** To a gateway that does not answer. */
+export const lostLink = (state: "silent" | "dead", why = "no answer"): FleetLink => ({
+  state,
+  instance,
+  why,
+});
+
+export const noLink: FleetLink = { state: "none", why: "no gateway runs for this agent" };
+
+/** The port of a reader by these links. */
+export const readingOf =
+  (linkOf: (agent: Pick<FoundAgent, "manifest">) => FleetLink): ReadingLinks["read"] =>
+  async (agent, { limit, timeoutMs }) => {
+    const link = linkOf(agent);
+    if (link.state !== "live") return { link, status: null, snapshot: null };
+    const answer = await link.client.call("snapshot", { query: { limit }, timeoutMs });
+    if (answer.kind !== "ok") throw new Error(answer.detail);
+    return { link, status: answer.body.status, snapshot: answer.body };
+  };

@@ -1,7 +1,7 @@
 import type { AttentionItem } from "../../protocol/attention.ts";
 import type { Advise } from "../../protocol/remedy.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import type { AttentionFacts } from "../../services/fleet/attention-facts.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { ageText } from "./snapshot-text.ts";
 

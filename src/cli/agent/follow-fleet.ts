@@ -1,9 +1,6 @@
-import {
-  type AgentSnapshot,
-  type SnapshotDeps,
-  snapshotAgents,
-} from "../../services/fleet/agent-snapshot.ts";
 import { createDirectory } from "../../services/fleet/directory.ts";
+import { type AgentSnapshot, listSnapshots } from "../../services/fleet/fleet-list.ts";
+import { createFleetReader, sessionBy } from "../../services/fleet/fleet-reader.ts";
 import { createFleetWatch, type FleetChange, openFleetHints } from "../../services/fleet/fleet-watch.ts";
 import { createLinks } from "../../services/fleet/links.ts";
 import { createLiveness } from "../../services/fleet/liveness.ts";
@@ -25,7 +22,7 @@ export async function followFleet(options: {
   /** A fault that it goes on with. */
   onWarning: (text: string) => void;
   stopped: AbortSignal;
-  onChange: (change: FleetChange) => Promise<void>;
+  onChange: (change: FleetChange<AgentSnapshot>) => Promise<void>;
   onSource?: (coordinator: string | null) => void;
   shown: Promise<void>;
 }): Promise<void> {
@@ -35,16 +32,16 @@ export async function followFleet(options: {
   const unread = Promise.withResolvers<never>();
   const openers = mailboxOpeners(context, onWarning);
   const directory = createDirectory({ ...context, registryRoot: context.roots.registryRoot });
-  const snapshotDeps = { ...context, openers, sessionAlive: aliveBy(context) };
+  const links = createLinks(context);
+  const reader = createFleetReader({ ...context, links, sessionOf: sessionBy(createLiveness(context).of) });
   const watch = createFleetWatch<AgentSnapshot>({
     clock: context.clock,
     directory,
-    look: (records) => snapshotAgents(snapshotDeps, records),
+    look: (agents) => listSnapshots({ reader, openers, clock: context.clock }, agents),
     // A reader that has gone ends the command, not only this one look.
     onChange: (change) => onChange(change).catch(unread.reject),
     onError: (error) => onWarning(messageOf(error)),
   });
-  const links = createLinks(context);
 
   async function followHints(): Promise<void> {
     const deps = {
@@ -70,14 +67,4 @@ export async function followFleet(options: {
     await watch.stop();
     for (const opener of Object.values(openers)) opener.close();
   }
-}
-
-/** One question for each tmux server, whatever the number of agents. */
-function aliveBy(context: CliContext): SnapshotDeps["sessionAlive"] {
-  const liveness = createLiveness(context);
-  return async (record) => {
-    const alive = await liveness.of(record);
-    if (alive === "unknown") throw new Error("its tmux server does not answer");
-    return alive === "alive";
-  };
 }

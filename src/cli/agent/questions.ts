@@ -1,6 +1,6 @@
 import { agentQuestion } from "../../protocol/terminal.ts";
 import type { Answerer } from "../../services/attention/answerer.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -22,20 +22,12 @@ interface Question {
 export async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
   const { openCliContext } = await import("../command-line/cli-context.ts");
   const { findNamed } = await import("./team-scope.ts");
-  const { snapshotAgents } = await import("../../services/fleet/agent-snapshot.ts");
-  const { createSessionsSeen } = await import("../../services/sessions/record.ts");
-  const { mailboxOpeners } = await import("../command-line/mailbox-openers.ts");
+  const { lookAtAgents } = await import("../operations/fleet.ts");
   const context = openCliContext(io, inherited);
   const active = () =>
     context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const records = name === undefined ? active() : [await findNamed(context, io, name)];
-  const openers = mailboxOpeners(context, () => {});
-  try {
-    const sessionAlive = createSessionsSeen(context.tmuxFor);
-    return (await snapshotAgents({ ...context, openers, sessionAlive }, records)).flatMap(toQuestion);
-  } finally {
-    for (const opener of Object.values(openers)) opener.close();
-  }
+  return (await lookAtAgents({ context, onWarning: () => {} }, records)).flatMap(toQuestion);
 }
 
 function toQuestion({ record, state }: AgentSnapshot): Question[] {

@@ -1,5 +1,5 @@
 import type { Advise } from "../../protocol/remedy.ts";
-import { type AgentSnapshot, maxUnread } from "../../services/fleet/agent-snapshot.ts";
+import { type AgentSnapshot, maxUnread } from "../../services/fleet/fleet-list.ts";
 import { type Orphan, orphanRemedies } from "../../services/sessions/orphans.ts";
 import type { Tmux } from "../../services/terminal/tmux/command.ts";
 import { parseTimestamp } from "../../system/clock.ts";

@@ -2,13 +2,11 @@ import { basename, join } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { jsonValue } from "../../protocol/json.ts";
 import type { Advise } from "../../protocol/remedy.ts";
-import {
-  type AgentProblem,
-  type AgentSnapshot,
-  snapshotAgents,
-} from "../../services/fleet/agent-snapshot.ts";
 import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { diagnose } from "../../services/fleet/diagnose.ts";
+import { toKnownAgent } from "../../services/fleet/directory.ts";
+import { type AgentProblem, type AgentSnapshot, listSnapshots } from "../../services/fleet/fleet-list.ts";
+import { createCommandReader } from "../../services/fleet/fleet-reader.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
 import type { MailPage } from "../../services/mail/mailbox.ts";
@@ -37,7 +35,9 @@ export async function checkAgents(
   const mended: string[] = [];
   const openers = mailboxOpeners(context, (what) => void mended.push(what));
   try {
-    const snapshots = await snapshotAgents({ ...context, openers }, running);
+    const reader = createCommandReader(context, context.sessionAlive);
+    const agents = running.map((record) => toKnownAgent(context.files, record));
+    const snapshots = await listSnapshots({ reader, openers, clock: context.clock }, agents);
     const found = await Promise.all(
       snapshots.map((snapshot) => judgeAgent(context, openers, snapshot, advise)),
     );

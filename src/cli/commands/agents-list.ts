@@ -1,7 +1,7 @@
 import type { Advise } from "../../protocol/remedy.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import type { Orphan } from "../../services/sessions/orphans.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { factsIn, renderWaiting } from "../agent/attention-text.ts";

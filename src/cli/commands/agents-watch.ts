@@ -1,4 +1,4 @@
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
 import { followFleet } from "../agent/follow-fleet.ts";
 import { renderSnapshotTable, toSnapshotJson } from "../agent/snapshot-text.ts";

@@ -11,6 +11,7 @@ import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { type Directory, openedAgent } from "../../services/fleet/directory.ts";
 import { createFleetEvents, type FollowedFleet } from "../../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../../services/fleet/fleet-launch.ts";
+import { createFleetReader, type FleetReader, sessionBy } from "../../services/fleet/fleet-reader.ts";
 import { createFleetStates, createSharedLooks } from "../../services/fleet/fleet-states.ts";
 import { createFleetTurns } from "../../services/fleet/fleet-turns.ts";
 import { createFleetView, type FleetReadings } from "../../services/fleet/fleet-view.ts";
@@ -53,6 +54,7 @@ interface FleetBase {
 /** What a coordination server sees of its agents and does with them. */
 export interface Fleet extends Pick<CoordinatorServices, "work" | "turns" | "launches"> {
   view: FleetReadings;
+  look: FleetReader["look"];
   events: FollowedFleet;
   people: PeopleMail;
   /** Lets go of the terminals that it watches. */
@@ -94,19 +96,23 @@ export function createFleet(base: FleetBase): Fleet {
       return link.client;
     },
   });
+  const liveness = createLiveness({ clock, tmuxFor });
+  const reader = createFleetReader({
+    files: system.files,
+    clock,
+    processes,
+    tmuxFor,
+    tools,
+    links,
+    terminals,
+    sessionOf: sessionBy(liveness.of),
+  });
   const reported = new Set<string>();
   return {
     turns,
     stopTerminals: terminals.stop,
-    view: createFleetView({
-      ...settling,
-      directory,
-      links,
-      liveness: createLiveness({ clock, tmuxFor }),
-      terminals,
-      tools,
-      tmuxFor,
-    }),
+    look: reader.look,
+    view: createFleetView({ ...settling, directory, links, liveness, reader }),
     events: createFleetEvents({
       directory,
       links,
@@ -171,7 +177,7 @@ export function openCoordinator(
   const { view, events } = fleet;
   const { others } = options;
   const sockets: SocketUpgrade = createSocketUpgrade();
-  const looks = createSharedLooks({ clock, events, look: view.look });
+  const looks = createSharedLooks({ clock, events, look: fleet.look });
   const attention = createAttention({
     directory,
     events,

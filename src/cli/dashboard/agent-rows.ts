@@ -1,7 +1,7 @@
 import type { AttentionItem, AttentionKind } from "../../protocol/attention.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { factsIn } from "../agent/attention-text.ts";
 import { type LastTurn, problemText, unreadText } from "../agent/snapshot-text.ts";

@@ -1,5 +1,5 @@
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { assertNever, messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";

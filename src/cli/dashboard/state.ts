@@ -1,6 +1,6 @@
 import type { AttentionItem } from "../../protocol/attention.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { TerminalInput } from "../../system/terminal-input.ts";
 import { type AgentRow, followPhases, type SeenPhases, toAgentRows } from "./agent-rows.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../protocol/mail.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { NonBlank, Strict, visiblePattern } from "../../protocol/wire.ts";
-import { observeAgent } from "../../services/fleet/agent-reader.ts";
+import { observeAgent } from "../../services/fleet/fleet-reader.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent/agent-requests.ts";

@@ -2,7 +2,7 @@ import type { AttentionAnswered, AttentionAnswerRequest, AttentionItem } from ".
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { chooseAnswer, movedOn, sendAnswer } from "../../services/attention/answer.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
-import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { isRunning, openRecord } from "../../services/sessions/find.ts";

@@ -1,9 +1,12 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
+import { toKnownAgent } from "../../services/fleet/directory.ts";
+import { type AgentSnapshot, listSnapshots } from "../../services/fleet/fleet-list.ts";
+import { createCommandReader } from "../../services/fleet/fleet-reader.ts";
 import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/record.ts";
 import type { Registry } from "../../services/sessions/registry.ts";
+import { judgingFoldersOnce } from "../../services/sessions/trust.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import type { Caller } from "../command-line/command.ts";
 import { mailboxOpeners, openPeopleMail } from "../command-line/mailbox-openers.ts";
@@ -55,9 +58,11 @@ export async function lookAtAgents(
   records: readonly RegistryRecord[],
 ): Promise<AgentSnapshot[]> {
   const openers = mailboxOpeners(context, onWarning);
+  const files = judgingFoldersOnce(context.files);
+  const reader = createCommandReader({ ...context, files }, createSessionsSeen(context.tmuxFor));
   try {
-    const sessionAlive = createSessionsSeen(context.tmuxFor);
-    return await snapshotAgents({ ...context, openers, sessionAlive }, records);
+    const agents = records.map((record) => toKnownAgent(files, record));
+    return await listSnapshots({ reader, openers, clock: context.clock }, agents);
   } finally {
     for (const opener of Object.values(openers)) opener.close();
   }

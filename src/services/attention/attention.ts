@@ -17,6 +17,7 @@ import type { Directory, KnownAgent } from "../fleet/directory.ts";
 import type { FleetEvents } from "../fleet/fleet-events.ts";
 import { createFleetWatch } from "../fleet/fleet-watch.ts";
 import type { Answer, GatewayClient } from "../fleet/gateway-client.ts";
+import { isRunning } from "../sessions/find.ts";
 import { movedOn, sendAnswer } from "./answer.ts";
 import { decideAttention, filterAttention } from "./decide.ts";
 import type { PeopleMail, PersonMail } from "./people-mail.ts";
@@ -46,8 +47,7 @@ const mailPollIntervalMs = 5000;
 /** How long a reader that is expected is looked for. */
 const expectedMs = 10_000;
 
-const runs = ({ record: { lifecycle } }: KnownAgent) =>
-  lifecycle.state === "active" || lifecycle.state === "relaunching";
+const runs = ({ record }: KnownAgent) => isRunning(record);
 
 /** Looks at agents only while somebody asks, follows or is about to follow. */
 export function createAttention(deps: AttentionDeps) {
@@ -139,9 +139,7 @@ export function createAttention(deps: AttentionDeps) {
       directory,
       clock,
       onError: deps.onError,
-      async look(records) {
-        const byId = new Map(directory.agents().map((agent) => [agent.record.agent_id, agent]));
-        const agents = records.flatMap(({ agent_id }) => byId.get(agent_id) ?? []);
+      async look(agents) {
         const facts = await lookAt(agents);
         return agents.flatMap(({ record }, index) => {
           const found = facts[index];

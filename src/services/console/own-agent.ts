@@ -7,7 +7,7 @@ import type { Files } from "../../system/files.ts";
 import type { Agent } from "../agent/agent.ts";
 import { movedOn, toAnswered, toDecisionAnswer } from "../attention/answer.ts";
 import { decideAttention } from "../attention/decide.ts";
-import { readTurns } from "../fleet/agent-reader.ts";
+import { readTurns } from "../fleet/fleet-reader.ts";
 import { requestsLookedAt, toAttentionFacts } from "../fleet/attention-facts.ts";
 import { toAgentState, trackedAgentId } from "../fleet/projection.ts";
 import type { Queue } from "../queue/queue.ts";

@@ -85,7 +85,7 @@ export function createDirectory(deps: {
     const record = readRecord(registry, agentId);
     if (!record) return null;
     const manifestKey = keyOf(record.runtime.manifest_path);
-    return { recordKey, manifestKey, agent: toKnown(looking, record) };
+    return { recordKey, manifestKey, agent: toKnownAgent(looking, record) };
   }
 
   function look(): void {
@@ -141,7 +141,8 @@ function readRecord(registry: Pick<Registry, "read">, agentId: string): Registry
   }
 }
 
-function toKnown(files: Files, record: RegistryRecord): KnownAgent {
+/** The agent of a record, whatever became of its manifest. */
+export function toKnownAgent(files: Files, record: RegistryRecord): KnownAgent {
   try {
     const found = openRecord(files, record);
     const identity = toIdentity({

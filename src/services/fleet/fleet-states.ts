@@ -4,10 +4,12 @@ import type { AttentionItem } from "../../protocol/attention.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
+import { isRunning } from "../sessions/find.ts";
 import { askEach } from "./ask-each.ts";
 import type { Directory, KnownAgent } from "./directory.ts";
 import type { FollowedFleet } from "./fleet-events.ts";
-import type { AgentLook, FleetReadings } from "./fleet-view.ts";
+import type { AgentLook } from "./fleet-reader.ts";
+import type { FleetReadings } from "./fleet-view.ts";
 import type { Links } from "./links.ts";
 
 interface SharedLook extends AgentLook {
@@ -61,8 +63,6 @@ export function createSharedLooks(deps: {
 /** All agents in one answer, those of this machine with their states. */
 export type FleetStates = ReturnType<typeof createFleetStates>;
 
-const runs = ({ record: { lifecycle } }: KnownAgent) =>
-  lifecycle.state !== "stopped" && lifecycle.state !== "retired";
 const noState = { state: null, turn_began_at_utc: null } as const;
 /** Who asks for all of them draws what is known, and asks for the others one by one. */
 const answerMs = 1000;
@@ -88,14 +88,17 @@ export function createFleetStates(deps: {
 
   async function entryOf(agent: KnownAgent, sinceMs: number, began: (look: SharedLook) => void) {
     try {
-      const mayBeServed = agent.found !== null && runs(agent);
+      const mayBeServed = agent.found !== null && isRunning(agent.record);
       const shared =
         mayBeServed && agent.identity.transport === "tui" ? await deps.looks.at(agent, sinceMs) : null;
-      if (shared?.state) began(shared);
-      else if (agent.found === null || !deps.links.claims(agent.found)) return await unknown(agent, null);
-      const state = shared?.state ?? (await view.stateOf(agent));
-      const { turnBeganAtUtc } = shared?.state ? shared : { turnBeganAtUtc: null };
-      return { identity: state.identity, state, turn_began_at_utc: turnBeganAtUtc, failure: null };
+      if (shared?.reading?.gateway.state === "live") {
+        began(shared);
+        const { state } = shared.reading;
+        return { identity: state.identity, state, turn_began_at_utc: shared.turnBeganAtUtc, failure: null };
+      }
+      if (agent.found === null || !deps.links.claims(agent.found)) return await unknown(agent, null);
+      const state = await view.stateOf(agent);
+      return { identity: state.identity, state, turn_began_at_utc: null, failure: null };
     } catch (error) {
       return unknown(agent, messageOf(error));
     }

@@ -78,7 +78,8 @@ export function createFleetTurns(deps: FleetTurnsDeps) {
     const link = await links.to(agent);
     if (link.state === "live") return link.client;
     const name = agent.manifest.agent_name;
-    if (link.claimed) throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
+    if (link.state === "silent")
+      throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
     try {
       return await deps.attach(agent);
     } catch (error) {
@@ -258,7 +259,7 @@ export function createRunningTurn(
     const beganMs = parseTimestamp(turn.request()?.requested_at_utc ?? "");
     if (turn.process() || beganMs === null || clock.nowMs() - beganMs < beginsWithinMs) return false;
     const link = await links.to(agent);
-    return link.state === "none" && !link.claimed;
+    return link.state === "dead" || link.state === "none";
   }
 
   return async (agent) => {

@@ -1,11 +1,9 @@
 import type {
   AgentAvailability,
-  AgentDiagnostic,
   AgentHistory,
   AgentHistoryEntry,
   AgentIdentity,
   AgentList,
-  AgentLiveness,
   AgentState,
   AgentStateDetail,
   HeadlessDetail,
@@ -18,40 +16,21 @@ import type { TerminalState, Transition } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnStatusRecord } from "../../protocol/turns.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
-import { backendFacts } from "../agent/backends.ts";
 import type { SettleDeps } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import { bindingOf } from "../mail/binding.ts";
 import { toResolveLive } from "../mail/resolve-live.ts";
-import type { LaunchTool } from "../sessions/launch-tools.ts";
+import { isRunning } from "../sessions/find.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { openSessionFolder } from "../sessions/session-folder.ts";
-import type { Tmux } from "../terminal/tmux/command.ts";
-import {
-  type AgentReading,
-  type ReachedGateway,
-  type ReaderDeps,
-  readAgent,
-  readTurns,
-  toDiagnostic,
-} from "./agent-reader.ts";
-import { turnStartOf } from "./agent-snapshot.ts";
-import {
-  type AttentionFacts,
-  newestRequests,
-  requestsLookedAt,
-  toAttentionFacts,
-  unusableFacts,
-} from "./attention-facts.ts";
-import type { GatewayCondition } from "./diagnose.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
+import { type AgentReading, type FleetReader, readTurns } from "./fleet-reader.ts";
 import { createRunningTurn } from "./fleet-turns.ts";
-import type { FleetLink, ReadingLinks, ReadLink } from "./links.ts";
+import type { Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
-import type { PassiveTerminals } from "./passive-terminals.ts";
-import { resultOf, toAgentGateway } from "./projection.ts";
+import { resultOf } from "./projection.ts";
 
 /**
  * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`,
@@ -70,103 +49,49 @@ export interface FleetView {
   resolveLive(ref: string): Promise<MailResolveLive>;
 }
 
-/** What one look at an agent found. */
-export interface AgentLook {
-  facts: AttentionFacts;
-  /** Null unless the gateway of a terminal agent answered: nothing else was looked at as for its state. */
-  state: AgentState | null;
-  turnBeganAtUtc: string | null;
-}
-
 /** The same of agents that were found already. */
 export interface FleetReadings extends FleetView {
   /** Never rejects. */
   identityOf(agent: KnownAgent): Promise<AgentIdentity>;
   stateOf(agent: KnownAgent): Promise<AgentState>;
-  /**
-   * What of a running agent may need a person, and its state; a terminal without a gateway is not watched for
-   * it.
-   */
-  look(agent: KnownAgent): Promise<AgentLook>;
 }
 
 interface FleetViewDeps extends SettleDeps {
   directory: Directory;
-  links: ReadingLinks;
+  links: Links;
   liveness: Liveness;
-  /** What terminals without a gateway show. */
-  terminals: Pick<PassiveTerminals, "state">;
-  tools: readonly LaunchTool[];
-  tmuxFor: (socket: string | undefined) => Tmux;
+  reader: Pick<FleetReader, "read">;
 }
 
 type Opened = ReturnType<typeof openedAgent>;
 
-type Look = AgentReading & { agent: Opened };
+type Reading = AgentReading & { agent: Opened };
 
 const probeTimeoutMs = 2000;
 
 /** Reads through the live gateway of an agent; without one, through tmux and the files of its session. */
 export function createFleetView(deps: FleetViewDeps): FleetReadings {
-  const { directory, links, liveness, files } = deps;
+  const { directory, links, liveness, files, reader } = deps;
   const runningTurn = createRunningTurn(deps);
 
   async function identityOf(agent: KnownAgent): Promise<AgentIdentity> {
     const alive = await liveness.of(agent.record);
-    const runs = agent.record.lifecycle.state !== "stopped" && agent.record.lifecycle.state !== "retired";
-    const has_gateway = runs && agent.found !== null && links.claims(agent.found);
+    const has_gateway = isRunning(agent.record) && agent.found !== null && links.claims(agent.found);
     return { ...agent.identity, has_gateway, liveness: alive };
   }
 
   const readerOf = ({ sessionRoot }: Opened) =>
     createTurnReader({ files, turns: createTurnDirectories({ files, sessionRoot }) });
 
-  const ports: ReaderDeps = {
-    ...deps,
-    async gatewayOf(agent) {
-      const read = await links.read(agent, { limit: 1, timeoutMs: probeTimeoutMs });
-      const { link } = read;
-      if (read.answer?.kind === "unreachable") links.doubt(agent);
-      const reached = toReached(read);
-      if (reached !== null) return reached;
-      if (link.state === "live") return { client: link.client, status: null };
-      return { client: null, silent: link.claimed ? toDiagnostic("gateway_unreachable", link.why) : null };
-    },
-    async livenessOf({ record, manifest }) {
-      const alive = record ? await liveness.of(record) : "unknown";
-      return {
-        liveness: alive,
-        diagnostics: tmuxDiagnostics(alive, backendFacts(manifest.backend).headless),
-      };
-    },
-    terminalOf: (agent) => deps.terminals.state(agent),
-    readsChat: true,
-    timeoutMs: probeTimeoutMs,
-  };
-
-  const unwatched: ReaderDeps = { ...ports, terminalOf: async () => null, readsChat: false };
-
-  const hasRecord = ({ sessionRoot }: Opened) =>
-    openSessionFolder(files, sessionRoot).readCurrentInstance() !== null;
-
-  async function look(known: KnownAgent): Promise<Look> {
+  async function read(known: KnownAgent): Promise<Reading> {
     const agent = openedAgent(known);
     if (known.identity.transport === "headless") await runningTurn(agent);
-    const reading = await readAgent(ports, agent);
-    if (reading.wasLost) links.doubt(agent);
-    const { state, status, isSilent } = reading;
-    // Without a gateway the offline status; of a gateway that claims the agent and is silent nothing is
-    // known.
-    const gateway =
-      status || isSilent
-        ? state.gateway
-        : toAgentGateway(openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null));
-    return { ...reading, agent, state: { ...state, gateway } };
+    return { ...(await reader.read(agent, { isWatched: true, readsChat: true })), agent };
   }
 
   return {
     identityOf,
-    stateOf: async (agent) => (await look(agent)).state,
+    stateOf: async (agent) => (await read(agent)).state,
     async list({ state }) {
       const wanted = directory
         .agents()
@@ -174,9 +99,9 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
       return { agents: await Promise.all(wanted.slice(0, maxListed).map(identityOf)) };
     },
     identity: async (ref) => identityOf(directory.resolve(ref)),
-    state: async (ref) => (await look(directory.resolve(ref))).state,
+    state: async (ref) => (await read(directory.resolve(ref))).state,
     async detail(ref) {
-      const { agent, state, terminal, status, chat } = await look(directory.resolve(ref));
+      const { agent, state, terminal, gateway, chat, ...reading } = await read(directory.resolve(ref));
       const { identity } = state;
       const envelope = { tracked_agent_id: state.tracked_agent_id, identity, summary_state: state };
       if (identity.transport === "headless") {
@@ -184,6 +109,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
           createTurnDirectories({ files, sessionRoot: agent.sessionRoot }).find(turnId)?.interrupt()
             ?.requested_at_utc ?? null;
         const turns = readTurns(deps, agent.sessionRoot);
+        const status = gateway.state === "live" ? reading.status : null;
         return { ...envelope, detail: toHeadlessDetail({ state, turns, status, chat, interruptedAt }) };
       }
       if (terminal) return { ...envelope, detail: toTerminalDetail(state, terminal) };
@@ -200,7 +126,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
         await runningTurn(agent);
         return { tracked_agent_id, entries: toHeadlessHistory(readerOf(agent).list(limit)) };
       }
-      const { terminal } = await look(known);
+      const { terminal } = await read(known);
       return { tracked_agent_id, entries: toTerminalHistory(terminal, limit) };
     },
     async gateway(ref) {
@@ -212,45 +138,6 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
         links.doubt(agent);
       }
       return openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null);
-    },
-    async look(known) {
-      const { record } = known;
-      if (!known.found)
-        return {
-          facts: unusableFacts(record, known.problem ?? "its manifest is lost"),
-          state: null,
-          turnBeganAtUtc: null,
-        };
-      const agent = openedAgent(known);
-      const read = await links.read(agent, { limit: requestsLookedAt, timeoutMs: probeTimeoutMs });
-      const { link, answer } = read;
-      const reached = toReached(read);
-      const reader = reached === null ? unwatched : { ...unwatched, gatewayOf: async () => reached };
-      const { state, status, terminal, wasLost } = await readAgent(reader, agent);
-      if (wasLost || answer?.kind === "unreachable") links.doubt(agent);
-      const client = link.state === "live" && status ? link.client : null;
-      const requests =
-        answer?.kind === "ok"
-          ? answer.body.requests
-          : await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs });
-      const facts = toAttentionFacts({
-        record,
-        terminal,
-        trackedId: known.identity.tracked_agent_id,
-        session: state.identity.liveness ?? "unknown",
-        gateway: conditionOf(link, { answered: status !== null, isRecorded: () => hasRecord(agent) }),
-        status: status ?? openSessionFolder(files, agent.sessionRoot).readOfflineStatus(agent.manifest, null),
-        programPresent: state.availability !== "unavailable",
-        requests,
-        nowMs: deps.clock.nowMs(),
-      });
-      const isSeen = status !== null && known.identity.transport === "tui";
-      const isActive = state.turn.phase === "active";
-      return {
-        facts,
-        state: isSeen ? state : null,
-        turnBeganAtUtc: isSeen && isActive ? turnStartOf(requests) : null,
-      };
     },
     async resolveLive(ref) {
       const agent = openedAgent(directory.resolve(ref));
@@ -269,29 +156,6 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
       }
     },
   };
-}
-
-/** What a snapshot says, as the reader of an agent takes it; null where there is none. Pure. */
-function toReached({ link, answer }: ReadLink): ReachedGateway | null {
-  if (link.state !== "live" || answer === null) return null;
-  if (answer.kind === "ok") return { client: link.client, status: answer.body.status, snapshot: answer.body };
-  return { client: null, silent: toDiagnostic("gateway_unreachable", answer.detail) };
-}
-
-function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnostic[] {
-  if (alive === "unknown") return [toDiagnostic("tmux_probe_error", "its tmux server does not answer")];
-  return alive === "gone" && headless
-    ? [toDiagnostic("tmux_session_missing", "its tmux session is gone")]
-    : [];
-}
-
-function conditionOf(
-  link: FleetLink,
-  seen: { answered: boolean; isRecorded: () => boolean },
-): GatewayCondition {
-  if (link.state === "live") return { state: seen.answered ? "live" : "silent", why: "it gives no status" };
-  if (link.claimed) return { state: "silent", why: link.why };
-  return { state: seen.isRecorded() ? "dead" : "none", why: link.why };
 }
 
 /** The whole state of a terminal agent (contract 2.9). Pure. */

@@ -8,15 +8,15 @@ import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Loop } from "../../system/lifecycle.ts";
 import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
+import { isRunning } from "../sessions/find.ts";
 import type { Environment } from "../sessions/roots.ts";
-import type { AgentSnapshot } from "./agent-snapshot.ts";
 import {
   type CoordinatorPaths,
   type CoordinatorRecord,
   coordinatorClaim,
   runningCoordinators,
 } from "./coordinator-files.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory, KnownAgent } from "./directory.ts";
 import { createEventSource, openEventStream } from "./event-stream.ts";
 import { createFleetEvents } from "./fleet-events.ts";
 import type { Links } from "./links.ts";
@@ -28,7 +28,7 @@ interface Seen {
 }
 
 /** What is new about the agents that run. */
-export interface FleetChange<Snapshot extends Seen = AgentSnapshot> {
+export interface FleetChange<Snapshot extends Seen> {
   /** All of them, by name. */
   snapshots: readonly Snapshot[];
   appeared: readonly Snapshot[];
@@ -54,7 +54,7 @@ const lookForNewMs = 1000;
 export function createFleetWatch<Snapshot extends Seen>(deps: {
   directory: Pick<Directory, "agents">;
   /** A look at each of these, in their order. Never rejects. */
-  look: (records: readonly RegistryRecord[]) => Promise<readonly Snapshot[]>;
+  look: (agents: readonly KnownAgent[]) => Promise<readonly Snapshot[]>;
   clock: Clock;
   onChange: (change: FleetChange<Snapshot>) => Promise<void>;
   onError: (error: unknown) => void;
@@ -66,18 +66,16 @@ export function createFleetWatch<Snapshot extends Seen>(deps: {
   const hinted = new Set<string>();
 
   async function turn(signal: AbortSignal): Promise<number> {
-    const records = directory
-      .agents()
-      .map(({ record }) => record)
-      .filter(({ lifecycle }) => lifecycle.state === "active" || lifecycle.state === "relaunching");
+    const agents = directory.agents().filter(({ record }) => isRunning(record));
     const everyone = clock.monotonicMs() - lookedMs >= lookAtAllMs;
     if (everyone) lookedMs = clock.monotonicMs();
-    const wanted = records.filter(
-      (record) => everyone || hinted.has(record.agent_id) || known.get(record.agent_id)?.record !== record,
+    const wanted = agents.filter(
+      ({ record }) =>
+        everyone || hinted.has(record.agent_id) || known.get(record.agent_id)?.record !== record,
     );
     hinted.clear();
     const before = known;
-    known = new Map(records.flatMap(({ agent_id: id }) => entryOf(id, before.get(id))));
+    known = new Map(agents.flatMap(({ record: { agent_id: id } }) => entryOf(id, before.get(id))));
     for (const snapshot of await deps.look(wanted)) known.set(snapshot.record.agent_id, snapshot);
     const snapshots = [...known.values()].sort(byName);
     const isOf = (map: ReadonlyMap<string, Snapshot>) => (snapshot: Snapshot) =>

@@ -105,7 +105,8 @@ export function createFleetWork(deps: FleetWorkDeps) {
     const link = await links.to(opened);
     if (link.state === "live") return link.client;
     const name = agent.record.agent_name;
-    if (link.claimed) throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
+    if (link.state === "silent")
+      throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
     const { state } = agent.record.lifecycle;
     if (state === "stopped" || state === "retired")
       throw new ServiceError("unavailable", `"${name}" is ${state}`);

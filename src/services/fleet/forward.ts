@@ -102,9 +102,8 @@ export function createForward(deps: {
       try {
         const link = await links.to(agent);
         if (link.state !== "live") {
-          const remedy: Remedy = link.claimed
-            ? { code: "run_doctor" }
-            : { code: "attach_gateway", agent_id: agentId };
+          const remedy: Remedy =
+            link.state === "silent" ? { code: "run_doctor" } : { code: "attach_gateway", agent_id: agentId };
           throw new ServiceError("unavailable", `no live gateway serves "${name}": ${link.why}`, {
             data: { remedy },
           });

@@ -1,23 +1,52 @@
 import type { CurrentInstance } from "../../protocol/files.ts";
-import type { GatewaySnapshot } from "../../protocol/gateway.ts";
+import type { GatewaySnapshot, GatewayStatus } from "../../protocol/gateway.ts";
+import { assertNever } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import { claimOf, type GatewayLink, type GatewayLinkDeps, linkGateway, readGateway } from "./gateway-link.ts";
+import {
+  claimOf,
+  type GatewayLink,
+  type GatewayLinkDeps,
+  linkGateway,
+  type ReadGateway,
+  readGateway,
+} from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 type AskedSession = Parameters<typeof linkGateway>[1];
 
 /**
- * `claimed`: a gateway says that it serves the agent and does not answer; another must not act in its place.
+ * The gateway of an agent in its condition, see `GatewayCondition`. In the place of a silent one no other may
+ * act.
  */
 export type FleetLink =
   | { state: "live"; instance: CurrentInstance; client: GatewayClient }
-  | { state: "none"; claimed: boolean; why: string };
+  | { state: "silent" | "dead"; instance: CurrentInstance; why: string }
+  | { state: "none"; why: string };
+
+/** `isRunning`: whether the process that a record names lives. Pure but for that. */
+export function toFleetLink(
+  found: GatewayLink,
+  isRunning: (instance: CurrentInstance) => boolean,
+): FleetLink {
+  switch (found.state) {
+    case "healthy":
+      return { state: "live", instance: found.instance, client: found.client };
+    case "absent":
+      return { state: "none", why: found.why };
+    case "stale": {
+      const { instance, why } = found;
+      return { state: isRunning(instance) ? "silent" : "dead", instance, why };
+    }
+    default:
+      return assertNever(found);
+  }
+}
 
 /**
  * How the gateways of agents are reached. A seam: today loopback HTTP to where the current-instance record
@@ -32,26 +61,21 @@ export interface Links {
   doubt(agent: Session): void;
 }
 
-export interface ReadLink {
-  link: FleetLink;
-  answer: { kind: "ok"; body: GatewaySnapshot } | { kind: "unreachable"; detail: string } | null;
-}
+export type ReadLink =
+  | { link: Extract<FleetLink, { state: "live" }>; status: GatewayStatus; snapshot: GatewaySnapshot | null }
+  | { link: Exclude<FleetLink, { state: "live" }>; status: null; snapshot: null };
 
-/** For who looks at many agents. */
+/** Links for a reader of many agents. */
 export interface ReadingLinks extends Links {
   /**
-   * The link, as `to` gives it, and what a live gateway answers of its agent at one moment: one request,
-   * which also proves a new link. `limit`: how many of the newest requests. Null where no gateway is linked,
-   * and where one has no snapshots.
+   * The link, and what a live gateway says of its agent at one moment: one request, which also proves a new
+   * link. A linked gateway that does not answer is not live. `limit`: how many of the newest requests.
+   * `snapshot`: null from a live gateway of a version without snapshots.
    */
   read(agent: Session, options: { limit: number; timeoutMs: number }): Promise<ReadLink>;
 }
 
-const nothingLinked: FleetLink = {
-  state: "none",
-  claimed: false,
-  why: "no gateway runs for this agent",
-};
+const nothingLinked: FleetLink = { state: "none", why: "no gateway runs for this agent" };
 
 /**
  * How long a gateway that did not answer is not asked again: callers of a hanging one get an answer at once.
@@ -89,23 +113,18 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): R
    */
   function stillHolds(one: Known, recordKey: string): boolean {
     if (one.recordKey !== recordKey) return false;
-    if (one.link.state === "none") return clock.monotonicMs() - one.atMs < quietMs;
+    if (one.link.state !== "live") return clock.monotonicMs() - one.atMs < quietMs;
     return isSame(one.link.instance.pid, one.startToken);
   }
+
+  const isRunning = (instance: CurrentInstance) => recordedProcessLives(processes, claimOf(instance));
 
   function isSame(pid: number, startToken: string | null): boolean {
     return processes.alive(pid) && processes.startToken(pid) === startToken;
   }
 
   function keep({ sessionRoot }: Session, recordKey: string, found: GatewayLink): FleetLink {
-    const link: FleetLink =
-      found.state === "healthy"
-        ? { state: "live", instance: found.instance, client: found.client }
-        : {
-            state: "none",
-            claimed: found.state === "stale" && recordedProcessLives(processes, claimOf(found.instance)),
-            why: found.why,
-          };
+    const link = toFleetLink(found, isRunning);
     const startToken = link.state === "live" ? processes.startToken(link.instance.pid) : null;
     known.set(sessionRoot, { recordKey, startToken, atMs: clock.monotonicMs(), link });
     return link;
@@ -134,16 +153,23 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): R
   return {
     to: (session) => reach(session, (asked) => linkGateway(deps, asked)),
     async read(session, { limit, timeoutMs }) {
-      let first: GatewaySnapshot | null = null;
+      const first: ReadGateway[] = [];
       const link = await reach(session, async (asked) => {
         const read = await readGateway(deps, asked, { limit });
-        first = read.snapshot;
+        first.push(read);
         return read.link;
       });
-      if (first !== null) return { link, answer: { kind: "ok", body: first } };
-      if (link.state === "none") return { link, answer: null };
+      if (link.state !== "live") return { link, status: null, snapshot: null };
+      const [read] = first;
+      if (read?.link.state === "healthy") return { link, status: read.link.status, snapshot: read.snapshot };
       const answer = await link.client.call("snapshot", { query: { limit }, timeoutMs });
-      return { link, answer: answer.kind === "refused" ? null : answer };
+      if (answer.kind === "ok") return { link, status: answer.body.status, snapshot: answer.body };
+      const status = answer.kind === "refused" ? await link.client.call("status", { timeoutMs }) : answer;
+      if (status.kind === "ok") return { link, status: status.body, snapshot: null };
+      known.delete(session.sessionRoot);
+      const { instance } = link;
+      const state = isRunning(instance) ? "silent" : "dead";
+      return { link: { state, instance, why: status.detail }, status: null, snapshot: null };
     },
     claims(session) {
       const recordKey = recordKeyOf(session);
@@ -153,7 +179,7 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): R
         return isSame(before.link.instance.pid, before.startToken);
       }
       const instance = openSessionFolder(files, session.sessionRoot).readCurrentInstance();
-      return instance !== null && recordedProcessLives(processes, claimOf(instance));
+      return instance !== null && isRunning(instance);
     },
     doubt: ({ sessionRoot }) => void known.delete(sessionRoot),
   };

@@ -26,6 +26,8 @@ export interface AgentFacts {
   programPresent: boolean;
   /** From the healthy gateway, or null without one. */
   status: GatewayStatus | null;
+  /** From the files of the session while no gateway serves it. */
+  offlineStatus?: GatewayStatus | null;
   /** The gateway's record of the terminal, or null when it has none. */
   terminal: TerminalState | null;
   /** Of a headless agent: the turn that runs, and the newest one that has ended. */
@@ -53,7 +55,7 @@ export function leaseOf(
 
 /** Who an agent is (contract 2.9). Pure. */
 export function toIdentity(
-  facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent" | "status"> & {
+  facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent" | "status" | "offlineStatus"> & {
     hasGateway: boolean;
   },
 ): AgentIdentity {
@@ -88,6 +90,7 @@ export function toIdentity(
  */
 export function toAgentState(facts: AgentFacts): AgentState {
   const { manifest, status, terminal } = facts;
+  const described = status ?? facts.offlineStatus ?? null;
   const decision = terminal?.awaiting_decision ?? status?.awaiting_decision;
   return {
     tracked_agent_id: trackedAgentId(manifest),
@@ -96,7 +99,7 @@ export function toAgentState(facts: AgentFacts): AgentState {
     ...(facts.turns ? toDurableTurns(facts, facts.turns) : toTrackedTurns(manifest, terminal)),
     diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
     mailbox: toAgentMailbox(manifest),
-    gateway: status && toAgentGateway(status),
+    gateway: described && toAgentGateway(described),
     ...(decision ? { awaiting_decision: decision } : {}),
   };
 }
@@ -204,7 +207,7 @@ function toAgentMailbox({ launch_plan: { mailbox } }: Manifest): AgentState["mai
 }
 
 /** The redacted status of a gateway. Pure. */
-export function toAgentGateway(status: GatewayStatus): AgentGateway {
+function toAgentGateway(status: GatewayStatus): AgentGateway {
   return {
     gateway_health: status.gateway_health,
     managed_agent_connectivity: status.managed_agent_connectivity,

@@ -57,7 +57,7 @@ describe("links to gateways", () => {
   test("a gateway is found by its record, kept while it is the same, and found again after its restart", async () => {
     await using at = setup();
     const session = at.session("one");
-    expect(await at.links.to(session)).toMatchObject({ state: "none", claimed: false });
+    expect(await at.links.to(session)).toMatchObject({ state: "none" });
     expect(at.links.claims(session)).toBe(false);
     const first = await at.start(session.sessionRoot);
     const link = await at.links.to(session);
@@ -67,7 +67,7 @@ describe("links to gateways", () => {
     first.kill("SIGKILL");
     await first.exited;
     expect(at.links.claims(session)).toBe(false);
-    expect(await at.links.to(session)).toMatchObject({ state: "none", claimed: false });
+    expect(await at.links.to(session)).toMatchObject({ state: "dead" });
     const second = await at.start(session.sessionRoot);
     expect(await at.links.to(session)).toMatchObject({ state: "live", instance: { pid: second.pid } });
   });
@@ -77,7 +77,7 @@ describe("links to gateways", () => {
     const session = at.session("one");
     await at.start(session.sessionRoot, "other");
     expect(await at.links.to(session)).toMatchObject({
-      state: "none",
+      state: "silent",
       why: expect.stringContaining("another-session"),
     });
   });
@@ -87,7 +87,7 @@ describe("links to gateways", () => {
     const session = at.session("one");
     await at.start(session.sessionRoot, "deaf");
     const link = await at.links.to(session);
-    expect(link).toMatchObject({ state: "none", claimed: true });
+    expect(link).toMatchObject({ state: "silent" });
     expect(await at.links.to(session)).toBe(link);
     await at.steady.advance(1000);
     expect(await at.links.to(session)).not.toBe(link);

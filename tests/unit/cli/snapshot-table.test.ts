@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { renderSnapshotTable } from "../../../src/cli/agent/snapshot-text.ts";
 import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
-import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../../src/services/fleet/fleet-list.ts";
 
 function snapshot(name: string): AgentSnapshot {
   const record = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ageText, toSnapshotCells } from "../../../src/cli/agent/snapshot-text.ts";
 import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
-import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../../src/services/fleet/fleet-list.ts";
 
 const nowMs = Date.parse("2026-01-01T00:10:00Z");
 const record = {

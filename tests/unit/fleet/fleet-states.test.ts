@@ -2,9 +2,11 @@ import { expect, test } from "bun:test";
 import type { AgentState } from "../../../src/protocol/agents.ts";
 import { unusableFacts } from "../../../src/services/fleet/attention-facts.ts";
 import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
+import type { AgentReading } from "../../../src/services/fleet/fleet-reader.ts";
 import { createFleetStates, createSharedLooks } from "../../../src/services/fleet/fleet-states.ts";
+import type { GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { createFakeDirectory, sampleKnown } from "../../support/fleet-fakes.ts";
+import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
 
 const idle = ({ identity }: KnownAgent) =>
   ({ identity: { ...identity, has_gateway: true }, turn: { phase: "ready" } }) as AgentState;
@@ -31,11 +33,14 @@ function setup({ served = ["one", "two"], silent = [] as string[], failing = [] 
       const { agent_name: name } = agent.record;
       looked.push(name);
       if (silent.includes(name)) return new Promise(() => {});
-      const state = served.includes(name) ? idle(agent) : null;
+      const isServed = served.includes(name);
       return {
         facts: unusableFacts(agent.record, ""),
-        state,
-        turnBeganAtUtc: state && "2026-01-01T00:00:00.000+00:00",
+        reading: {
+          state: idle(agent),
+          gateway: isServed ? liveLink({} as GatewayClient) : noLink,
+        } as AgentReading,
+        turnBeganAtUtc: isServed ? "2026-01-01T00:00:00.000+00:00" : null,
       };
     },
   });

@@ -9,7 +9,7 @@ import { createTurnDirectories } from "../../../src/services/headless/turn-direc
 import { createLocks } from "../../../src/system/locks.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { giveTurns } from "../../support/fake-turns.ts";
-import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
+import { createFakeDirectory, liveLink, lostLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 import { createScratch } from "../../support/scratch.ts";
 
@@ -158,7 +158,7 @@ describe("a turn of a headless agent", () => {
   });
 
   test("is refused while a silent gateway claims the agent, and for a stopped agent", async () => {
-    await using at = setup({ link: { state: "none", claimed: true, why: "no answer" } });
+    await using at = setup({ link: lostLink("silent") });
     for (const ref of ["batch", "old"]) {
       await expect(at.turns.submit(ref, { prompt: "x" })).rejects.toMatchObject({ reason: "unavailable" });
     }

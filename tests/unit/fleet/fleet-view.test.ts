@@ -2,14 +2,23 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { type AgentLiveness, AgentState, AgentStateDetail } from "../../../src/protocol/agents.ts";
 import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
+import { createFleetReader, sessionBy } from "../../../src/services/fleet/fleet-reader.ts";
 import { createFleetView } from "../../../src/services/fleet/fleet-view.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";
+import type { Liveness } from "../../../src/services/fleet/liveness.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
 import { toTimestamp } from "../../../src/system/clock.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
-import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
+import {
+  createFakeDirectory,
+  liveLink,
+  lostLink,
+  noLink,
+  readingOf,
+  sampleKnown,
+} from "../../support/fleet-fakes.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 import { createScratch } from "../../support/scratch.ts";
 
@@ -28,45 +37,52 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
   });
   const linkOf = ({ manifest }: { manifest: { agent_name: string } }): FleetLink =>
-    manifest.agent_name === "worker" ? (link === "live" ? liveLink(client) : link) : noLink;
+    ["worker", "served"].includes(manifest.agent_name) ? (link === "live" ? liveLink(client) : link) : noLink;
   const looked: string[] = [];
   const batch = sampleKnown("batch", { headless: true });
   if (batch.found) batch.found = { ...batch.found, sessionRoot: scratch.folder };
-  const view = createFleetView({
-    directory: createFakeDirectory([
-      batch,
-      sampleKnown("old", { stopped: true }),
-      sampleKnown("worker"),
-      { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
-    ]),
-    links: {
-      to: async (agent) => linkOf(agent),
-      async read(agent, { limit, timeoutMs }) {
-        const found = linkOf(agent);
-        if (found.state === "none") return { link: found, answer: null };
-        const answer = await found.client.call("snapshot", { query: { limit }, timeoutMs });
-        return { link: found, answer: answer.kind === "refused" ? null : answer };
-      },
-      claims: ({ manifest }) => manifest.agent_name === "worker" && link === "live",
-      doubt: () => void looked.push("doubted"),
-    },
-    liveness: { of: async ({ lifecycle }) => (lifecycle.state === "stopped" ? "gone" : alive) },
+  const liveness: Liveness = {
+    of: async ({ lifecycle }) => (lifecycle.state === "stopped" ? "gone" : alive),
+  };
+  const machine = {
+    files: scratch.files,
+    clock: gateway.clock,
+    processes: { tree: async () => [], alive: () => false } as never,
+  };
+  const reader = createFleetReader({
+    ...machine,
+    sessionOf: sessionBy(liveness.of),
+    links: { read: readingOf(linkOf) },
     terminals: {
       async state({ manifest }) {
         looked.push(manifest.agent_name);
         return seen ? watched.state : null;
       },
     },
-    files: scratch.files,
-    clock: gateway.clock,
-    processes: { tree: async () => [], alive: () => false } as never,
-    locks: { hold: async <T>(_: string, work: () => Promise<T>) => work() } as never,
-    providerOf: () => null,
     tools: [],
     tmuxFor: () =>
       ({
         panes: async () => (programs ? [{ paneId: "%0", windowIndex: 0, panePid: 1, dead: false }] : []),
       }) as never,
+  });
+  const view = createFleetView({
+    ...machine,
+    directory: createFakeDirectory([
+      batch,
+      sampleKnown("old", { stopped: true }),
+      sampleKnown("served", { headless: true }),
+      sampleKnown("worker"),
+      { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
+    ]),
+    links: {
+      to: async (agent) => linkOf(agent),
+      claims: ({ manifest }) => manifest.agent_name === "worker" && link === "live",
+      doubt: () => void looked.push("doubted"),
+    },
+    liveness,
+    reader,
+    locks: { hold: async <T>(_: string, work: () => Promise<T>) => work() } as never,
+    providerOf: () => null,
   });
   return {
     view,
@@ -138,8 +154,19 @@ describe("what an agent is doing", () => {
     },
     {
       id: "whose gateway claims it and is silent: nothing is said of the gateway",
-      facts: { link: { state: "none", claimed: true, why: "no answer" }, seen: false },
+      facts: { link: lostLink("silent"), seen: false },
       want: { availability: "available", health: null, kinds: ["gateway_unreachable"] },
+    },
+    {
+      id: "whose gateway has died: its queue as the files have it",
+      facts: { link: lostLink("dead"), seen: false },
+      want: { availability: "available", health: "not_attached", kinds: ["gateway_unreachable"] },
+    },
+    {
+      id: "that is headless and served, while its tmux server cannot be asked: its gateway sees it",
+      facts: { link: "live", alive: "unknown" },
+      ref: "served",
+      want: { availability: "available", health: "healthy", kinds: ["tmux_probe_error"] },
     },
     {
       id: "whose tmux server cannot be asked: unavailable, with the reason",
@@ -214,6 +241,7 @@ describe("what an agent is doing", () => {
     expect(agents.map(({ agent_name, liveness }) => [agent_name, liveness])).toEqual([
       ["batch", "alive"],
       ["old", "gone"],
+      ["served", "alive"],
       ["worker", "alive"],
       ["lost", "alive"],
     ]);

@@ -7,7 +7,7 @@ import type { FleetLink } from "../../../src/services/fleet/links.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createFakeAgent, notReady } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
-import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
+import { createFakeDirectory, liveLink, lostLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 
 const prompt = (text: string, more: object = {}) => ({
@@ -178,7 +178,7 @@ describe("a request for a terminal agent", () => {
   });
 
   test("waits for nobody while a silent gateway claims the agent", async () => {
-    await using at = setup({ link: { state: "none", claimed: true, why: "no answer" } });
+    await using at = setup({ link: lostLink("silent") });
     for (const request of [prompt("hello"), interrupt]) {
       await expect(at.work.submit("worker", request)).rejects.toMatchObject({ reason: "unavailable" });
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { toConnectivity } from "../../../src/services/fleet/agent-reader.ts";
+import { toConnectivity } from "../../../src/services/fleet/fleet-reader.ts";
 import { createLiveness } from "../../../src/services/fleet/liveness.ts";
 import type { TmuxSession } from "../../../src/services/terminal/tmux/command.ts";
 import { timestampNow } from "../../../src/system/clock.ts";
@@ -90,7 +90,12 @@ describe("whether the program of an agent is there", () => {
   const nothing = { alive: "alive", terminal: null, status: null, headless: false } as const;
   test.each([
     { id: "without its session: no", given: { alive: "gone", terminal }, want: false },
-    { id: "nobody knows of its session: no", given: { alive: "unknown", status: status(true) }, want: false },
+    { id: "nobody knows of its session: no", given: { alive: "unknown", headless: true }, want: false },
+    {
+      id: "tmux does not answer and its gateway does: as the gateway says",
+      given: { alive: "unknown", status: status(true) },
+      want: true,
+    },
     { id: "a terminal that is seen: yes", given: { terminal, status: status(false) }, want: true },
     { id: "headless, between two turns: yes", given: { headless: true }, want: true },
     { id: "as its gateway says: yes", given: { status: status(true) }, want: true },

@@ -48,6 +48,7 @@ function machine(listener: Listener, options: { token?: string } = {}) {
   if (options.token) scratch.files.write("x", paths.token, options.token);
   const asked: string[] = [];
   let fails = false;
+  let isAlive = true;
   const fetch = async (url: string, init: RequestInit) => {
     if (fails) throw new Error("broken");
     const { pathname } = new URL(url);
@@ -68,7 +69,7 @@ function machine(listener: Listener, options: { token?: string } = {}) {
     files: scratch.files,
     clock: createClock(),
     env: {},
-    processes: { alive: () => true, startToken: () => "start" },
+    processes: { alive: () => isAlive, startToken: () => "start" },
     network: { fetch, listenerOwner: () => "own" as const },
   };
   const session = { manifest: sampleManifest({ agentName: "worker", sessionId: "session-1" }), sessionRoot };
@@ -77,6 +78,9 @@ function machine(listener: Listener, options: { token?: string } = {}) {
     session,
     fail() {
       fails = true;
+    },
+    end() {
+      isAlive = false;
     },
     links: createLinks({ ...deps, processes: deps.processes as never }),
     read: () => readGateway(deps, { sessionRoot, attachIdentity: "session-1" }, { limit: 20 }),
@@ -117,11 +121,11 @@ describe("through a link", () => {
   test("a new one is proved by the request that reads, and a known one is asked once more", async () => {
     using at = machine({ proves: everywhere });
     const first = await at.links.read(at.session, options);
-    expect(first).toMatchObject({ link: { state: "live" }, answer: { kind: "ok", body: snapshot } });
+    expect(first).toMatchObject({ link: { state: "live" }, status, snapshot });
     expect(at.asked).toEqual(["/v1/snapshot"]);
     const again = await at.links.read(at.session, options);
     expect(again.link).toBe(first.link);
-    expect(again.answer).toMatchObject({ kind: "ok", body: snapshot });
+    expect(again).toMatchObject({ status, snapshot });
     expect(await at.links.to(at.session)).toBe(first.link);
     expect(at.asked).toEqual(["/v1/snapshot", "/v1/snapshot"]);
   });
@@ -133,23 +137,30 @@ describe("through a link", () => {
     expect(at.asked).toEqual(["/v1/snapshot"]);
   });
 
-  test("a gateway of an earlier version is linked and has no answer", async () => {
+  test("a gateway of an earlier version is linked and has no snapshot", async () => {
     using at = machine({ proves: ["/health"], hasSnapshots: false });
-    expect(await at.links.read(at.session, options)).toMatchObject({ link: { state: "live" }, answer: null });
+    const first = { link: { state: "live" }, status, snapshot: null };
+    expect(await at.links.read(at.session, options)).toMatchObject(first);
+    expect(await at.links.read(at.session, options)).toMatchObject(first);
   });
 
   test("a listener that answers without the proof is not linked", async () => {
     using at = machine({ proves: [] });
-    expect(await at.links.read(at.session, options)).toMatchObject({ link: { state: "none" }, answer: null });
+    expect(await at.links.read(at.session, options)).toMatchObject({
+      link: { state: "silent" },
+      snapshot: null,
+    });
   });
 
-  test("a gateway that stops to answer says why", async () => {
+  test("a gateway that stops to answer is silent, with why, and dead once its process is gone", async () => {
     using at = machine({ proves: everywhere });
     await at.links.read(at.session, options);
     at.fail();
     expect(await at.links.read(at.session, options)).toMatchObject({
-      link: { state: "live" },
-      answer: { kind: "unreachable", detail: expect.stringContaining("broken") },
+      link: { state: "silent", why: expect.stringContaining("broken") },
+      status: null,
     });
+    at.end();
+    expect(await at.links.read(at.session, options)).toMatchObject({ link: { state: "dead" } });
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
-import { turnStartOf } from "../../../src/services/fleet/agent-snapshot.ts";
+import { turnStartOf } from "../../../src/services/fleet/fleet-reader.ts";
 
 const request = (kind: string, ...steps: string[]) =>
   ({

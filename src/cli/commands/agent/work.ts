@@ -1,5 +1,5 @@
 import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
-import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
+import { type AgentReading, observeAgent } from "../../../services/fleet/fleet-reader.ts";
 import { toIdentity } from "../../../services/fleet/projection.ts";
 import { renderRequest } from "../../agent/agent-requests.ts";
 import { renderAnswer, sourceNote } from "../../agent/agent-transcript.ts";
@@ -19,8 +19,8 @@ const state = command({
   examples: ["svc-mgr agents single --agent-name worker state", "svc-mgr agents self state --json"],
   async run(invocation) {
     const { context, agent, commandPrefix } = await openTarget(invocation);
-    const observed = await observeAgent(context, agent);
-    return { json: observed.state, text: renderState(observed, commandPrefix) };
+    const reading = await observeAgent(context, agent);
+    return { json: reading.state, text: renderState(reading, commandPrefix) };
   },
 });
 
@@ -152,9 +152,10 @@ const interrupt = command({
 
 export const workCommands = { state, identity, prompt, interrupt };
 
-function renderState({ state, link }: Observed, commandPrefix: string): string {
-  const { identity, gateway, turn, last_turn: last } = state;
-  const waiting = link.state === "healthy" ? link.status.waiting : undefined;
+function renderState({ state, gateway, status }: AgentReading, commandPrefix: string): string {
+  const { identity, turn, last_turn: last } = state;
+  const served = gateway.state === "live" ? status : null;
+  const waiting = served?.waiting;
   return renderPairs([
     ["agent", `${identity.agent_name} (${identity.agent_id})`],
     ["tool", identity.tool],
@@ -164,9 +165,9 @@ function renderState({ state, link }: Observed, commandPrefix: string): string {
     ["last turn", last.result === "unknown" ? null : last.result],
     ["waits for", decisionOf(state)],
     ["tmux session", identity.tmux_session_name],
-    ["gateway", link.state === "healthy" ? link.client.baseUrl : `none: ${link.why}`],
-    ["admission", gateway?.request_admission],
-    ["queue", gateway?.queue_depth],
+    ["gateway", gateway.state === "live" ? gateway.client.baseUrl : `none: ${gateway.why}`],
+    ["admission", served?.request_admission],
+    ["queue", served?.queue_depth],
     ["queue waits", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
     ...state.diagnostics.map((one) => [one.kind, one.message] as const),
   ]);

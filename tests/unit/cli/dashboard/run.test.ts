@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Frame } from "../../../../src/cli/dashboard/render.ts";
 import { type CommandOutcome, type DashboardDeps, runDashboard } from "../../../../src/cli/dashboard/run.ts";
 import type { DashboardTerminal, TerminalEvents } from "../../../../src/cli/dashboard/terminal.ts";
-import type { AgentSnapshot } from "../../../../src/services/fleet/agent-snapshot.ts";
+import type { AgentSnapshot } from "../../../../src/services/fleet/fleet-list.ts";
 import { aborted } from "../../../../src/system/clock.ts";
 import { agentSnapshot, question } from "../../../support/agent-snapshots.ts";
 import { createFakeClock } from "../../../support/fake-clock.ts";

@@ -15,14 +15,7 @@ import {
   TrackedAgentId,
 } from "./fields.ts";
 import { LifecycleState } from "./files.ts";
-import {
-  ActiveExecution,
-  AgentConnectivity,
-  AgentRecovery,
-  GatewayHealth,
-  PublicRequestKind,
-  RequestAdmission,
-} from "./gateway.ts";
+import { GatewayHost, GatewayPort, GatewayStatus, PublicRequestKind } from "./gateway.ts";
 import {
   AwaitingDecision,
   ParsedSurface,
@@ -35,7 +28,6 @@ import {
 } from "./terminal.ts";
 import { TurnId } from "./turn-files.ts";
 import { HeadlessChatSession, TurnStatus } from "./turns.ts";
-import { TokenSum } from "./usage.ts";
 import { describe, maxListed, maxPage, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 
 /** One agent as seen from outside. Source: contract 2.9; spec/coordination.md "2.9 Shapes". */
@@ -112,22 +104,28 @@ export type AgentAvailability = Static<typeof AgentAvailability>;
 export const AgentDiagnostic = describe(ProbeError, "what is wrong with the agent");
 export type AgentDiagnostic = Static<typeof AgentDiagnostic>;
 
+const {
+  gateway_health,
+  managed_agent_connectivity,
+  managed_agent_recovery,
+  request_admission,
+  active_execution,
+  queue_depth,
+  tokens,
+} = GatewayStatus.properties;
+
 /** The redacted status of the agent's gateway. */
 export const AgentGateway = Strict(
   {
-    gateway_health: GatewayHealth,
-    managed_agent_connectivity: AgentConnectivity,
-    managed_agent_recovery: AgentRecovery,
-    request_admission: RequestAdmission,
-    active_execution: ActiveExecution,
-    queue_depth: Type.Integer({ description: "requests that are accepted or running" }),
-    gateway_host: Nullable(
-      Type.String({ description: "where the gateway listens; absent or null while none runs" }),
-    ),
-    gateway_port: Nullable(
-      Type.Integer({ description: "port of the gateway; absent or null while none runs" }),
-    ),
-    tokens: Type.Optional(TokenSum),
+    gateway_health,
+    managed_agent_connectivity,
+    managed_agent_recovery,
+    request_admission,
+    active_execution,
+    queue_depth,
+    gateway_host: Nullable(GatewayHost),
+    gateway_port: Nullable(GatewayPort),
+    tokens,
   },
   { description: "the status of an agent's gateway, as far as others may see it; null when none is known" },
 );

@@ -12,6 +12,7 @@ export const InstanceEpoch = Type.Integer({
 });
 export const AgentName = Type.String({ description: "name of the agent; null when it has none" });
 export const AgentId = Type.String({ description: "stable id of the agent; null when it has none" });
+export const QueueDepth = Type.Integer({ minimum: 0, description: "requests accepted or running" });
 export const RequestId = Type.String({ description: "id of the request" });
 export const ManifestPath = Type.String({ description: "absolute path of the session's manifest.json" });
 export const SessionRoot = Type.String({ description: "absolute path of the session's folder" });

@@ -7,6 +7,7 @@ import {
   Detail,
   EventTime,
   InstanceEpoch,
+  QueueDepth,
   RequestId,
   SinceTime,
 } from "./fields.ts";
@@ -131,6 +132,13 @@ export const TypingLease = Strict(
 );
 export type TypingLease = Static<typeof TypingLease>;
 
+export const GatewayHost = Type.String({
+  description: "where the gateway listens; absent or null while none runs",
+});
+export const GatewayPort = Type.Integer({
+  description: "port of the gateway; absent or null while none runs",
+});
+
 export const GatewayStatus = Strict(
   {
     schema_version: SchemaVersion1,
@@ -145,13 +153,9 @@ export const GatewayStatus = Strict(
     terminal_surface_eligibility: SurfaceEligibility,
     active_execution: ActiveExecution,
     execution_mode: ExecutionMode,
-    queue_depth: Type.Integer({ minimum: 0, description: "requests accepted or running" }),
-    gateway_host: Type.Optional(
-      Type.String({ description: "where the gateway listens; absent or null while none runs" }),
-    ),
-    gateway_port: Type.Optional(
-      Type.Integer({ description: "port of the gateway; absent or null while none runs" }),
-    ),
+    queue_depth: QueueDepth,
+    gateway_host: Type.Optional(GatewayHost),
+    gateway_port: Type.Optional(GatewayPort),
     gateway_tmux_window_id: Type.Optional(
       Type.String({ description: "tmux window of a gateway in a window" }),
     ),
@@ -331,7 +335,7 @@ export const AcceptedRequest = Strict(
     request_kind: PublicRequestKind,
     state: Type.Literal("accepted"),
     accepted_at_utc: AcceptanceTime,
-    queue_depth: Type.Integer({ description: "requests that are accepted or running" }),
+    queue_depth: QueueDepth,
     managed_agent_instance_epoch: InstanceEpoch,
   },
   { description: "a request that is on disk and waits for its turn" },

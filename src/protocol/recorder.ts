@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { moment } from "./enforced.ts";
-import { AcceptanceTime, Detail, EventTime, InstanceEpoch, RequestId } from "./fields.ts";
+import { AcceptanceTime, Detail, EventTime, InstanceEpoch, QueueDepth, RequestId } from "./fields.ts";
 import { DesiredRecorder } from "./files.ts";
 import { RequestAdmission, StoredRequestKind } from "./gateway.ts";
 import {
@@ -144,7 +144,7 @@ export type RecordedRequest = Static<typeof RecordedRequest>;
 
 export const RecordedQueue = Strict(
   {
-    queue_depth: Type.Integer({ minimum: 0, description: "requests accepted or running" }),
+    queue_depth: QueueDepth,
     requests: Type.Array(RecordedRequest, {
       maxItems: maxRecordedRequests,
       description: "the oldest of them; the prompts are not recorded",

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
-import { TrackedAgentId } from "./fields.ts";
+import { QueueDepth, TrackedAgentId } from "./fields.ts";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
 import { type CanonicalEvent, CanonicalKind, TurnId } from "./turn-files.ts";
 import {
@@ -169,7 +169,7 @@ export const HeadlessState = Strict(
     chat_session: HeadlessChatSession,
     request_admission: RequestAdmission,
     active_execution: ActiveExecution,
-    queue_depth: Type.Integer({ description: "requests that are accepted or running", minimum: 0 }),
+    queue_depth: QueueDepth,
     active_turn_id: Type.Optional(describe(TurnId, "the turn that runs; absent or null when none does")),
   },
   { description: "control state of a headless agent" },

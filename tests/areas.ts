@@ -326,6 +326,7 @@ export const areas: readonly Area[] = [
       "routes/coordinator/",
       "protocol/agents",
       "protocol/agent-states",
+      "protocol/condition",
       "protocol/coordinator",
       "cli/extensions/hosts/coordinator",
       "cli/coordinator/coordinator",

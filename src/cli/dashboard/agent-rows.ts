@@ -1,4 +1,6 @@
 import type { AttentionItem, AttentionKind } from "../../protocol/attention.ts";
+import { type AgentCondition, conditionOf } from "../../protocol/condition.ts";
+import { backendFacts } from "../../services/agent/backends.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
@@ -39,7 +41,7 @@ export function followPhases(
   return new Map(
     snapshots.map((snapshot) => {
       const { agent_id: id } = snapshot.record;
-      const phase = phaseOf(snapshot);
+      const phase = wordCondition(snapshot, toCondition(snapshot, []));
       const last = before.get(id);
       if (last === undefined) return [id, { phase, sinceMs: null }];
       return [id, last.phase === phase ? last : { phase, sinceMs: nowMs }];
@@ -101,7 +103,8 @@ const stateOfKind: Partial<Record<AttentionKind, string>> = {
 function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases: SeenPhases): AgentRow {
   const { record, answered, queueDepth, unreadMail, problem, state } = snapshot;
   const id = record.agent_id;
-  const stopping = items.find(({ kind }) => stateOfKind[kind] !== undefined);
+  const condition = toCondition(snapshot, items);
+  const stopping = "item" in condition ? condition.item : null;
   const known = (text: string) => (answered ? text : "?");
   const since = stopping ? stopping.since_utc : snapshot.turnSinceUtc;
   const sinceMs = since === null ? null : parseTimestamp(since);
@@ -110,7 +113,7 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
     name: record.agent_name,
     tool: record.identity.tool,
     items,
-    state: (stopping && stateOfKind[stopping.kind]) ?? phaseOf(snapshot),
+    state: wordCondition(snapshot, condition),
     sinceMs: sinceMs ?? (stopping ? null : (phases.get(id)?.sinceMs ?? null)),
     queue: known(queueDepth === null ? "-" : String(queueDepth)),
     mail: known(unreadText(unreadMail)),
@@ -119,9 +122,36 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
   };
 }
 
-function phaseOf({ answered, gone, state }: AgentSnapshot): string {
+function toCondition(snapshot: AgentSnapshot, items: readonly AttentionItem[]): AgentCondition {
+  const { record, gone, state, gatewayBaseUrl } = snapshot;
+  const identity = {
+    lifecycle_state: record.lifecycle.state,
+    liveness: gone ? "gone" : "alive",
+    transport: backendFacts(record.identity.backend).headless ? "headless" : "tui",
+    has_gateway: gatewayBaseUrl !== null,
+  } as const;
+  return conditionOf(
+    identity,
+    state,
+    items.filter(({ kind }) => stateOfKind[kind] !== undefined),
+  );
+}
+
+function wordCondition({ answered, state }: AgentSnapshot, condition: AgentCondition): string {
   if (!answered) return "?";
-  if (gone) return "gone";
-  if (state === null || state.availability !== "available") return "unavailable";
-  return state.turn.phase === "active" ? "busy" : state.turn.phase;
+  const phase = state?.turn.phase ?? "unavailable";
+  switch (condition.kind) {
+    case "waits":
+      return stateOfKind[condition.item?.kind ?? "question"] ?? phase;
+    case "working":
+      return "busy";
+    case "broken":
+      if (condition.cause === "item") return stateOfKind[condition.item.kind] ?? phase;
+      if (condition.cause === "gone") return "gone";
+      // What keeps a queue closed is an item.
+      if (condition.cause === "queue_closed") return phase === "active" ? "busy" : phase;
+      return "unavailable";
+    default:
+      return phase;
+  }
 }

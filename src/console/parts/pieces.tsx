@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { exactTime, keepDraft, parseTime, recallDraft } from "../browser/browser.ts";
 import type { Answer } from "../client/api.ts";
 import { now } from "../client/store.ts";
-import type { AgentCondition } from "../state/agents.ts";
+import type { ConditionWords } from "../state/agents.ts";
 import { duration, relative } from "../state/format.ts";
 
 /** Small parts that every screen uses. */
@@ -24,7 +24,7 @@ export function Since({ atMs }: { atMs: number }) {
   return <span title={`since ${exactTime(atMs)}`}>{duration(now.value - atMs)}</span>;
 }
 
-const shapes: Record<AgentCondition["kind"], string> = {
+const shapes: Record<ConditionWords["kind"], string> = {
   waits: "M6 0 12 12 0 12Z",
   broken: "M1 1 11 11 M11 1 1 11",
   working: "M6 1A5 5 0 1 1 1 6",
@@ -35,7 +35,7 @@ const shapes: Record<AgentCondition["kind"], string> = {
 };
 
 /** A state by shape, colour and word. */
-export function Condition({ condition }: { condition: AgentCondition }) {
+export function Condition({ condition }: { condition: ConditionWords }) {
   return (
     <span class={`condition ${condition.kind}`}>
       <svg class="shape" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">

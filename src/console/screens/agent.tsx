@@ -8,7 +8,7 @@ import { revisions, waitingItems } from "../client/store.ts";
 import { propose } from "../client/ui.ts";
 import { Condition, Empty, Since, useLoaded } from "../parts/pieces.tsx";
 import { PromptBox } from "../parts/prompt-box.tsx";
-import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
+import { type AgentView, nameOf, wordCondition } from "../state/agents.ts";
 import { count, words } from "../state/format.ts";
 import { factInWords, factsInWords } from "../state/readiness.ts";
 import { type AgentTab, agentTabs, formatRoute } from "../state/route.ts";
@@ -116,7 +116,7 @@ function Part({ id, tab, view }: { id: string; tab: AgentTab; view: AgentView })
 
 function Head({ view, id }: { view: AgentView; id: string }) {
   const items = waitingItems.value.filter(({ agent_id }) => agent_id === id);
-  const condition = conditionOf(view, items);
+  const condition = wordCondition(view, items);
   const closed = view.state?.gateway?.request_admission === "blocked_reconciliation";
   const isStopped = view.identity.lifecycle_state === "stopped";
   const first = items.find(({ answers }) => answers.length > 0) ?? items[0];

@@ -1,5 +1,6 @@
 import type { AgentIdentity, AgentState } from "../../protocol/agents.ts";
-import type { AttentionItem, AttentionKind } from "../../protocol/attention.ts";
+import type { AttentionItem } from "../../protocol/attention.ts";
+import { type AgentCondition, conditionOf } from "../../protocol/condition.ts";
 import { count, words } from "./format.ts";
 import { matchScore } from "./match.ts";
 import { type WallFilter, wholeWall } from "./route.ts";
@@ -18,9 +19,9 @@ export interface AgentView {
   unread: number | null;
 }
 
-/** What an agent does, as the console shows it: by word, by shape and by colour. */
-export interface AgentCondition {
-  kind: "waits" | "broken" | "working" | "queued" | "idle" | "stopped" | "unknown";
+/** What an agent does, in the words of the console, with a shape and a colour for each kind. */
+export interface ConditionWords {
+  kind: AgentCondition["kind"];
   word: string;
   /** One sentence more; empty where the word says it all. */
   detail: string;
@@ -36,8 +37,6 @@ export const conditionOrder: readonly AgentCondition["kind"][] = [
   "stopped",
 ];
 
-const asks: readonly AttentionKind[] = ["question", "permission", "usage_limit"];
-
 export const idOf = (identity: AgentIdentity): string => identity.agent_id ?? identity.tracked_agent_id;
 /** An agent of the server's own machine has no host that others could name. */
 /** In the address too; no host has this name. */
@@ -52,38 +51,44 @@ const lastTurns: Partial<Record<AgentState["last_turn"]["result"], string>> = {
 };
 
 /** What an agent does. `items`: what waits for a person at this agent. */
-export function conditionOf(view: AgentView, items: readonly AttentionItem[] = []): AgentCondition {
+export function wordCondition(view: AgentView, items: readonly AttentionItem[] = []): ConditionWords {
   const { identity, state } = view;
-  const question = items.find(({ kind }) => asks.includes(kind));
-  if (question) return { kind: "waits", word: "waits for you", detail: question.question ?? question.reason };
-  const asked = state?.awaiting_decision;
-  if (asked && asked.opened_by === undefined)
-    return { kind: "waits", word: "waits for you", detail: asked.question };
-  // Mail waits for a person and hinders no agent.
-  const fault = items.find(({ kind }) => !asks.includes(kind) && kind !== "mail");
-  if (fault) return { kind: "broken", word: words(fault.kind), detail: fault.reason };
-  if (identity.lifecycle_state === "stopped" || identity.lifecycle_state === "retired")
-    return { kind: "stopped", word: identity.lifecycle_state, detail: "" };
-  if (identity.liveness === "gone")
-    return { kind: "broken", word: "gone", detail: "Its tmux session is not there." };
-  if (state === null)
-    return {
-      kind: "unknown",
-      word: identity.has_gateway ? "not known yet" : "no gateway",
-      detail: view.failure ?? "",
-    };
-  if (identity.transport === "headless" && !identity.has_gateway)
-    return { kind: "idle", word: "idle", detail: "Its next prompt starts it" };
-  if (state.availability !== "available")
-    return { kind: "broken", word: state.availability, detail: state.diagnostics[0]?.message ?? "" };
-  if (state.gateway && state.gateway.request_admission !== "open")
-    return { kind: "broken", word: "queue closed", detail: words(state.gateway.request_admission) };
-  if (state.turn.phase === "active") return { kind: "working", word: "working", detail: "" };
-  const depth = state.gateway?.queue_depth ?? 0;
-  if (depth > 0) return { kind: "queued", word: "queued", detail: count(depth, "request") };
-  if (state.turn.phase === "ready")
-    return { kind: "idle", word: "idle", detail: lastTurns[state.last_turn.result] ?? "" };
-  return { kind: "unknown", word: "unknown", detail: state.diagnostics[0]?.message ?? "" };
+  const condition = conditionOf(identity, state, items);
+  const { kind } = condition;
+  const why = state?.diagnostics[0]?.message ?? "";
+  switch (kind) {
+    case "waits":
+      return { kind, word: "waits for you", detail: condition.question };
+    case "broken":
+      switch (condition.cause) {
+        case "item":
+          return { kind, word: words(condition.item.kind), detail: condition.item.reason };
+        case "gone":
+          return { kind, word: "gone", detail: "Its tmux session is not there." };
+        case "unavailable":
+        case "error":
+          return { kind, word: condition.cause, detail: why };
+        default:
+          return { kind, word: "queue closed", detail: words(state?.gateway?.request_admission ?? "") };
+      }
+    case "working":
+      return { kind, word: "working", detail: "" };
+    case "queued":
+      return { kind, word: "queued", detail: count(condition.depth, "request") };
+    case "idle": {
+      const last = state ? (lastTurns[state.last_turn.result] ?? "") : "";
+      return { kind, word: "idle", detail: condition.isResting ? "Its next prompt starts it" : last };
+    }
+    case "unknown":
+      if (condition.cause === "unread") return { kind, word: "unknown", detail: why };
+      return {
+        kind,
+        word: identity.has_gateway ? "not known yet" : "no gateway",
+        detail: view.failure ?? "",
+      };
+    case "stopped":
+      return { kind, word: condition.lifecycle, detail: "" };
+  }
 }
 
 /** One agent and its state, as lists show it. */
@@ -91,7 +96,7 @@ export interface AgentRow {
   id: string;
   name: string;
   view: AgentView;
-  condition: AgentCondition;
+  condition: ConditionWords;
   /** The oldest time at which something began to wait; null where nothing does. */
   items: readonly AttentionItem[];
 }
@@ -107,7 +112,7 @@ export function toRows(
     .map((view): AgentRow => {
       const id = idOf(view.identity);
       const items = itemsOf.get(id) ?? [];
-      return { id, name: nameOf(view.identity), view, items, condition: conditionOf(view, items) };
+      return { id, name: nameOf(view.identity), view, items, condition: wordCondition(view, items) };
     })
     .filter(({ name, view, condition }) => {
       if (filter.tool !== "" && view.identity.tool !== filter.tool) return false;

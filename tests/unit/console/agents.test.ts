@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import {
   type AgentView,
-  conditionOf,
   keepOrder,
   ownHost,
   toRows,
+  wordCondition,
 } from "../../../src/console/state/agents.ts";
 import {
   addEvents,
@@ -144,7 +144,7 @@ describe("what an agent does", () => {
     },
     { id: "gone", given: view("a", { identity: { ...identity("a"), liveness: "gone" } }), want: "broken" },
     { id: "not asked yet", given: view("a", { state: null }), want: "unknown" },
-  ])("$id", ({ given, items, want }) => expect(conditionOf(given, items).kind).toBe(want as never));
+  ])("$id", ({ given, items, want }) => expect(wordCondition(given, items).kind).toBe(want as never));
 });
 
 test("an agent that is idle after a failure says so", () => {
@@ -152,7 +152,7 @@ test("an agent that is idle after a failure says so", () => {
     ...state("a"),
     last_turn: { ...state("a").last_turn, result: "known_failure" },
   };
-  expect(conditionOf(view("a", { state: failed }))).toEqual({
+  expect(wordCondition(view("a", { state: failed }))).toEqual({
     kind: "idle",
     word: "idle",
     detail: "Its last turn failed",

@@ -98,6 +98,12 @@ describe("the list", () => {
       change: { attention: { gateway: { state: "dead" as const, why: "it was killed" } } },
       want: "no gateway",
     },
+    {
+      change: {
+        attention: { gateway: { state: "dead" as const, why: "it was killed" }, decision: question("Go on?") },
+      },
+      want: "asks",
+    },
   ])("an agent that does not work says $want", ({ change, want }) => {
     expect(drive(fleet(agentSnapshot("ann", change))).state.rows[0]?.state).toBe(want);
   });

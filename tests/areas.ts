@@ -332,6 +332,7 @@ export const areas: readonly Area[] = [
       "cli/coordinator/coordinator",
       "cli/coordinator/ask-coordinator",
       "cli/agent/follow-fleet",
+      "cli/agent/look-at-agents",
       "cli/agent/reconnecting-client",
       "cli/agent/snapshot-text",
       "cli/operations/fleet",

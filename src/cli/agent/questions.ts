@@ -22,7 +22,7 @@ interface Question {
 export async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
   const { openCliContext } = await import("../command-line/cli-context.ts");
   const { findNamed } = await import("./team-scope.ts");
-  const { lookAtAgents } = await import("../operations/fleet.ts");
+  const { lookAtAgents } = await import("./look-at-agents.ts");
   const context = openCliContext(io, inherited);
   const active = () =>
     context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");

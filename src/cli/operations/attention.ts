@@ -9,6 +9,7 @@ import { isRunning, openRecord } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { factsIn } from "../agent/attention-text.ts";
+import { lookAtAgents } from "../agent/look-at-agents.ts";
 import { requireAnswerer } from "../agent/questions.ts";
 import { toWholeName } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
@@ -16,7 +17,6 @@ import type { Caller } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
-import { lookAtAgents } from "./fleet.ts";
 
 type Named = Pick<AttentionItem, "agent_name" | "agent_id">;
 

@@ -1,15 +1,12 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
-import { toKnownAgent } from "../../services/fleet/directory.ts";
-import { type AgentSnapshot, listSnapshots } from "../../services/fleet/fleet-list.ts";
-import { createCommandReader } from "../../services/fleet/fleet-reader.ts";
+import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
-import { createSessionsSeen } from "../../services/sessions/record.ts";
 import type { Registry } from "../../services/sessions/registry.ts";
-import { judgingFoldersOnce } from "../../services/sessions/trust.ts";
+import { lookAtAgents } from "../agent/look-at-agents.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import type { Caller } from "../command-line/command.ts";
-import { mailboxOpeners, openPeopleMail } from "../command-line/mailbox-openers.ts";
+import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
 
 /** What the record of a listed agent says of it. */
@@ -51,19 +48,3 @@ const isIn =
   (state: ListedState) =>
   ({ lifecycle }: RegistryRecord): boolean =>
     state === "all" || lifecycle.state === state;
-
-/** One look at these agents. */
-export async function lookAtAgents(
-  { context, onWarning }: { context: CliContext; onWarning: (text: string) => void },
-  records: readonly RegistryRecord[],
-): Promise<AgentSnapshot[]> {
-  const openers = mailboxOpeners(context, onWarning);
-  const files = judgingFoldersOnce(context.files);
-  const reader = createCommandReader({ ...context, files }, createSessionsSeen(context.tmuxFor));
-  try {
-    const agents = records.map((record) => toKnownAgent(files, record));
-    return await listSnapshots({ reader, openers, clock: context.clock }, agents);
-  } finally {
-    for (const opener of Object.values(openers)) opener.close();
-  }
-}

@@ -88,7 +88,7 @@ interface Want {
   problems: Problem[];
 }
 
-describe("what is read of an agent is the same in a list, in its state and in what needs a person", () => {
+describe("a list, the state of an agent and its attention say the same", () => {
   const silent = lostLink("silent");
   const dead = lostLink("dead");
   test.each<{ id: string; headless?: boolean; given: Machine; want: Want }>([

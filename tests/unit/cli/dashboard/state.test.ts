@@ -100,7 +100,10 @@ describe("the list", () => {
     },
     {
       change: {
-        attention: { gateway: { state: "dead" as const, why: "it was killed" }, decision: question("Go on?") },
+        attention: {
+          gateway: { state: "dead" as const, why: "it was killed" },
+          decision: question("Go on?"),
+        },
       },
       want: "asks",
     },

@@ -47,7 +47,7 @@ export function listen(options: ListenOptions): HttpServer {
   };
 }
 
-export const defaultStalledBodySeconds = 240;
+const defaultStalledBodySeconds = 240;
 
 /** By what HTTP/1.1 announces it with: to ask for `body` would make a stream of what is then read at once. */
 function hasBody({ headers }: Request): boolean {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => batch[Symbol.asyncDispose]());
 
-const type = (line: string, ...more: string[]) => batch.fixture.mgr(...line.split(" "), ...more);
+const type = (line: string, ...more: string[]) => batch.fixture.runHere(...line.split(" "), ...more);
 const lastRun = () => batch.runs().at(-1);
 
 describe("one headless agent", () => {
@@ -30,10 +30,8 @@ describe("one headless agent", () => {
   });
 
   test("its first turn begins a conversation that later turns go on with", async () => {
-    const first = await type(
-      "agents single --agent-name batch turn submit --turn-id one --wait --json --prompt",
-      "hello there",
-    );
+    const submit = ["turn", "submit", "--turn-id", "one", "--wait", "--json"];
+    const first = await batch.mgr(...submit, "--prompt", "hello there");
     expect([first.exitCode, first.json()]).toEqual([
       0,
       expect.objectContaining({ turn_id: "one", turn_index: 1, status: "completed", returncode: 0 }),

@@ -6,6 +6,7 @@ import { Terminal } from "@xterm/headless";
 import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
+const single = ["agents", "single", "--agent-name", "worker"];
 const svc = (fixture: CliFixture, words: string[]) => fixture.run("svc", words);
 
 async function launch(fixture: CliFixture): Promise<string> {
@@ -90,7 +91,7 @@ describe("the flight recorder of an agent", () => {
     expect((await svc(fixture, ["tell", "worker", "work\nSILENT 600000"])).exitCode).toBe(0);
     const waits = (await svc(fixture, ["tell", "worker", "later"])).stdout.match(/gwreq-\S+/)?.[0];
     const busy = await until("the recorded wait", async () => {
-      const why = await svc(fixture, ["why", "worker", "--at", "now", "--json"]);
+      const why = await fixture.runHere(...single, "why", "--at", "now", "--json");
       const moment = why.exitCode === 0 ? why.json() : {};
       const text = JSON.stringify(moment);
       const wanted = [waits ?? "?", '"blocking":"turn.phase=active', '"queue_depth":1', '"do":"wait"'];
@@ -110,7 +111,7 @@ describe("the flight recorder of an agent", () => {
     expect(live.json()).toMatchObject({ queue_depth: 1, explanation: { prompt_ready: { holds: false } } });
 
     const shown = await until("the recorded screen to be the live one", async () => {
-      const cast = await svc(fixture, ["replay", "worker", "--at", "1h ago", "--json"]);
+      const cast = await fixture.runHere(...single, "replay", "--at", "1h ago", "--json");
       const rows = cast.exitCode === 0 ? trimmed(await shownBy(cast.stdout)) : "";
       // The agent's clock runs: both are read until no second passes between them.
       return rows !== "" && rows === trimmed(await screenOf(fixture)) && rows;
@@ -154,43 +155,22 @@ describe("the flight recorder of an agent", () => {
   test("outlives a gateway that is killed, and is read without one", async () => {
     await using fixture = createCliFixture();
     const sessionRoot = await launch(fixture);
-    expect((await fixture.mgr("agents", "single", "--agent-name", "worker", "record", "on")).exitCode).toBe(
-      0,
-    );
+    expect((await fixture.mgr(...single, "record", "on")).exitCode).toBe(0);
     expect((await svc(fixture, ["ask", "worker", "before the end"])).exitCode).toBe(0);
-    const recorded = async () =>
-      (await fixture.mgr("agents", "single", "--agent-name", "worker", "why", "--at", "now", "--json"))
-        .stdout;
+    const recorded = async () => (await fixture.runHere(...single, "why", "--at", "now", "--json")).stdout;
     await until("the turn is recorded", async () => (await recorded()).includes('"completed"'));
     const pid = Number(readFileSync(join(sessionRoot, "gateway", "run", "gateway.pid"), "utf8"));
     fixture.kill(pid);
     await until("its end", () => !fixture.alive(pid));
     expect(await recorded()).toContain('"completed"');
-    const cast = await fixture.mgr(
-      "agents",
-      "single",
-      "--agent-name",
-      "worker",
-      "replay",
-      "--at",
-      "1h ago",
-      "--json",
-    );
+    const cast = await fixture.mgr(...single, "replay", "--at", "1h ago", "--json");
     expect(trimmed(await shownBy(cast.stdout))).toContain("before the end");
-    const status = await fixture.mgr("agents", "single", "--agent-name", "worker", "record", "status");
+    const status = await fixture.mgr(...single, "record", "status");
     expect(status.stdout).toMatch(/^recording +no: it is on, and no gateway records$/m);
 
     expect((await svc(fixture, ["fix", "worker"])).exitCode).toBe(0);
     await until("the next part", () => readdirSync(recordings(sessionRoot)).length >= 4);
-    const live = await fixture.mgr(
-      "agents",
-      "single",
-      "--agent-name",
-      "worker",
-      "record",
-      "status",
-      "--json",
-    );
+    const live = await fixture.mgr(...single, "record", "status", "--json");
     expect(live.json()).toMatchObject({ enabled: true, recording: true, problem: null });
   }, 120_000);
 });

@@ -48,7 +48,7 @@ export async function launchedIn(fixture: CliFixture, ...flags: string[]): Promi
   const sessionRoot = session_root ?? "";
   const read = (path: string) => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
   const phase = async () => {
-    const { stdout } = await fixture.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
+    const { stdout } = await fixture.runHere("agents", "single", "--agent-name", "worker", "state", "--json");
     return (JSON.parse(stdout) as { turn: { phase: string } }).turn.phase;
   };
   return {

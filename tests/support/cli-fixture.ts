@@ -37,11 +37,8 @@ export interface CliFixture extends AsyncDisposable {
   shell(line: string): Promise<Output>;
   /** `svc-mgr` with words. */
   mgr(...args: string[]): Promise<CliRun>;
-  /**
-   * The same in this process, without the start of a program: for a command that only reads, in a story that
-   * promises something else.
-   */
-  read(...args: string[]): Promise<CliRun>;
+  /** The same in this process: for a command that starts no program, where no process is the promise. */
+  runHere(...args: string[]): Promise<CliRun>;
   /** The command line of a program, for what starts it itself. */
   command(program: Program): string[];
   sessions(): Promise<string[]>;
@@ -117,7 +114,7 @@ export function createCliFixture(
       if ((args.includes("launch") || args.includes("join")) && name) started.add(name);
       return toRun(output);
     },
-    async read(...args) {
+    async runHere(...args) {
       const io = createFakeIo({ env, cwd: workdir, home, stdinIsTty: false });
       const exitCode = await runProgram(managerCommands, programVersion, args, io);
       return toRun({ exitCode, stdout: io.out, stderr: io.err });

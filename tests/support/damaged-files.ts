@@ -107,7 +107,7 @@ export async function inTurns<T, R>(items: readonly T[], work: (item: T) => Prom
  * The status alone, by the command; by the gateway itself where the command cannot tell which agent is meant.
  */
 export async function toldStatus(agent: SickAgent): Promise<string> {
-  const run = await agent.read("gateway", "status", "--json");
+  const run = await agent.runHere("gateway", "status", "--json");
   if (run.exitCode === 0) return toStatus(run.json());
   if (!alive(agent) || !existsSync(agent.paths.currentInstance)) return `exit ${run.exitCode}`;
   return toStatus((await agent.ask("/v1/status")).body);

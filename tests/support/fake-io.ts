@@ -14,6 +14,7 @@ export interface FakeIo extends CliIo {
  */
 export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): FakeIo {
   const atTerminal = createTerminalText();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const io: FakeIo = {
     out: "",
     err: "",
@@ -26,7 +27,11 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     stderrIsTty: false,
     stdinIsTty: given.input === undefined,
     writeOut: async (text) => {
-      io.out += io.stdoutIsTty ? atTerminal(text) : text;
+      io.out += io.stdoutIsTty
+        ? atTerminal(text)
+        : typeof text === "string"
+          ? text
+          : decoder.decode(text, { stream: true });
     },
     writeError: async (text) => {
       io.err += io.stderrIsTty ? visible(text) : text;

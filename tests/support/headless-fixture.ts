@@ -105,7 +105,7 @@ export async function launchHeadless(
     async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
       const status = ["turn", "status", turnId, "--json"];
-      const { stdout } = await fixture.read("agents", "single", "--agent-name", name, ...status);
+      const { stdout } = await fixture.runHere("agents", "single", "--agent-name", name, ...status);
       return JSON.parse(stdout) as TurnStatusRecord;
     },
     running: (turnId) =>

@@ -36,8 +36,8 @@ export interface SickAgent extends AsyncDisposable {
   killGateway(signal?: NodeJS.Signals): Promise<void>;
   /** `svc-mgr agents single --agent-name NAME` with these words. */
   mgr(...words: string[]): Promise<CliRun>;
-  /** The same in this process, for words that only read. */
-  read(...words: string[]): Promise<CliRun>;
+  /** The same in this process: see `CliFixture`. */
+  runHere(...words: string[]): Promise<CliRun>;
   /** A gateway in the background, as a person starts one. */
   attach(): Promise<CliRun>;
 }
@@ -137,7 +137,7 @@ export async function launchSick(
       await until("the end of the gateway", () => !fixture.alive(pid), 60_000);
     },
     mgr: (...more) => fixture.mgr("agents", "single", "--agent-name", name, ...more),
-    read: (...more) => fixture.read("agents", "single", "--agent-name", name, ...more),
+    runHere: (...more) => fixture.runHere("agents", "single", "--agent-name", name, ...more),
     async attach() {
       const run = await agent.mgr("gateway", "attach", "--background", "--json");
       if (run.exitCode === 0) token = readToken();

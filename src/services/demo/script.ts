@@ -91,7 +91,7 @@ export function isChosen(occasion: Occasion, seed: number, name: string, ordinal
 }
 
 /** A number in [0, 1) that is a pure function of its arguments. */
-export function randomAt(seed: number, name: string, ordinal: number): number {
+function randomAt(seed: number, name: string, ordinal: number): number {
   let mixed = seed >>> 0;
   for (const char of `${name}#${ordinal}`) {
     mixed = Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;

@@ -83,7 +83,7 @@ export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boo
 }
 
 /** Whether a part of the text was left out, since it is long. */
-export function isCut({ bodyValues }: JmapEmail): boolean {
+function isCut({ bodyValues }: JmapEmail): boolean {
   return Object.values(bodyValues ?? {}).some(({ isTruncated }) => isTruncated === true);
 }
 
@@ -303,7 +303,7 @@ export function toFilter(boxId: string, plan: Selection, after: Position | null)
 }
 
 /** Whether a message comes after a position; those of its second come with it once more. */
-export function isBehind(position: Position | null): (email: JmapEmail) => boolean {
+function isBehind(position: Position | null): (email: JmapEmail) => boolean {
   if (position === null) return () => true;
   const returned = new Set(returnedAt(position));
   const latest = secondsOf(position.createdAtUtc);
@@ -315,7 +315,7 @@ function returnedAt(position: Position | null): string[] {
 }
 
 /** Where the next page begins; `page`: the messages of this one, at least one. */
-export function positionAfter(page: readonly JmapEmail[], before: Position | null): Position | null {
+function positionAfter(page: readonly JmapEmail[], before: Position | null): Position | null {
   const last = page.at(-1);
   if (!last) return before;
   const returned = page.filter(({ receivedAt }) => receivedAt === last.receivedAt).map(({ id }) => id);

@@ -4,10 +4,7 @@ import { toPatch } from "../../../../src/services/mail/jmap/changes.ts";
 import { planRedirect, toAnswers, toHttpFailure } from "../../../../src/services/mail/jmap/client.ts";
 import {
   emailIdOf,
-  isBehind,
-  isCut,
   planReply,
-  positionAfter,
   toFilter,
   toMail,
   toWireBody,
@@ -157,11 +154,6 @@ describe("a message", () => {
     expect(viewStateOf(one, known, "archive").box).toBe("inbox");
   });
 
-  test("whose text was cut is seen to be cut", () => {
-    expect(isCut(recorded.email)).toBe(false);
-    expect(isCut({ ...recorded.email, bodyValues: { "1": { value: "a", isTruncated: true } } })).toBe(true);
-  });
-
   test.each(["", "a", "a\n", "\n\n", "a\n\n"])("comes back as it was written: %j", (body) => {
     const one = { ...recorded.email, bodyValues: { "1": { value: toWireBody(body) } } };
     expect(toMail(one, viewStateOf(one, known), { body: true }).body_text).toBe(body);
@@ -269,7 +261,6 @@ describe("a change", () => {
 });
 
 describe("a page", () => {
-  const at = (id: string, receivedAt: string): JmapEmail => ({ ...recorded.email, id, receivedAt });
   const plan = {
     box: "inbox",
     read: null,
@@ -293,21 +284,6 @@ describe("a page", () => {
         { before: "2026-11-21T09:00:00.999Z" },
       ],
     });
-  });
-
-  test("goes on behind what was reported of the same second", () => {
-    const first = positionAfter([at("a", "2026-11-21T09:00:01Z"), at("b", "2026-11-21T09:00:00Z")], null);
-    expect(first).toEqual({ createdAtUtc: "2026-11-21T09:00:00Z", messageId: "b" });
-    const second = positionAfter([at("c", "2026-11-21T09:00:00Z")], first);
-    expect(second).toEqual({ createdAtUtc: "2026-11-21T09:00:00Z", messageId: "b,c" });
-    const behind = isBehind(second);
-    const rest = [
-      at("x", "2026-11-21T09:00:01Z"),
-      at("b", "2026-11-21T09:00:00Z"),
-      at("d", "2026-11-21T09:00:00Z"),
-    ];
-    expect(rest.filter(behind).map(({ id }) => id)).toEqual(["d"]);
-    expect(positionAfter([], second)).toEqual(second);
   });
 });
 

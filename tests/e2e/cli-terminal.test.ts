@@ -71,36 +71,36 @@ describe("the terminal from the command line", () => {
   test("a usage limit parks the agent: a queued prompt waits, says for what, and goes at the time shown", async () => {
     await using at = await launched();
     await at.ready();
-    await at.type(`${worker} prompt --prompt`, "LIMIT in 15s");
+    await at.typeHere(`${worker} prompt --prompt`, "LIMIT in 8s");
     type Limit = { parked?: { notice: string; until: string }; parked_until?: string };
     let limit: Limit = {};
     await until("the limit to be seen", async () => {
-      limit = (await at.type(`${worker} gateway tui state --json`)).json();
+      limit = (await at.typeHere(`${worker} gateway tui state --json`)).json();
       return limit.parked !== undefined;
     });
-    expect(limit.parked?.notice).toBe("✗ usage limit reached · resets in 15s");
+    expect(limit.parked?.notice).toBe("✗ usage limit reached · resets in 8s");
     expect(limit.parked?.until).toBe(limit.parked_until as string);
 
     const holds = `usage_limit=until ${limit.parked_until} (${limit.parked?.notice})`;
-    const refused = await at.type(`${worker} gateway prompt --prompt`, "now or never");
+    const refused = await at.typeHere(`${worker} gateway prompt --prompt`, "now or never");
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toMatch(/^Error: not_ready: /);
     expect(refused.stderr).toContain(holds);
-    const queued = await at.type(`${worker} prompt --json --prompt`, "afterwards\nFAST");
+    const queued = await at.typeHere(`${worker} prompt --json --prompt`, "afterwards\nFAST");
     const id = String(queued.json()["request_id"]);
     await until("the reason to be told", async () => {
-      const record = (await at.type(`${worker} requests show --json`, id)).json();
+      const record = (await at.typeHere(`${worker} requests show --json`, id)).json();
       expect(record).toMatchObject({ state: "accepted" });
       return (record["waiting"] as { detail: string } | undefined)?.detail === holds;
     });
-    const status = await at.type(`${worker} gateway status --json`);
+    const status = await at.typeHere(`${worker} gateway status --json`);
     expect(status.json()).toMatchObject({ queue_depth: 1, waiting: { reason: "not_ready" } });
-    expect((await at.type(`${worker} gateway tui state`)).stdout).toContain("usage limit ");
+    expect((await at.typeHere(`${worker} gateway tui state`)).stdout).toContain("usage limit ");
 
     await until("the prompt to be given", async () => at.heard().length === 2);
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(String(limit.parked_until)));
-    expect(at.heard()).toEqual(["LIMIT in 15s", "afterwards\nFAST"]);
-    expect((await at.type(`${worker} gateway tui state --json`)).json()).not.toHaveProperty("parked");
+    expect(at.heard()).toEqual(["LIMIT in 8s", "afterwards\nFAST"]);
+    expect((await at.typeHere(`${worker} gateway tui state --json`)).json()).not.toHaveProperty("parked");
   }, 120_000);
 
   test("a watcher sees each change live, also of the gateway that comes after this one", async () => {

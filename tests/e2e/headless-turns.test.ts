@@ -160,7 +160,7 @@ describe("one headless agent", () => {
   });
 
   test("a gateway killed in the middle of a turn finds it again and finishes its record once", async () => {
-    const request = await batch.submit("outlived", "SLOW 15000");
+    const request = await batch.submit("outlived", "SLOW 8000");
     await batch.running("outlived");
     batch.fixture.kill(batch.gatewayPid());
     const runs = batch.runs().length;

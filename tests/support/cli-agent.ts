@@ -15,6 +15,8 @@ export interface CliAgent extends AsyncDisposable {
   heard(): unknown[];
   /** A command line of `svc-mgr`, further words behind it. */
   type(line: string, ...more: string[]): Promise<CliRun>;
+  /** The same in this process: see `CliFixture`. */
+  typeHere(line: string, ...more: string[]): Promise<CliRun>;
   feed(input: string, line: string): Promise<CliRun>;
   /** Resolves when the agent is seen at work. */
   busy(): Promise<unknown>;
@@ -65,6 +67,7 @@ export async function launchedIn(fixture: CliFixture, ...flags: string[]): Promi
         .filter((entry) => entry["kind"] === "submitted")
         .map((entry) => entry["text"]),
     type: (line, ...more) => fixture.mgr(...line.split(" "), ...more),
+    typeHere: (line, ...more) => fixture.runHere(...line.split(" "), ...more),
     feed: (input, line) => fixture.run("svc-mgr", line.split(" "), { input }),
     busy: () => until("the agent to be busy", async () => (await phase()) === "active"),
     ready: () => until("the agent to be ready", async () => (await phase()) === "ready"),

@@ -30,8 +30,8 @@ describe("one headless agent", () => {
   });
 
   test("its first turn begins a conversation that later turns go on with", async () => {
-    const submit = ["turn", "submit", "--turn-id", "one", "--wait", "--json"];
-    const first = await batch.mgr(...submit, "--prompt", "hello there");
+    const submit = "agents single --agent-name batch turn submit --turn-id one --wait --json --prompt";
+    const first = await batch.fixture.mgr(...submit.split(" "), "hello there");
     expect([first.exitCode, first.json()]).toEqual([
       0,
       expect.objectContaining({ turn_id: "one", turn_index: 1, status: "completed", returncode: 0 }),

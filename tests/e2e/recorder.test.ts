@@ -7,6 +7,8 @@ import { type CliFixture, createCliFixture } from "../support/cli-fixture.ts";
 import { until } from "../support/until.ts";
 
 const single = ["agents", "single", "--agent-name", "worker"];
+const why = "agents single --agent-name worker why --at now --json".split(" ");
+const replay = [..."agents single --agent-name worker replay --json --at".split(" "), "1h ago"];
 const svc = (fixture: CliFixture, words: string[]) => fixture.run("svc", words);
 
 async function launch(fixture: CliFixture): Promise<string> {
@@ -94,8 +96,8 @@ describe("the flight recorder of an agent", () => {
     expect((await svc(fixture, ["tell", "worker", "work\nSILENT 600000"])).exitCode).toBe(0);
     const waits = (await svc(fixture, ["tell", "worker", "later"])).stdout.match(/gwreq-\S+/)?.[0];
     const busy = await until("the recorded wait", async () => {
-      const why = await fixture.runHere(...single, "why", "--at", "now", "--json");
-      const moment = why.exitCode === 0 ? why.json() : {};
+      const run = await fixture.runHere(...why);
+      const moment = run.exitCode === 0 ? run.json() : {};
       const text = JSON.stringify(moment);
       const wanted = [waits ?? "?", '"blocking":"turn.phase=active', '"queue_depth":1', '"do":"wait"'];
       return wanted.every((part) => text.includes(part)) && moment;
@@ -114,7 +116,7 @@ describe("the flight recorder of an agent", () => {
     expect(live.json()).toMatchObject({ queue_depth: 1, explanation: { prompt_ready: { holds: false } } });
 
     const shown = await until("the recorded screen to be the live one", async () => {
-      const cast = await fixture.runHere(...single, "replay", "--at", "1h ago", "--json");
+      const cast = await fixture.runHere(...replay);
       const rows = cast.exitCode === 0 ? withoutClock(await shownBy(cast.stdout)) : "";
       return rows !== "" && rows === withoutClock(await screenOf(fixture)) && rows;
     });
@@ -159,13 +161,13 @@ describe("the flight recorder of an agent", () => {
     const sessionRoot = await launch(fixture);
     expect((await fixture.mgr(...single, "record", "on")).exitCode).toBe(0);
     expect((await svc(fixture, ["ask", "worker", "before the end"])).exitCode).toBe(0);
-    const recorded = async () => (await fixture.runHere(...single, "why", "--at", "now", "--json")).stdout;
+    const recorded = async () => (await fixture.runHere(...why)).stdout;
     await until("the turn is recorded", async () => (await recorded()).includes('"completed"'));
     const pid = Number(readFileSync(join(sessionRoot, "gateway", "run", "gateway.pid"), "utf8"));
     fixture.kill(pid);
     await until("its end", () => !fixture.alive(pid));
     expect(await recorded()).toContain('"completed"');
-    const cast = await fixture.mgr(...single, "replay", "--at", "1h ago", "--json");
+    const cast = await fixture.mgr(...replay);
     expect(trimmed(await shownBy(cast.stdout))).toContain("before the end");
     const status = await fixture.mgr(...single, "record", "status");
     expect(status.stdout).toMatch(/^recording +no: it is on, and no gateway records$/m);

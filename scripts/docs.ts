@@ -14,6 +14,7 @@ import { renderPicture } from "./record/picture.ts";
 import recording from "./record/recording.json";
 import type { Recording } from "./record/story.ts";
 import { renderReference } from "./reference.ts";
+import { renderWalks } from "./walks-page.ts";
 
 const usage = `
 Usage: bun run docs [FOLDER]
@@ -39,4 +40,5 @@ write("reference.md", await renderReference());
 write("commands.md", await renderCommandsPage());
 write("faults.md", await renderFaultTable());
 write("not-run.md", renderNotRun(listDocuments().flatMap(readBlocks)));
+write("walks.md", await renderWalks());
 write("session.svg", renderPicture(recording as Recording));

@@ -5,7 +5,7 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 type Given<Params> = keyof Params extends never ? [] : [params: Params];
 
 /** A statement of fixed text, prepared when it is first used. A parameter without a value is NULL. */
-export interface Statement<Params, Row> {
+interface Statement<Params, Row> {
   readonly text: string;
   run(...given: Given<Params>): void;
   /** The first row. */

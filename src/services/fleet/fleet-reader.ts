@@ -31,7 +31,7 @@ import { toAgentState } from "./projection.ts";
 type ReadableAgent = Pick<FoundAgent, "manifest" | "manifestPath" | "sessionRoot" | "record">;
 
 /** `fault`: why it is not known. */
-export interface SessionReading {
+interface SessionReading {
   liveness: AgentLiveness;
   fault?: string;
 }
@@ -258,7 +258,7 @@ export function turnStartOf(requests: readonly RequestRecord[]): string | null {
 }
 
 /** What a command has for a reader. */
-export type CommandReaderDeps = Omit<FleetReaderDeps, "links" | "sessionOf" | "clock" | "processes"> &
+type CommandReaderDeps = Omit<FleetReaderDeps, "links" | "sessionOf" | "clock" | "processes"> &
   GatewayLinkDeps & { processes: Processes };
 
 /** A reader for the process of one command. `aliveOf`: as of `sessionBy`. */

@@ -61,7 +61,7 @@ export interface Links {
   doubt(agent: Session): void;
 }
 
-export type ReadLink =
+type ReadLink =
   | { link: Extract<FleetLink, { state: "live" }>; status: GatewayStatus; snapshot: GatewaySnapshot | null }
   | { link: Exclude<FleetLink, { state: "live" }>; status: null; snapshot: null };
 

@@ -17,7 +17,7 @@ interface Handover {
  * What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each
  * relaunch.
  */
-export interface SignalsRecord {
+interface SignalsRecord {
   given: boolean;
   declined: boolean;
   /** Why nothing was given. */

@@ -442,12 +442,12 @@ export const areas: readonly Area[] = [
   {
     name: "short commands",
     sources: [
-      "cli/command-line/short",
+      "cli/command-line/shared-flags",
+      "cli/command-line/short-remedies",
       "cli/short/short",
       "cli/dashboard/",
       "cli/command-line/completion",
       "cli/commands/completion",
-      "cli/command-line/shared-flags",
     ],
     tests: ["e2e/completion", "e2e/svc", "integration/cli-walk"],
   },

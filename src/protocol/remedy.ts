@@ -27,6 +27,14 @@ interface RemedyParameters {
   list_running: object;
   launch_demo: object;
   show_request: AgentRef & { request_id: string };
+  prompt_agent: AgentRef;
+  interrupt_turn: AgentRef;
+  /** What it was asked and what it answered, as it comes. */
+  follow_log: AgentRef;
+  show_last_turn: AgentRef;
+  /** As it is, not what was read from it. */
+  view_terminal: AgentRef;
+  choose_option: AgentRef;
   release_wakes: AgentRef & { held_by: "max_hops" | "max_wakes_per_hour" | "require_attestation" };
   end_agent: AgentRef;
   detach_gateway: AgentRef;

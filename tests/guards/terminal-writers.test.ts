@@ -22,8 +22,6 @@ const allowed: Readonly<Record<string, string>> = {
   "src/cli/commands/turn-bridge.ts": "the pane of a headless agent, rendered by display.ts with visible()",
   "src/cli/commands/demo-agent.ts": "the scripted agent, which draws as real ones do",
   "src/cli/commands/demo-agent-acp.ts": "the scripted agent, which writes as real ones do",
-  "src/cli/command-line/short-hints.ts":
-    "what a command of svc-mgr writes, with other names of commands in it",
   "src/system/signals.ts": "a fault at the very end, visible()",
 };
 

@@ -43,6 +43,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,
     unheard: () => new AbortController().signal,
+    program: "svc-mgr",
     advise: adviseInManager,
     ...given,
   };

@@ -1,9 +1,10 @@
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { backendFacts } from "../../services/agent/backends.ts";
+import type { Diagnosis } from "../../services/fleet/diagnose.ts";
+import { diagnoseServed, diagnoseUnserved } from "../../services/fleet/diagnose-agent.ts";
 import { isOpen } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
-import { diagnoseUnserved } from "../../services/fleet/unserved-agent.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
 import { settleTurn } from "../../services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
@@ -15,7 +16,7 @@ import { tellStorageFault } from "../../system/storage-fault.ts";
 import type { Answer, Invocation } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { renderPairs } from "../command-line/format.ts";
-import { toSentence } from "../command-line/remedies.ts";
+import { withRemedy } from "../command-line/remedies.ts";
 import { adviseUnserved, openTarget, type Target } from "./target.ts";
 
 /** The turns of the agent that a command names, read from its session folder without a gateway. */
@@ -23,9 +24,10 @@ export interface AgentTurnsOnDisk extends Target {
   turns: TurnReader;
   /** The turn as it is now, or null. A turn whose runner is gone is settled first. */
   look(turnId: string): Promise<TurnStatusRecord | null>;
-  /** The newest 1000 requests of the gateway, newest first; `closed`: it executes none. */
+  /** The newest 1000 requests of the gateway, newest first; `obstacle`: what keeps it from executing them. */
   recentRequests(): Promise<
-    { kind: "ok"; requests: RequestRecord[]; closed: boolean } | { kind: "unreachable"; why: string }
+    | { kind: "ok"; requests: RequestRecord[]; obstacle: Diagnosis | null }
+    | { kind: "unreachable"; why: string }
   >;
 }
 
@@ -55,8 +57,8 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
       if (link.state !== "healthy") return { kind: "unreachable", why: link.why };
       const list = await link.client.call("listRequests", { query: { limit: 1000 } });
       if (list.kind !== "ok") return { kind: "unreachable", why: list.detail };
-      const closed = link.status.request_admission === "blocked_reconciliation";
-      return { kind: "ok", requests: list.body.requests, closed };
+      const obstacle = diagnoseServed(target.agent, link.status);
+      return { kind: "ok", requests: list.body.requests, obstacle };
     },
   };
 }
@@ -209,10 +211,10 @@ export function chooseNewest(
 async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Awaited> {
   const recent = await on.recentRequests();
   const request = recent.kind === "ok" ? recent.requests.find((one) => isOf(one, awaited)) : undefined;
-  if (request?.state === "accepted" && recent.kind === "ok" && recent.closed) {
-    const { agent_name } = on.agent.manifest;
-    const open = on.advise({ code: "reconcile_queue", agent_name });
-    const detail = `${nameOf(awaited)} will not begin: the agent is a new instance and its queue is closed. This ends what was accepted before. ${toSentence(open)}`;
+  const obstacle = recent.kind === "ok" ? recent.obstacle : null;
+  if (request?.state === "accepted" && obstacle?.problem === "queue_closed") {
+    const why = `${nameOf(awaited)} will not begin: ${obstacle.detail}. This ends what was accepted before`;
+    const detail = withRemedy(why, obstacle.remedy, on.advise);
     throw new CommandFailure(exitCodes.refused, detail, { error: "blocked_reconciliation", detail });
   }
   if (request && (isOpen(request) || (!awaited.turnId && request.turn_id))) {

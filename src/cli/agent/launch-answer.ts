@@ -1,4 +1,6 @@
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { Attached } from "../../services/fleet/attach-gateway.ts";
+import { diagnoseServed } from "../../services/fleet/diagnose-agent.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import type { NewSession } from "../../services/sessions/launch.ts";
 import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
@@ -10,6 +12,7 @@ import type { CliContext } from "../command-line/cli-context.ts";
 import type { Answer, CliIo } from "../command-line/command.ts";
 import { exitCodes } from "../command-line/dispatch.ts";
 import { warn } from "../command-line/narrate.ts";
+import { agentCommand, withRemedy } from "../command-line/remedies.ts";
 
 /** Says what keeps a tool that could report from reporting. */
 export async function warnWithoutSignals(
@@ -22,29 +25,30 @@ export async function warnWithoutSignals(
 
 /** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
 export function toLaunchAnswer(
-  context: Pick<CliContext, "bareTmuxSocket">,
+  { context, io }: { context: Pick<CliContext, "bareTmuxSocket">; io: Pick<CliIo, "advise"> },
   session: FoundAgent,
   attached: Attached | null,
   attachError: string | null,
 ): Answer {
   const { manifest, manifestPath, sessionRoot } = session;
-  const name = manifest.agent_name;
-  const target = `svc-mgr agents single --agent-name ${name}`;
+  const { agent_name } = manifest;
+  const lineOf = (remedy: Remedy) => io.advise(remedy).command;
   const status = attached?.link.status;
+  const obstacle = status ? diagnoseServed(session, status) : null;
   const lines = [
-    `${name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
+    `${agent_name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
     ...(attached ? [`its gateway serves ${attached.link.client.baseUrl}`] : []),
     ...(attachError ? [`its gateway did not start: ${attachError}`] : []),
-    ...(status?.request_admission === "blocked_reconciliation"
-      ? [`its queue is closed: it is a new instance. Open it with: ${target} gateway reconcile`]
-      : []),
+    ...(obstacle ? [withRemedy(obstacle.detail, obstacle.remedy, io.advise)] : []),
     `  watch it:   ${tmuxAttachLine(manifest.tmux, context.bareTmuxSocket)}`,
-    attached ? `  prompt it:  ${target} prompt --prompt "..."` : `  serve it:   ${target} gateway attach`,
-    `  end it:     ${target} stop`,
+    attached
+      ? `  prompt it:  ${lineOf({ code: "prompt_agent", agent_name })}`
+      : `  serve it:   ${lineOf({ code: "attach_gateway", agent_name })}`,
+    `  end it:     ${lineOf({ code: "end_agent", agent_name })}`,
   ];
   return {
     json: {
-      agent_name: name,
+      agent_name,
       agent_id: manifest.agent_id,
       tool: manifest.tool,
       tmux_session_name: manifest.tmux_session_name,
@@ -64,7 +68,7 @@ export function toLaunchAnswer(
 /** The answer of a launch with the notifier settings that the agent kept. Pure. */
 export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOver): Answer {
   if (kept === null) return answer;
-  const command = `svc-mgr agents single --agent-name ${name} gateway mail-notifier`;
+  const command = `${agentCommand({ agentName: name })} gateway mail-notifier`;
   const line =
     "error" in kept
       ? `its mail notifier's settings could not be kept: ${kept.error}. Set them again with: ${command} enable`

@@ -5,10 +5,9 @@ import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Advise } from "../../protocol/remedy.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import type { Diagnosis } from "../../services/fleet/diagnose.ts";
-import { remedyOfBlock } from "../../services/fleet/diagnose.ts";
+import { diagnoseServed, diagnoseUnserved } from "../../services/fleet/diagnose-agent.ts";
 import type { CallResult, GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../../services/fleet/gateway-link.ts";
-import { diagnoseUnserved } from "../../services/fleet/unserved-agent.ts";
 import {
   type AgentSelector,
   type FoundAgent,
@@ -21,7 +20,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type Caller, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
-import { toSentence } from "../command-line/remedies.ts";
+import { agentCommand, type NamedAgent, toSentence, withRemedy } from "../command-line/remedies.ts";
 import { requireAnswerer } from "./questions.ts";
 import { findNamed } from "./team-scope.ts";
 
@@ -52,8 +51,7 @@ export async function openTarget(call: CallOf): Promise<Target> {
   if (whom === "self") {
     const { files, registry, paneTmux: tmux, clock } = context;
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
-    const commandPrefix = "svc-mgr agents self";
-    return { context, agent, commandPrefix, advise: (remedy) => io.advise(remedy, commandPrefix) };
+    return { context, agent, ...namedIn(io, whom) };
   }
   const { record, ...named } = await findSelected(context, io, whom);
   try {
@@ -87,11 +85,14 @@ export function toCaller(call: CallOf): AgentCaller {
 async function findSelected(context: CliContext, io: CliIo, selector: AgentSelector) {
   const named = async ({ agentName }: { agentName: string }) => findNamed(context, io, agentName);
   const record = "agentId" in selector ? findRecord(context, selector) : await named(selector);
-  const { agent_name: name } = record;
-  const which = "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${name}`;
-  const commandPrefix = `svc-mgr agents single ${which}`;
-  const advise: Advise = (remedy) => io.advise(remedy, commandPrefix);
-  return { record, commandPrefix, advise };
+  // Which one a name means in a team is in its record.
+  const agent = "agentId" in selector ? selector : { agentName: record.agent_name };
+  return { record, ...namedIn(io, agent) };
+}
+
+/** How the texts name the agent. */
+function namedIn(io: CliIo, agent: NamedAgent): Pick<Target, "commandPrefix" | "advise"> {
+  return { commandPrefix: agentCommand(agent), advise: (remedy) => io.advise(remedy, agent) };
 }
 
 function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
@@ -157,9 +158,9 @@ function adviseRefusals(client: GatewayClient, { agent, advise }: Target): Gatew
       const response = await client.call(name, options);
       if (name !== "submitRequest" || response.kind !== "refused") return response;
       const status = await client.call("status", {});
-      const remedy = status.kind === "ok" ? remedyOfBlock(status.body, agent.manifest.agent_name) : null;
-      if (remedy === null || !Value.Check(ErrorBody, response.body)) return response;
-      const detail = `${response.detail}. ${toSentence(advise(remedy))}`;
+      const found = status.kind === "ok" ? diagnoseServed(agent, status.body) : null;
+      if (found === null || !Value.Check(ErrorBody, response.body)) return response;
+      const detail = withRemedy(response.detail, found.remedy, advise);
       return { ...response, detail, body: { ...response.body, detail } };
     },
   };

@@ -9,20 +9,23 @@ import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { orphanText } from "../agent/snapshot-text.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
+import type { CliIo } from "../command-line/command.ts";
 import { toClause } from "../command-line/remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
-export async function checkRecords(context: CliContext, fix: boolean): Promise<Check> {
+type Terms = Pick<CliIo, "program">;
+
+export async function checkRecords(context: CliContext, fix: boolean, io: Terms): Promise<Check> {
   try {
-    return await judgeRecords(context, fix);
+    return await judgeRecords(context, fix, io);
   } catch (error) {
     // Without tmux nobody can say which agents live: nothing is called stale then, and nothing is cleaned up.
     return warning("registry", `cannot determine which agents live: ${messageOf(error)}`, null);
   }
 }
 
-async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
+async function judgeRecords(context: CliContext, fix: boolean, { program }: Terms): Promise<Check> {
   const { registry, clock, sessionAlive } = context;
   const cleaned = fix ? await registry.cleanUp() : null;
   const { records, ignored } = registry.list();
@@ -43,7 +46,7 @@ async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
   }
   const problems = [...stale, ...ignored.map((one) => `${one.path} ${one.problem}`)];
   if (problems.length > 0) {
-    const remedy = fix ? "what could not be cleaned up must be looked at by hand" : "svc-mgr doctor --fix";
+    const remedy = fix ? "what could not be cleaned up must be looked at by hand" : `${program} doctor --fix`;
     return warning("registry", problems.join("; "), remedy);
   }
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
@@ -91,7 +94,7 @@ export async function checkOrphans(context: OrphanContext, fix: boolean, advise:
 }
 
 /** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */
-export function checkTrust({ files, roots, overlay, registry }: CliContext): Check {
+export function checkTrust({ files, roots, overlay, registry }: CliContext, { program }: Terms): Check {
   const name = "trusted folders";
   const rootExposures = [roots.registryRoot, roots.runtimeRoot].flatMap((root) => {
     const exposure = files.exposure(root);
@@ -104,7 +107,7 @@ export function checkTrust({ files, roots, overlay, registry }: CliContext): Che
   });
   const refused = [...rootExposures, ...overlays, ...agents];
   if (refused.length === 0) return ok(name, "no other user can change where sessions are kept");
-  return warning(name, refused.join(". "), "svc-mgr overlay status says more of an overlay");
+  return warning(name, refused.join(". "), `${program} overlay status says more of an overlay`);
 }
 
 /** Agents whose gateways are to listen on the same port: only one of them can. */

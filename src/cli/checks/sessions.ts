@@ -147,7 +147,7 @@ async function judgeAgent(
     ...state,
     ...judgeFiles(context, name, agent),
     ...judgeTurns(context, name, agent.sessionRoot),
-    ...(await judgeMailbox(context, openers, name, agent.manifest)),
+    ...(await judgeMailbox(context, openers, name, agent.manifest, advise)),
   ];
 }
 
@@ -225,7 +225,12 @@ const isJson = (files: CliContext["files"], path: string): boolean =>
   typeof jsonValue(files.read(path)) === "object";
 
 /** Of the newest page of its inbox: those whose files are lost. */
-function judgeMail({ files }: CliContext, name: string, { messages, unreadable = 0 }: MailPage): Check[] {
+function judgeMail(
+  { files }: CliContext,
+  name: string,
+  { messages, unreadable = 0 }: MailPage,
+  repair: string,
+): Check[] {
   const spoilt = messages.flatMap(({ attachments }) =>
     attachments.flatMap(({ kind, locator, size_bytes: size }) => {
       if (kind !== "managed_copy" || locator === null) return [];
@@ -240,7 +245,7 @@ function judgeMail({ files }: CliContext, name: string, { messages, unreadable =
           warning(
             name,
             `its mailbox: the files of ${unreadable} messages in its inbox are missing or damaged`,
-            "svc-mgr mailbox repair names them; put copies in their places, or archive the messages",
+            `${repair} names them; put copies in their places, or archive the messages`,
           ),
         ]),
     ...(spoilt.length === 0
@@ -260,18 +265,20 @@ async function judgeMailbox(
   openers: Openers,
   name: string,
   manifest: Manifest,
+  advise: Advise,
 ): Promise<Check[]> {
   const binding = manifest.launch_plan.mailbox;
   const opener = binding && openers[binding.transport];
   if (!binding || !opener) return [];
-  const repair = binding.transport === "filesystem" ? "svc-mgr mailbox repair" : null;
+  const { command: repair } = advise({ code: "repair_mailboxes" });
   const { filesystem_root: root } = binding;
   const texts = root === undefined ? [] : [rootPaths(root).protocolVersion, rootPaths(root).indexLock];
   const folders = texts.filter((path) => context.files.stat(path)?.directory);
   if (folders.length > 0) return [folderInPlace(name, folders)];
   try {
     const obstacle = opener.obstacle(binding);
-    if (obstacle !== null) return [warning(name, `its mailbox: ${obstacle}`, repair)];
+    if (obstacle !== null)
+      return [warning(name, `its mailbox: ${obstacle}`, binding.transport === "filesystem" ? repair : null)];
     const mailbox = opener.open(binding);
     try {
       const page = await mailbox.list({
@@ -286,7 +293,7 @@ async function judgeMailbox(
         query: null,
         onlyReadable: true,
       });
-      return judgeMail(context, name, page);
+      return judgeMail(context, name, page, repair ?? "");
     } finally {
       mailbox.close();
     }

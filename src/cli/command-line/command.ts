@@ -1,6 +1,7 @@
 import type { ArgsDef, CommandDef } from "citty";
 import type { Advice, Remedy } from "../../protocol/remedy.ts";
 import type { InputOptions, InputRead } from "../../system/read-input.ts";
+import type { NamedAgent } from "./remedies.ts";
 
 /** Values that depend on this machine. */
 export type OfferedValues =
@@ -113,8 +114,10 @@ export interface CliIo {
   interrupted(): AbortSignal;
   /** The same, and when nobody reads stdout any more: for a command that does nothing but show. */
   unheard(): AbortSignal;
-  /** A remedy in the terms of this program. `agent`: the command line up to the agent, as the caller has it. */
-  advise(remedy: Remedy, agent?: string): Advice;
+  /** Whose commands the texts name: `svc` or `svc-mgr`. */
+  program: string;
+  /** A remedy in the terms of this program. `agent`: as the caller named it. */
+  advise(remedy: Remedy, agent?: NamedAgent): Advice;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: citty's own type of a tree of commands with different flags.

@@ -38,13 +38,15 @@ export class CommandFailure extends Error {
 
 /**
  * Runs one command line against the tree under `root` and returns the exit code. Answers go to stdout, all
- * errors to stderr; with `--json` each is one document. Never throws.
+ * errors to stderr; with `--json` each is one document. `calledAs`: the words of the command that stands for
+ * this one, whose help an error names. Never throws.
  */
 export async function runProgram(
   root: Command,
   version: () => Promise<ProgramVersion>,
   argv: readonly string[],
   io: CliIo,
+  { calledAs }: { calledAs?: readonly string[] } = {},
 ): Promise<number> {
   try {
     if (argv[0] === "complete") return await answerShell(root, argv.slice(1), io);
@@ -52,7 +54,7 @@ export async function runProgram(
     return await perform(parsed, version, io);
   } catch (error) {
     if (isBrokenPipe(error)) return exitCodes.done;
-    return report(error, asksForJson(argv), io).catch(() => exitCodes.refused);
+    return report(toCalled(error, calledAs), asksForJson(argv), io).catch(() => exitCodes.refused);
   }
 }
 
@@ -96,6 +98,10 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
       return answer.exitCode ?? exitCodes.done;
     }
   }
+}
+
+function toCalled(error: unknown, calledAs: readonly string[] | undefined): unknown {
+  return calledAs && error instanceof UsageError ? new UsageError(error.message, calledAs) : error;
 }
 
 async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {
@@ -163,7 +169,7 @@ function withHeadings(help: string, paint: Paint): string {
 }
 
 /** The command line may be the very thing that could not be understood. */
-function asksForJson(argv: readonly string[]): boolean {
+export function asksForJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
@@ -199,10 +205,15 @@ export async function renderHelp(chain: readonly Station[]): Promise<string> {
     listing("Options", options.flatMap(flagRow)),
     listing("Options of every command", [...above, ...Object.entries(everywhere)].flatMap(flagRow)),
     here.meta.examples.length > 0
-      ? `Examples:\n${here.meta.examples.map((line) => `  ${line}`).join("\n")}`
+      ? `Examples:\n${here.meta.examples.map((line) => `  ${exampleOf(chain, line)}`).join("\n")}`
       : "",
   ];
   return `${sections.filter((section) => section !== "").join("\n\n")}\n`;
+}
+
+/** The examples of a command name `svc-mgr`; `svc` runs the same command line under its own name. */
+function exampleOf(chain: readonly Station[], line: string): string {
+  return chain[0]?.word === "svc" ? line.replace(/^svc-mgr /, "svc ") : line;
 }
 
 function usageLine(

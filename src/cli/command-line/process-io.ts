@@ -44,6 +44,7 @@ export function createProcessIo(): CliIo {
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
     readInput: (options) => readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: isTerminal(0) }),
     readLine,
+    program: "svc-mgr",
     advise: adviseInManager,
     interrupted,
     unheard() {

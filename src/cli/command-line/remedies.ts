@@ -1,94 +1,107 @@
 import type { Advice, Advise, Remedy, RemedyCode, RemedyOf, RemedyRecord } from "../../protocol/remedy.ts";
 import { shellWord } from "../../system/shell-word.ts";
 
-/**
- * The remedies in the terms of `svc-mgr`: the one place where their commands are worded. `agent`: the command
- * line up to the agent.
- */
+interface Terms {
+  /** The command line up to the agent. */
+  agent: string;
+  /** `svc` too runs the commands that name no agent. */
+  program: string;
+}
+
+/** The remedies in the terms of `svc-mgr`: the one place where their commands are worded. */
 export const managerRemedies: {
-  [Code in RemedyCode]: (remedy: RemedyOf<Code>, agent: string) => Advice;
+  [Code in RemedyCode]: (remedy: RemedyOf<Code>, terms: Terms) => Advice;
 } = {
-  relaunch_agent: (_, agent) => ({ step: "Start it again", command: `${agent} relaunch` }),
+  relaunch_agent: (_, { agent }) => ({ step: "Start it again", command: `${agent} relaunch` }),
   rejoin_agent: ({ agent_name: name }) => ({
     step: "Its launch command is not recorded. Start it in a tmux session, and join it there",
     command: `svc-mgr agents self join --agent-name ${name}`,
   }),
-  stop_agent: (_, agent) => ({ step: "All that can be done is to end it", command: `${agent} stop` }),
-  cleanup_agent: (_, agent) => ({ step: "Remove what it left", command: `${agent} cleanup` }),
-  attach_gateway: (_, agent) => ({ step: "Start one", command: `${agent} gateway attach` }),
-  attach_and_reconcile: (_, agent) => ({
+  stop_agent: (_, { agent }) => ({ step: "All that can be done is to end it", command: `${agent} stop` }),
+  cleanup_agent: (_, { agent }) => ({ step: "Remove what it left", command: `${agent} cleanup` }),
+  attach_gateway: (_, { agent }) => ({ step: "Start one", command: `${agent} gateway attach` }),
+  attach_and_reconcile: (_, { agent }) => ({
     step: "Open it",
     command: `${agent} gateway attach --reconcile`,
   }),
-  replace_gateway: (_, agent) => ({
+  replace_gateway: (_, { agent }) => ({
     step: `End it with: ${agent} gateway detach, then start one`,
     command: `${agent} gateway attach`,
   }),
-  reconcile_queue: (_, agent) => ({ step: "Open it", command: `${agent} gateway reconcile` }),
-  explain_screen: (_, agent) => ({ step: "See why", command: `${agent} gateway tui explain` }),
-  show_screen: (_, agent) => ({
+  reconcile_queue: (_, { agent }) => ({ step: "Open it", command: `${agent} gateway reconcile` }),
+  explain_screen: (_, { agent }) => ({ step: "See why", command: `${agent} gateway tui explain` }),
+  show_screen: (_, { agent }) => ({
     step: "See what its terminal shows",
     command: `${agent} gateway tui state`,
   }),
-  answer_question: (_, agent) => ({
+  answer_question: (_, { agent }) => ({
     step: "Answer the question",
     command: `${agent} gateway tui decide`,
   }),
-  queue_prompt: (_, agent) => ({ step: "Put it into the queue", command: `${agent} prompt` }),
+  queue_prompt: (_, { agent }) => ({ step: "Put it into the queue", command: `${agent} prompt` }),
   list_running: () => ({ step: "See your agents", command: `svc-mgr agents list` }),
   launch_demo: () => ({
     step: "Launch one",
     command: `svc-mgr agents launch --tool demo --agent-name first`,
   }),
-  await_turn: (_, agent) => ({
+  await_turn: (_, { agent }) => ({
     step: `Let it wait its turn with: ${agent} prompt. See what waits`,
     command: `${agent} requests list`,
   }),
-  show_request: ({ request_id: id }, agent) => ({
+  show_request: ({ request_id: id }, { agent }) => ({
     step: "See how far it got, then give it again or give other work",
     command: `${agent} requests show ${id}`,
   }),
-  release_wakes: ({ held_by: setting }, agent) => {
+  prompt_agent: (_, { agent }) => ({ step: "Prompt it", command: `${agent} prompt --prompt "..."` }),
+  interrupt_turn: (_, { agent }) => ({ step: "End its turn", command: `${agent} interrupt` }),
+  follow_log: (_, { agent }) => ({ step: "Follow it", command: `${agent} log --follow` }),
+  show_last_turn: (_, { agent }) => ({ step: "See it", command: `${agent} log --turn 1` }),
+  view_terminal: (_, { agent }) => ({ step: "See its terminal", command: `${agent} screen` }),
+  choose_option: (_, { agent }) => ({
+    step: "Answer it",
+    command: `${agent} gateway tui decide --option ANSWER`,
+  }),
+  release_wakes: ({ held_by: setting }, { agent }) => {
     const { step, words } = wakeSteps[setting];
     return { step, command: `${agent} gateway mail-notifier ${words}` };
   },
-  end_agent: (_, agent) => ({ step: "End it", command: `${agent} stop` }),
-  detach_gateway: (_, agent) => ({ step: "End it there", command: `${agent} gateway detach` }),
-  show_state: (_, agent) => ({ step: "Look", command: `${agent} state` }),
-  show_remote_state: (_, agent) => ({ step: "Find out on that host", command: `${agent} state` }),
-  register_mailbox: (_, agent) => ({ step: "Give it one", command: `${agent} mailbox register` }),
+  end_agent: (_, { agent }) => ({ step: "End it", command: `${agent} stop` }),
+  detach_gateway: (_, { agent }) => ({ step: "End it there", command: `${agent} gateway detach` }),
+  show_state: (_, { agent }) => ({ step: "Look", command: `${agent} state` }),
+  show_remote_state: (_, { agent }) => ({ step: "Find out on that host", command: `${agent} state` }),
+  register_mailbox: (_, { agent }) => ({ step: "Give it one", command: `${agent} mailbox register` }),
   name_agent: () => ({
     step: "Name one",
     command: `svc-mgr agents single --agent-name NAME state`,
   }),
   list_agents: () => ({ step: "See all", command: `svc-mgr agents list --state all` }),
-  run_doctor: () => ({ step: "See why", command: `svc-mgr doctor` }),
-  install_tmux: () => ({ step: "See how to get it", command: `svc-mgr doctor` }),
-  adopt_orphan: ({ agent_name: name }) => ({
+  run_doctor: (_, { program }) => ({ step: "See why", command: `${program} doctor` }),
+  install_tmux: (_, { program }) => ({ step: "See how to get it", command: `${program} doctor` }),
+  adopt_orphan: ({ agent_name: name }, { program }) => ({
     step: `Find "${name}" again`,
-    command: `svc-mgr doctor --fix`,
+    command: `${program} doctor --fix`,
   }),
   join_session: ({ session, agent_name: name }) => ({
     step: `Take "${name}" up again, if it still runs,`,
     command: `svc-gateway join --tmux-session ${session} --agent-name ${name}`,
   }),
   end_session: ({ session, end_line: command }) => ({ step: `End ${session}`, command }),
-  record_screen: (_, agent) => ({ step: "Record it from now on", command: `${agent} record on` }),
-  list_attention: () => ({ step: "See what waits", command: `svc-mgr attention list` }),
-  register_address: ({ address }) => ({
+  record_screen: (_, { agent }) => ({ step: "Record it from now on", command: `${agent} record on` }),
+  list_attention: (_, { program }) => ({ step: "See what waits", command: `${program} attention list` }),
+  register_address: ({ address }, { program }) => ({
     step: "Make a mailbox",
-    command: `svc-mgr mailbox register --address ${address} --principal-id NAME --role person`,
+    command: `${program} mailbox register --address ${address} --principal-id NAME --role person`,
   }),
-  register_folder: () => ({
+  register_folder: (_, { program }) => ({
     step: "Register it",
-    command: `svc-mgr mailbox register --mailbox-path FOLDER`,
+    command: `${program} mailbox register --mailbox-path FOLDER`,
   }),
-  list_mailboxes: () => ({ step: "See all", command: `svc-mgr mailbox accounts list` }),
-  repair_mailboxes: () => ({
+  list_mailboxes: (_, { program }) => ({ step: "See all", command: `${program} mailbox accounts list` }),
+  repair_mailboxes: (_, { program }) => ({
     step: "See and mend what is lost",
-    command: `svc-mgr mailbox repair`,
+    command: `${program} mailbox repair`,
   }),
-  init_mailboxes: () => ({ step: "Make one", command: `svc-mgr mailbox init` }),
+  init_mailboxes: (_, { program }) => ({ step: "Make one", command: `${program} mailbox init` }),
   join_fleet: () => ({ step: "Join both hosts", command: "svc-coord join" }),
   make_fleet_server: () => ({ step: "Make one", command: "svc-coord nats" }),
   start_fleet_server: ({ fleet, host }) => ({
@@ -102,11 +115,11 @@ export const managerRemedies: {
   }),
   start_coordinator: () => ({ step: "Start one", command: "svc-coord serve" }),
   open_console: () => ({ step: "Make another", command: "svc console" }),
-  create_backup: () => ({ step: "Make one", command: `svc-mgr backup create` }),
-  set_budget: () => ({ step: "Set it again", command: `svc-mgr budget set` }),
-  answer_item: ({ item_id: id }) => ({
+  create_backup: (_, { program }) => ({ step: "Make one", command: `${program} backup create` }),
+  set_budget: (_, { program }) => ({ step: "Set it again", command: `${program} budget set` }),
+  answer_item: ({ item_id: id }, { program }) => ({
     step: "Choose one of its answers",
-    command: `svc-mgr attention answer ${id} ANSWER`,
+    command: `${program} attention answer ${id} ANSWER`,
   }),
   answer_in_terminal: ({ attach_line: command }) => ({ step: "Answer it in its terminal", command }),
   wait_for_limit: ({ until }) => ({
@@ -117,13 +130,13 @@ export const managerRemedies: {
     step: "Read it",
     command: `svc-mgr mail --mailbox-root ${shellWord(root)} --address ${address} read --message-ref ${ref}`,
   }),
-  raise_budget: ({ of, name, per, level }) => ({
+  raise_budget: ({ of, name, per, level }, { program }) => ({
     step:
       level === "hold"
         ? "It begins no turn until the budget is raised or its day is over"
         : "See what it works at, or raise it",
     // A team is named by its folder, which may come from elsewhere.
-    command: `svc-mgr budget set --${of} ${shellWord(name)} --per ${per} --${level} MORE`,
+    command: `${program} budget set --${of} ${shellWord(name)} --per ${per} --${level} MORE`,
   }),
 };
 
@@ -136,15 +149,26 @@ const wakeSteps: Record<RemedyOf<"release_wakes">["held_by"], { step: string; wo
   require_attestation: { step: "See who sent it; read it yourself, and archive it", words: "audit" },
 };
 
-/** `agent`: the command line up to the agent, where the caller's own one named it. Pure. */
-export function adviseInManager(remedy: Remedy, agent?: string): Advice {
-  const word = managerRemedies[remedy.code] as (remedy: Remedy, agent: string) => Advice;
-  return word(remedy, agent ?? `svc-mgr agents single ${flagOf(remedy)}`);
+/** How an agent is named on a command line: `self` is the one in whose session the program runs. */
+export type NamedAgent = "self" | { agentName: string } | { agentId: string };
+
+/** The command line of `svc-mgr` up to the agent. Pure. */
+export function agentCommand(agent: NamedAgent): string {
+  if (agent === "self") return "svc-mgr agents self";
+  const flag = "agentId" in agent ? `--agent-id ${agent.agentId}` : `--agent-name ${agent.agentName}`;
+  return `svc-mgr agents single ${flag}`;
 }
 
-function flagOf(remedy: Remedy): string {
-  if ("agent_id" in remedy) return `--agent-id ${remedy.agent_id}`;
-  return `--agent-name ${"agent_name" in remedy ? remedy.agent_name : "NAME"}`;
+/** `agent`: as the caller named it. Pure. */
+export function adviseInManager(remedy: Remedy, agent?: NamedAgent, program = "svc-mgr"): Advice {
+  const word = managerRemedies[remedy.code] as (remedy: Remedy, terms: Terms) => Advice;
+  return word(remedy, { agent: agentCommand(agent ?? agentOf(remedy)), program });
+}
+
+/** The agent that the remedy names. Pure. */
+export function agentOf(remedy: Remedy): NamedAgent {
+  if ("agent_id" in remedy) return { agentId: remedy.agent_id };
+  return { agentName: "agent_name" in remedy ? remedy.agent_name : "NAME" };
 }
 
 /** As a server adds it to the text of a refusal. Pure. */

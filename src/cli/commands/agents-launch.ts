@@ -146,7 +146,7 @@ export default command({
     const { context, session, gateway, version, mailbox } = launched;
     const attached = gateway.state === "serves" ? gateway.attached : null;
     const error = gateway.state === "failed" ? gateway.error : null;
-    const answer = withVersion(toLaunchAnswer(context, session, attached, error), version);
+    const answer = withVersion(toLaunchAnswer({ context, io }, session, attached, error), version);
     return withNotifier(withMailbox(answer, mailbox), args["agent-name"], session.notifier);
   },
 });

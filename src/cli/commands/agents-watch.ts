@@ -7,6 +7,7 @@ import { type Caller, type CliIo, command } from "../command-line/command.ts";
 import { exitCodes } from "../command-line/dispatch.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
+import { adviseInShort, inShortTerms } from "../command-line/short-remedies.ts";
 import { type CommandOutcome, runDashboard } from "../dashboard/run.ts";
 import type { DashboardAction } from "../dashboard/state.ts";
 import { createDashboardTerminal } from "../dashboard/terminal.ts";
@@ -38,7 +39,7 @@ async function watchByKeys(
   stopped: AbortSignal,
 ): Promise<void> {
   const signals = { interrupted: () => stopped, unheard: () => stopped };
-  const caller: Caller = { io: withoutTerminal(io, signals), inherited };
+  const caller: Caller = { io: withoutTerminal(inShortTerms(io), signals), inherited };
   const atTerminal = withoutTerminal(io, { ...signals, stdoutIsTty: true, stdinIsTty: true });
   // Written to the terminal a warning would break the picture.
   let onWarning = (_text: string) => {};
@@ -101,7 +102,7 @@ async function perform(caller: Caller, action: DashboardAction): Promise<Command
 
 /** A refusal as one sentence. */
 async function reported(operation: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
-  const outcome = await outcomeOf(operation);
+  const outcome = await outcomeOf(operation, adviseInShort);
   return outcome.ok ? outcome.value : { failed: true, text: outcome.detail };
 }
 

@@ -87,7 +87,7 @@ const create = command({
               `left out ${done.secretsLeftOut} files with tokens, logins, keys or values of --env: --with-secrets takes them along`,
             ]
           : []),
-        `Put it back with: svc-mgr backup restore ${done.path}`,
+        `Put it back with: ${io.program} backup restore ${done.path}`,
       ].join("\n"),
       exitCode: done.problems.length === 0 ? 0 : 1,
     };
@@ -125,7 +125,7 @@ const restore = command({
     for (const problem of done.problems) await warn(io, `not restored: ${problem}`);
     const next = (record: RegistryRecord) =>
       record.lifecycle.state === "stopped" && record.lifecycle.relaunchable
-        ? `svc-mgr agents single --agent-name ${record.agent_name} relaunch`
+        ? io.advise({ code: "relaunch_agent", agent_name: record.agent_name }).command
         : null;
     const moved = done.manifest.home !== io.home && done.places.some(({ kind }) => kind === "mailbox");
     return {
@@ -143,7 +143,7 @@ const restore = command({
         ...(done.kept.length > 0 ? [`kept what was here: ${done.kept.join(", ")}`] : []),
         ...plan.mail.map(renderMail),
         ...(moved
-          ? ["the home folder is another one: svc-mgr mailbox repair mends what names the former"]
+          ? [`the home folder is another one: ${io.program} mailbox repair mends what names the former`]
           : []),
         "",
         renderTable(

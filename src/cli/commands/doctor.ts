@@ -50,8 +50,8 @@ export default command({
       ok("bun", Bun.version),
       checkPath(context, programFolder()),
       ...checkFolders(context),
-      checkTrust(context),
-      await checkRecords(context, args.fix),
+      checkTrust(context, io),
+      await checkRecords(context, args.fix, io),
       await checkOrphans(context, args.fix, io.advise),
     ];
     // After the records were cleaned up.
@@ -142,7 +142,7 @@ const recentMs = 24 * 3_600_000;
  * The rule file, who would deliver, and deliveries that fail for long. Nothing where this user delivers
  * nothing.
  */
-export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "home">): Check[] {
+export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "home" | "program">): Check[] {
   const { files, roots, clock } = context;
   const rulesFile = defaultRulesFile(io.env, io.home);
   const paths = deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot);
@@ -150,7 +150,7 @@ export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "ho
   if (files.exists(rulesFile)) {
     const problem = rulesProblem(files, rulesFile);
     if (problem !== null) {
-      found.push(warning(name, `nothing is delivered: ${problem}`, "mend it: svc-mgr attention rules"));
+      found.push(warning(name, `nothing is delivered: ${problem}`, `mend it: ${io.program} attention rules`));
     } else if (!isHeld(files, context.locks, paths.lock)) {
       const isServed = runningCoordinators(context).length > 0;
       const why = isServed
@@ -168,7 +168,7 @@ export function checkDeliveries(context: CliContext, io: Pick<CliIo, "env" | "ho
       store.close();
       for (const { rule, pending, givenUp, sinceMs, lastError } of troubles) {
         const what = `rule "${rule}": ${pending} wait since ${toTimestamp(sinceMs)}, ${givenUp} given up`;
-        const remedy = `svc-mgr attention deliver-test ${rule}`;
+        const remedy = `${io.program} attention deliver-test ${rule}`;
         found.push(warning(name, `${what}: ${lastError ?? "no reason known"}`, remedy));
       }
     } catch (error) {

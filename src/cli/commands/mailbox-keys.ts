@@ -52,7 +52,7 @@ const forget = command({
     if (count === 0) {
       throw new ServiceError(
         "not_found",
-        "no mailbox of another host with this address has a key here; svc-mgr mailbox keys list names them",
+        `no mailbox of another host with this address has a key here; ${invocation.io.program} mailbox keys list names them`,
       );
     }
     const answer: MailboxKeysForgetAnswer = { ...chosen.heading, ok: true, address, forgotten_count: count };

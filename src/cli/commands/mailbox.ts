@@ -53,7 +53,7 @@ const init = command({
           ["status", "ready"],
         ]),
         "",
-        "Next: svc-mgr mailbox register --address NAME@svc.localhost --principal-id SVC-NAME",
+        `Next: ${invocation.io.program} mailbox register --address NAME@svc.localhost --principal-id SVC-NAME`,
       ].join("\n"),
     };
   },
@@ -211,7 +211,7 @@ const accountsList = command({
       json: answer,
       text:
         accounts.length === 0
-          ? "no mailboxes. Make one with: svc-mgr mailbox register"
+          ? `no mailboxes. Make one with: ${invocation.io.program} mailbox register`
           : renderTable(
               ["ADDRESS", "OWNER", "STATUS", "KIND", "MESSAGES", "SINCE"],
               accounts.map((one) => [

@@ -29,7 +29,7 @@ const adopt = command({
     const adoption = overlays.adopt(chosenOverlay(io, args.path), "command");
     return {
       json: { schema_version: 1, overlay: adoption },
-      text: `adopted ${visibleLine(adoption.path)}\nWho can write there decides what agents run: take it back with: svc-mgr overlay forget`,
+      text: `adopted ${visibleLine(adoption.path)}\nWho can write there decides what agents run: take it back with: ${io.program} overlay forget`,
     };
   },
 });
@@ -93,7 +93,7 @@ const forget = command({
     if (!overlays.forget(path)) {
       throw new ServiceError(
         "not_found",
-        `${visibleLine(path)} was not adopted; svc-mgr overlay list shows all`,
+        `${visibleLine(path)} was not adopted; ${io.program} overlay list shows all`,
       );
     }
     return {
@@ -131,6 +131,6 @@ function chosenOverlay(io: CliIo, path: string | undefined): string {
   if (found !== null) return found;
   throw new ServiceError(
     "not_found",
-    `there is no project overlay in ${visibleLine(io.cwd)} or above it; svc-mgr mailbox init makes one`,
+    `there is no project overlay in ${visibleLine(io.cwd)} or above it; ${io.program} mailbox init makes one`,
   );
 }

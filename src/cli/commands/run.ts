@@ -53,7 +53,7 @@ async function serveBeside(facts: {
   const stopped = untilStopped(() => gateway.stop(), gone.promise);
   const { baseUrl } = await gateway.start();
   const { manifest } = session;
-  const target = `svc-mgr agents single --agent-name ${manifest.agent_name}`;
+  const { agent_name } = manifest;
   const ready = {
     event: "ready",
     base_url: baseUrl,
@@ -66,8 +66,8 @@ async function serveBeside(facts: {
   const lines = [
     `${manifest.agent_name} ${launched ? "runs" : "was running already"}; its gateway serves ${baseUrl}`,
     `  watch it:   ${tmuxAttachLine(manifest.tmux, context.bareTmuxSocket)}`,
-    `  prompt it:  ${target} prompt --prompt "..."`,
-    `  end it:     ${target} stop`,
+    `  prompt it:  ${io.advise({ code: "prompt_agent", agent_name }).command}`,
+    `  end it:     ${io.advise({ code: "end_agent", agent_name }).command}`,
     "Ctrl-C ends the gateway; the agent lives on.",
   ];
   // With --json one line, so that a supervisor can wait for it.

@@ -138,7 +138,7 @@ const list = command({
       },
       text: [
         renderTable(["SKILL", "FOR"], rows),
-        ...homes.map(renderHome),
+        ...homes.map((home) => renderHome(io.program, home)),
         homes.length === 0 ? "installed nowhere that a tool looks by default" : "",
         `tools: ${skillTools.join(", ")}`,
       ]
@@ -243,13 +243,13 @@ function placesToLook(
   return tools.flatMap((one) => ownHomes(one, io).map((path) => ({ tool: one, home: path })));
 }
 
-function renderHome({ tool, home_path, skills: states }: Home): string {
+function renderHome(program: string, { tool, home_path, skills: states }: Home): string {
   const table = renderTable(
     [tool.toUpperCase(), `IN ${home_path}`],
     states.map(({ name, state }) => [name, state]),
   );
   if (!states.some(({ state }) => state === "outdated")) return table;
-  return `${table}\nBring them up to date: svc-mgr system-skills install --tool ${tool} --home ${home_path}`;
+  return `${table}\nBring them up to date: ${program} system-skills install --tool ${tool} --home ${home_path}`;
 }
 
 function descriptionOf(text: string): string {

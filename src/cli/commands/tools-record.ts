@@ -30,6 +30,7 @@ import { installedVersion } from "../checks/check.ts";
 import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
 import { command, UsageError } from "../command-line/command.ts";
 import { toSeconds } from "../command-line/flag-values.ts";
+import { agentCommand } from "../command-line/remedies.ts";
 import { targetFlags } from "../command-line/shared-flags.ts";
 
 interface Recorded {
@@ -125,7 +126,7 @@ export default command({
     } while (!signal.aborted && context.clock.monotonicMs() < deadlineMs);
     return {
       json: { tool, tool_version: version ?? "unknown", recordings: recorded },
-      text: recorded.map(describe).join("\n"),
+      text: recorded.map((one) => describe(io.program, one)).join("\n"),
     };
   },
 });
@@ -170,7 +171,7 @@ async function capture(
   if (!seen) {
     throw new ServiceError(
       "unavailable",
-      `"${name}" has no pane to record; see svc-mgr agents single --agent-name ${name} state`,
+      `"${name}" has no pane to record; see ${agentCommand({ agentName: name })} state`,
     );
   }
   const { width, height } = seen.pane;
@@ -246,11 +247,11 @@ function store(
   }
 }
 
-function describe({ state, folder, outcome, scrubbed, reads_otherwise }: Recorded): string {
+function describe(program: string, { state, folder, outcome, scrubbed, reads_otherwise }: Recorded): string {
   const hidden = scrubbed === 0 ? "" : `, ${scrubbed} places overwritten that looked private`;
   return [
     `${state}: ${outcome}${hidden}: ${folder}`,
     ...reads_otherwise.map((one) => `  ${one.field} reads ${one.read}, its name says ${one.recorded}`),
-    ...(reads_otherwise.length > 0 ? ["  mend the profile until `svc-mgr tools check` agrees"] : []),
+    ...(reads_otherwise.length > 0 ? [`  mend the profile until \`${program} tools check\` agrees`] : []),
   ].join("\n");
 }

@@ -180,7 +180,7 @@ const check = command({
     const recordings = sources.reduce((sum, { found }) => sum + found.length, 0);
     if (recordings === 0) {
       throw new UsageError(
-        `no recording of ${tools} comes with svc; make some with svc-mgr tools record, and name their folder with --recordings`,
+        `no recording of ${tools} comes with svc; make some with ${io.program} tools record, and name their folder with --recordings`,
       );
     }
     const differences = sources.flatMap(({ source, found }) =>

@@ -8,6 +8,7 @@ import { createAttention } from "../../services/attention/attention.ts";
 import type { PeopleMail } from "../../services/attention/people-mail.ts";
 import type { Log } from "../../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
+import { noLiveGateway } from "../../services/fleet/diagnose-agent.ts";
 import { type Directory, openedAgent } from "../../services/fleet/directory.ts";
 import { createFleetEvents, type FollowedFleet } from "../../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../../services/fleet/fleet-launch.ts";
@@ -24,7 +25,7 @@ import { headlessProvider } from "../../services/headless/providers.ts";
 import type { PlanSignals } from "../../services/sessions/tool-signals.ts";
 import { profileFor } from "../../services/terminal/profiles/profile.ts";
 import type { Clock } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Service } from "../../system/service-list.ts";
 import { createSocketUpgrade, type SocketUpgrade } from "../../system/sockets.ts";
 import { type CliContext, readProfiles } from "../command-line/cli-context.ts";
@@ -185,12 +186,10 @@ export function openCoordinator(
     advise: adviseInManager,
     look: async (agent, sinceMs) => (await looks.at(agent, sinceMs)).facts,
     async gatewayOf(agent) {
-      const link = await links.to(openedAgent(agent));
+      const opened = openedAgent(agent);
+      const link = await links.to(opened);
       if (link.state === "live") return link.client;
-      throw new ServiceError(
-        "unavailable",
-        `no live gateway serves "${agent.record.agent_name}": ${link.why}`,
-      );
+      throw noLiveGateway(opened, link);
     },
     people: fleet.people,
     onError: (error) => log.line("attention", { error: messageOf(error) }),

@@ -7,7 +7,7 @@ import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { factsIn } from "../agent/attention-text.ts";
 import { type LastTurn, problemText, unreadText } from "../agent/snapshot-text.ts";
-import { adviseInManager } from "../command-line/remedies.ts";
+import { adviseInShort } from "../command-line/short-remedies.ts";
 
 /** One agent as the dashboard lists it. */
 export interface AgentRow {
@@ -68,7 +68,7 @@ export function toAgentRows(
   },
   nowMs: number,
 ): { rows: AgentRow[]; unowned: AttentionItem[] } {
-  const items = decideAttention(adviseInManager, factsIn(snapshots), nowMs, mail);
+  const items = decideAttention(adviseInShort, factsIn(snapshots), nowMs, mail);
   const order = new Map<string, number>();
   for (const [index, { kind, agent_id: id }] of items.entries()) {
     if (kind !== "mail" && id !== null && !stopping.has(id) && !order.has(id)) order.set(id, index);
@@ -118,7 +118,7 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
     queue: known(queueDepth === null ? "-" : String(queueDepth)),
     mail: known(unreadText(unreadMail)),
     lastTurn: answered && state ? state.last_turn : null,
-    problem: items.length > 0 || !problem ? null : problemText(problem, adviseInManager),
+    problem: items.length > 0 || !problem ? null : problemText(problem, adviseInShort),
   };
 }
 

@@ -3,7 +3,6 @@ import { parseTimestamp } from "../../system/clock.ts";
 import { cutText, widthOf, wrapText } from "../../system/text-columns.ts";
 import { visible, visibleCell, visibleLine } from "../../system/visible.ts";
 import { ageText, lastTurnText } from "../agent/snapshot-text.ts";
-import { toShortHints } from "../command-line/short-hints.ts";
 import type { AgentRow } from "./agent-rows.ts";
 import { textOf } from "./draft.ts";
 import { type DashboardState, selectedRow, shownRows } from "./state.ts";
@@ -204,7 +203,7 @@ function detailRows(state: DashboardState, columns: number, nowMs: number): Row[
   if (state.mode.kind === "confirm_stop") return [];
   if (items.length === 0 && problem === null) return [];
   const rule = row(`── ${name} ${"─".repeat(Math.max(0, columns - widthOf(name) - 4))}`, "dim");
-  if (problem !== null) return [rule, ...wrapped(toShortHints(problem), "failed")];
+  if (problem !== null) return [rule, ...wrapped(problem, "failed")];
   const one = state.mode.kind === "answer" ? [state.mode.item] : items;
   return [rule, ...one.flatMap((item) => itemRows(item, nowMs, wrapped))];
 }
@@ -226,7 +225,7 @@ function itemRows(
       ]),
     ];
   }
-  const todo = command === null ? next : `${next}: ${toShortHints(command)}`;
+  const todo = command === null ? next : `${next}: ${command}`;
   return [...asked, ...evidence.map((one) => row(`  ${visibleLine(one)}`, "dim")), row(`  ${todo}`)];
 }
 
@@ -263,7 +262,7 @@ function inputOf(state: DashboardState, columns: number): Frame {
     case "help":
       if (!notice) return { rows: [row("")], cursor: null };
       return {
-        rows: [row(toShortHints(visibleLine(notice.text)), notice.failed ? "failed" : "plain")],
+        rows: [row(visibleLine(notice.text), notice.failed ? "failed" : "plain")],
         cursor: null,
       };
   }

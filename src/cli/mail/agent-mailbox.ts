@@ -49,7 +49,7 @@ export type MailboxAtLaunch = { address: string; root: string; skillHint: string
 /** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
 export async function giveMailboxAtLaunch(
   context: CliContext,
-  io: Pick<CliIo, "cwd" | "env" | "home">,
+  io: Pick<CliIo, "cwd" | "env" | "home" | "program">,
   agent: FoundAgent,
   rootFlag: string | undefined,
 ): Promise<MailboxAtLaunch> {
@@ -91,7 +91,7 @@ export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): An
 export function skillHint(
   files: Pick<Files, "exists">,
   manifest: Manifest,
-  io: Pick<CliIo, "env" | "home" | "cwd">,
+  io: Pick<CliIo, "env" | "home" | "cwd" | "program">,
 ): string | null {
   const { tool, working_directory: cwd, launch_plan } = manifest;
   const known = skillTools.find((one) => one === tool);
@@ -99,7 +99,7 @@ export function skillHint(
   const project = ownHomes(known, { env: {}, cwd, home: io.home })[1] ?? cwd;
   const usual = cwd === io.cwd && launch_plan.home_selector.home_path === null;
   const there = usual ? "" : ` --home ${quoteShell(project)}`;
-  return `svc-mgr system-skills install --tool ${known}${there}`;
+  return `${io.program} system-skills install --tool ${known}${there}`;
 }
 
 /** Whose mail a command is about. */

@@ -31,6 +31,7 @@ import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { readFileFlag } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { narrate, warn } from "../command-line/narrate.ts";
+import { toSentence } from "../command-line/remedies.ts";
 import { loadSignals } from "../extensions.ts";
 import { toAttachmentRoots, warnOfTraces } from "../gateway/gateway-flags.ts";
 import { giveMailboxAtLaunch, type MailboxAtLaunch } from "../mail/agent-mailbox.ts";
@@ -202,8 +203,9 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
     throw error;
   });
   const { agent_id } = session.manifest;
-  const single = `svc-mgr agents single --agent-name ${agentName}`;
-  const state = `"${agentName}" runs, and not all of its launch was done. Serve it with: ${single} gateway attach. End it with: ${single} stop`;
+  const { command: serve } = io.advise({ code: "attach_gateway", agent_name: agentName });
+  const end = toSentence(io.advise({ code: "end_agent", agent_name: agentName }));
+  const state = `"${agentName}" runs, and not all of its launch was done. Serve it with: ${serve}. ${end}`;
   return unlessInterrupted(signal, state, () => finish(session), { agent_name: agentName, agent_id });
 }
 

@@ -1,3 +1,4 @@
+import type { Advise } from "../../protocol/remedy.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { describeFailure } from "../command-line/dispatch.ts";
 
@@ -14,11 +15,11 @@ interface Refusal {
 }
 
 /** Never rejects. */
-export async function outcomeOf<T>(operation: () => Promise<T>): Promise<Outcome<T>> {
+export async function outcomeOf<T>(operation: () => Promise<T>, advise?: Advise): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await operation() };
   } catch (error) {
-    const { exitCode, document, text } = describeFailure(error);
+    const { exitCode, document, text } = describeFailure(error, advise);
     const { detail = text.replace(/^Error: /, "") } = document as { detail?: string };
     return { ok: false, exitCode, detail, document: document as object };
   }
@@ -33,6 +34,7 @@ export function withoutTerminal(io: CliIo, changes: Partial<CliIo> = {}): CliIo 
     home: io.home,
     interrupted: () => io.interrupted(),
     unheard: () => io.unheard(),
+    program: io.program,
     advise: io.advise,
     columns: 80,
     rows: 24,

@@ -6,6 +6,7 @@ import {
   type RequestRecord,
   type Submitter,
 } from "../../protocol/gateway.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { type GatewayCalls, isOpen } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
@@ -22,6 +23,7 @@ import { type AgentCaller, acceptanceOf, openLiveTarget, type Target } from "../
 import { type BadEnd, badEndOf, readLimit } from "../agent/turn-end.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
+import { toSentence } from "../command-line/remedies.ts";
 
 interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
   delivery?: PromptPayload["delivery"] | undefined;
@@ -86,10 +88,8 @@ interface EndedTurn {
   badEnd: BadEnd | null;
 }
 
-interface AskedAgent {
-  /** In quotation marks. */
-  name: string;
-  commandPrefix: string;
+interface AskedAgent extends Pick<Target, "advise"> {
+  agent_name: string;
 }
 
 /** Hears what a person wants to know before the end. */
@@ -99,7 +99,7 @@ interface AskProgress {
   background(agent: AskedAgent, work: readonly string[], isAwaited: boolean): Promise<void>;
 }
 
-type AskedTurn = { submission: AgentSubmission; commandPrefix: string } & (
+type AskedTurn = { submission: AgentSubmission; agent: AskedAgent } & (
   | { outcome: "not_done"; record: RequestRecord }
   /** The record of the tool has no end of the answer yet. */
   | ({ outcome: "not_written" } & EndedTurn)
@@ -124,7 +124,7 @@ export async function askAgent(
   const over = new AbortController();
   const { client, ...target } = await openReconnecting(caller, { outageMs, over: over.signal });
   const { clock } = target.context;
-  const { accepted, submission, commandPrefix } = await submitThrough(target, client, caller.io, input);
+  const { accepted, submission } = await submitThrough(target, client, caller.io, input);
   // From now on Ctrl-C reports the progress.
   const interrupted = caller.io.interrupted();
   const end = () => over.abort();
@@ -132,16 +132,21 @@ export async function askAgent(
   const timeoutMs = timeoutSeconds * 1000;
   const startedMs = clock.monotonicMs();
   const cancelDeadline = clock.after(timeoutMs, end);
-  const agent = { name: `"${target.agent.manifest.agent_name}"`, commandPrefix };
+  const { agent_name } = target.agent.manifest;
+  const agent: AskedAgent = { agent_name, advise: target.advise };
+  const ways: Remedy[] = [
+    { code: "follow_log", agent_name },
+    { code: "interrupt_turn", agent_name },
+  ];
   const reported = reportQuestions(clock, client, over.signal, (text) => progress.question(agent, text));
   try {
     const record = await waitForRequest(clock, client, accepted.request_id, {
       until: "turn_ended",
       timeoutSeconds,
       interrupted,
-      howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
+      howToFollow: ways.map((way) => toSentence(target.advise(way))).join(". "),
     });
-    const asked = { submission: { ...submission, ...outcomeOf(record) }, commandPrefix, record };
+    const asked = { submission: { ...submission, ...outcomeOf(record) }, agent, record };
     if (!isDone(record)) return { ...asked, outcome: "not_done" };
     // Of a turn that was interrupted some tools write no end.
     const patience = stateForPeople(record) === "interrupted" ? {} : { maxWritingMs };

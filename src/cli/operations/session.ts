@@ -1,4 +1,5 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import { type AgentStop, stopAgent, stopDamaged } from "../../services/fleet/stop-agent.ts";
 import { type FoundAgent, openRecord } from "../../services/sessions/find.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -6,6 +7,7 @@ import { shellWord } from "../../system/shell-word.ts";
 import { type AgentCaller, openRecordTarget, openTarget } from "../agent/target.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { toSentence, withRemedy } from "../command-line/remedies.ts";
 import { socketOfPane } from "../command-line/tmux-socket.ts";
 
 interface StoppedAgent {
@@ -21,13 +23,13 @@ interface StoppedAgent {
 
 /** Ends the gateway, the agent's processes and its tmux session; of a joined agent the session stays. */
 export async function stopNamed(caller: AgentCaller): Promise<StoppedAgent> {
-  const { context, record, commandPrefix } = await openRecordTarget(caller);
+  const { context, record, advise } = await openRecordTarget(caller);
   const opened = tryToOpen(context, record);
   const { agent } = opened;
   const stop = agent ? await stopAgent(context, agent) : await stopDamaged(context, record);
   const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
   const unwritten = stop.unwritten.map((what) => `could not write ${what}`);
-  const lines = [describe(record.agent_name, stop), ...opened.notes(commandPrefix), ...unwritten];
+  const lines = [describe(record.agent_name, stop), ...opened.notes(advise), ...unwritten];
   return { record, agent, stop, success, detail: lines.join("\n") };
 }
 
@@ -36,13 +38,13 @@ export async function stopNamed(caller: AgentCaller): Promise<StoppedAgent> {
  * tmux.
  */
 export async function attachTerminal(caller: AgentCaller): Promise<number> {
-  const { context, agent, commandPrefix } = await openTarget(caller);
-  const session = agent.manifest.tmux_session_name;
+  const { context, agent, advise } = await openTarget(caller);
+  const { tmux_session_name: session, agent_name } = agent.manifest;
   const tmux = context.tmuxFor(agent.manifest.tmux.socket);
   if (!(await tmux.hasSession(session))) {
     throw new ServiceError(
       "unavailable",
-      `its tmux session ${session} is gone. Start the agent again: ${commandPrefix} relaunch`,
+      withRemedy(`its tmux session ${session} is gone`, { code: "relaunch_agent", agent_name }, advise),
     );
   }
   const ownServer = socketOfPane(caller.io.env);
@@ -69,9 +71,10 @@ function tryToOpen({ files }: CliContext, record: RegistryRecord) {
     return { agent: openRecord(files, record), notes: () => [] };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const notes = (commandPrefix: string) => [
+    const { agent_name } = record;
+    const notes = (advise: Advise) => [
       `only its record was left to go by: ${error.message}`,
-      `Remove what it left with: ${commandPrefix} cleanup`,
+      toSentence(advise({ code: "cleanup_agent", agent_name })),
     ];
     return { agent: null, notes };
   }

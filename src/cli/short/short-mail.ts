@@ -1,4 +1,5 @@
 import type { MailboxBinding, RegistryRecord } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
@@ -108,8 +109,9 @@ async function findRecipient(
 
 function bindingOf({ agent_name: name, mailbox }: RegistryRecord): MailboxBinding {
   if (mailbox) return mailbox;
-  const advice = `svc-mgr agents single --agent-name ${name} mailbox register`;
-  throw new ServiceError("precondition_failed", `"${name}" has no mailbox. Give it one: ${advice}`);
+  throw new ServiceError("precondition_failed", `"${name}" has no mailbox`, {
+    data: { remedy: { code: "register_mailbox", agent_name: name } satisfies Remedy },
+  });
 }
 
 /** The mailbox root through which a person's mail from the working directory goes. */

@@ -2,24 +2,16 @@ import { visibleLine } from "../../system/visible.ts";
 import { findQuestions, renderQuestions } from "../agent/questions.ts";
 import { type Command, command, group, type Invocation, UsageError } from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
-import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
+import { asksForJson, CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
+import { readStdin } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { createProcessIo } from "../command-line/process-io.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
+import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
 import { findMembers, mail } from "./short-mail.ts";
-import {
-  agentName,
-  flagged,
-  inShortWords,
-  manage,
-  momentFlag,
-  nameOnly,
-  shorthand,
-  single,
-  textOf,
-} from "./shorthand.ts";
+import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
 
 const ls = shorthand({
   name: "ls",
@@ -77,6 +69,18 @@ const launchAndWait: Command = {
   },
 };
 
+/** A prompt of words or of standard input, as the flag of the command. Throws UsageError when there is none. */
+async function promptFlag(
+  text: string | undefined,
+  { io, path }: Pick<Invocation, "io" | "path">,
+): Promise<string> {
+  const way = "as words or on standard input";
+  if (text === undefined && io.stdinIsTty) throw new UsageError(`give the prompt ${way}`, path);
+  const prompt = text ?? (await readStdin(io));
+  if (prompt.trim() === "") throw new UsageError(`the prompt is empty; give it ${way}`, path);
+  return `--prompt=${prompt}`;
+}
+
 const promptArgs = { ...nameOnly, text: textOf("the prompt; without it standard input is read") };
 
 const ask = shorthand({
@@ -90,8 +94,8 @@ const ask = shorthand({
       description: "do not wait for work that goes on in the background",
     },
   },
-  words: ({ name, text, "no-background": none }) => [
-    ...single(name, "prompt", ...flagged("prompt", text), "--wait"),
+  words: async ({ name, text, "no-background": none }, invocation) => [
+    ...single(name, "prompt", await promptFlag(text, invocation), "--wait"),
     ...(none ? ["--no-background"] : []),
   ],
 });
@@ -109,9 +113,10 @@ const tell = command({
     const { io } = invocation;
     const { name, text } = invocation.args;
     const plain = invocation as unknown as Invocation;
-    const words = ["prompt", ...flagged("prompt", text)];
-    if (!name.startsWith("@")) return manage(plain, single(name, ...words));
+    if (!name.startsWith("@"))
+      return manage(plain, single(name, "prompt", await promptFlag(text, invocation)));
     if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
+    const words = ["prompt", await promptFlag(text, invocation)];
     const { agents, path } = await findMembers(plain, name.slice(1));
     if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
     let worst: number = exitCodes.done;
@@ -356,11 +361,18 @@ export const shortCommands = group({
 export async function runShort(argv: readonly string[]): Promise<number> {
   const [first = "", ...rest] = argv;
   const word = first === "complete" ? firstWordAsked(rest) || first : first;
+  // A document says the same of whichever program it comes.
+  const io = asksForJson(argv) ? createProcessIo() : inShortTerms(createProcessIo());
   if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
     const { managerCommands } = await import("../mgr.ts");
     if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
-      return runProgram(managerCommands, programVersion, argv, inShortWords(createProcessIo(), argv));
+      return runProgram(
+        { ...managerCommands, meta: { ...managerCommands.meta, name: "svc" } },
+        programVersion,
+        argv,
+        io,
+      );
   }
   const bare = argv.every((word) => word === "--json");
-  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());
+  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, io);
 }

@@ -1,5 +1,4 @@
 import {
-  type CliIo,
   type Command,
   type CommandDeclaration,
   command,
@@ -8,7 +7,6 @@ import {
 } from "../command-line/command.ts";
 import { runProgram } from "../command-line/dispatch.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
-import { withShortHints } from "../command-line/short-hints.ts";
 import { programVersion } from "../command-line/version.ts";
 
 export const agentName = {
@@ -34,18 +32,23 @@ export function shorthand<const A extends Flags>({
   words,
   ...declaration
 }: Omit<CommandDeclaration<A>, "run"> & {
-  words: (args: Invocation<A>["args"], invocation: Invocation<A>) => readonly string[];
+  words: (
+    args: Invocation<A>["args"],
+    invocation: Invocation<A>,
+  ) => readonly string[] | Promise<readonly string[]>;
 }): Command {
   return command<A>({
     ...declaration,
-    run: (invocation) => manage(invocation as unknown as Invocation, words(invocation.args, invocation)),
+    async run(invocation) {
+      return manage(invocation as unknown as Invocation, await words(invocation.args, invocation));
+    },
   });
 }
 
-/** With these words a command prints what an agent said or shows: its output is left as it is. */
-const quoting = ["last", "log", "search", "screen", "replay", "--wait", "acp"];
-
-export async function manage({ inherited, io, rest }: Invocation, words: readonly string[]): Promise<number> {
+export async function manage(
+  { inherited, io, rest, path }: Invocation,
+  words: readonly string[],
+): Promise<number> {
   const { managerCommands } = await import("../mgr.ts");
   const roots = Object.keys(rootFlags).flatMap((name) =>
     typeof inherited[name] === "string" ? [`--${name}=${inherited[name]}`] : [],
@@ -53,13 +56,7 @@ export async function manage({ inherited, io, rest }: Invocation, words: readonl
   const json = inherited["json"] === true ? ["--json"] : [];
   const after = rest.length > 0 ? ["--", ...rest] : [];
   const line = [...roots, ...words, ...json, ...after];
-  return runProgram(managerCommands, programVersion, line, inShortWords(io, line));
-}
-
-/** The terminal for a command line of `svc-mgr`. */
-export function inShortWords(io: CliIo, line: readonly string[]): CliIo {
-  if (line.includes("--json")) return io;
-  return withShortHints(io, { stdout: !quoting.some((word) => line.includes(word)) });
+  return runProgram(managerCommands, programVersion, line, io, { calledAs: path });
 }
 
 export const single = (name: string, ...words: string[]) => [

@@ -1,6 +1,7 @@
 import { terminalFrames } from "../../protocol/console-endpoints.ts";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { noLiveGateway } from "../fleet/diagnose-agent.ts";
 import { type Directory, openedAgent } from "../fleet/directory.ts";
 import type { CallRequest, CallResult, GatewayClient } from "../fleet/gateway-client.ts";
 import type { Links } from "../fleet/links.ts";
@@ -21,7 +22,7 @@ export function createRemoteTerminal(
   async function client(): Promise<GatewayClient> {
     const link = await links.to(agent);
     if (link.state === "live") return link.client;
-    throw new ServiceError("unavailable", `no live gateway serves the agent: ${link.why}`);
+    throw noLiveGateway(agent, link);
   }
 
   async function call<Name extends keyof GatewayEndpoints>(name: Name, request: CallRequest<Name>) {

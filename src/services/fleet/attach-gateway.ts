@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import type { ExecutionMode } from "../../protocol/gateway.ts";
-import type { Remedy } from "../../protocol/remedy.ts";
 import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -18,6 +17,7 @@ import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import { openSessionFolder } from "../sessions/session-folder.ts";
 import type { Tmux } from "../terminal/tmux/command.ts";
 import { closeWindow, openWindow } from "../terminal/tmux/window.ts";
+import { sessionGone } from "./diagnose-agent.ts";
 import { type GatewayLink, linkGateway } from "./gateway-link.ts";
 import { type ClaimDeps, clearClaims, settleClaims } from "./liveness.ts";
 
@@ -250,7 +250,7 @@ async function startInWindow(
       ...toExecutionVariables({ executionMode: "tmux_auxiliary_window", auxiliaryWindow }),
     },
   })).catch(async (error: unknown) => {
-    throw (await tmux.hasSession(session)) ? error : sessionGone(manifest);
+    throw (await tmux.hasSession(session)) ? error : sessionGone({ manifest, record: null });
   });
   return {
     pid,
@@ -260,13 +260,6 @@ async function startInWindow(
       await closeWindow(tmux, session, handles);
     },
   };
-}
-
-function sessionGone({ agent_name: name, tmux_session_name: session }: Manifest): ServiceError {
-  const remedy: Remedy = { code: "relaunch_agent", agent_name: name };
-  return new ServiceError("unavailable", `tmux session ${session} of "${name}" is gone`, {
-    data: { remedy },
-  });
 }
 
 /** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */

@@ -1,5 +1,5 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
-import type { AdmissionBlock, GatewayStatus, PromptRefusalCode } from "../../protocol/gateway.ts";
+import type { AdmissionBlock, PromptRefusalCode } from "../../protocol/gateway.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { assertNever } from "../../system/errors.ts";
 
@@ -121,28 +121,6 @@ export function remedyOfRefusal(code: PromptRefusalCode, agent_name: string): Re
   }
 }
 
-/** The same of a refused request, by the status of its gateway; null while the queue is open. Pure. */
-export function remedyOfBlock(
-  {
-    request_admission: admission,
-    admission_block: block,
-  }: Pick<GatewayStatus, "request_admission" | "admission_block">,
-  agent_name: string,
-): Remedy | null {
-  switch (admission) {
-    case "open":
-      return null;
-    case "blocked_reconciliation":
-      return remedyOfRefusal("blocked_reconciliation", agent_name);
-    case "blocked_unavailable":
-      return block && block.reason !== "agent_unavailable"
-        ? { code: "run_doctor" }
-        : remedyOfRefusal("unavailable", agent_name);
-    default:
-      return assertNever(admission);
-  }
-}
-
 /** The agent does not run, or nobody can say whether it does. */
 function diagnoseAbsence(health: AgentHealth): Diagnosis | null {
   const { agent, unusable, session, programEnded, gateway } = health;
@@ -254,7 +232,12 @@ function diagnoseScreen({ agent, stuck }: AgentHealth): Diagnosis | null {
   return {
     problem: "stuck",
     severity: "fault",
-    detail: `it is stuck: it takes no prompt and nothing has moved since ${stuck.since}: ${stuck.facts.join(", ")}`,
+    detail: `it is stuck: ${stuckText(stuck)}`,
     remedy: { code: "explain_screen", agent_name: agent.name },
   };
+}
+
+/** What keeps a stuck agent from taking a prompt, and since when. Pure. */
+export function stuckText({ since, facts }: NonNullable<AgentHealth["stuck"]>): string {
+  return `it takes no prompt and nothing has moved since ${since}: ${facts.join(", ")}`;
 }

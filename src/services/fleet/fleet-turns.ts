@@ -12,6 +12,7 @@ import { createTurnDirectories, type TurnDirectory } from "../headless/turn-dire
 import { createEventIndex, createTurnReader } from "../headless/turn-reader.ts";
 import { chatSessionProblem } from "../queue/admission.ts";
 import type { FoundAgent } from "../sessions/find.ts";
+import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import { type Answer, type GatewayClient, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
@@ -77,9 +78,8 @@ export function createFleetTurns(deps: FleetTurnsDeps) {
   async function clientOf(agent: ReturnType<typeof open>["agent"]): Promise<GatewayClient> {
     const link = await links.to(agent);
     if (link.state === "live") return link.client;
+    if (link.state === "silent") throw noLiveGateway(agent, link);
     const name = agent.manifest.agent_name;
-    if (link.state === "silent")
-      throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
     try {
       return await deps.attach(agent);
     } catch (error) {

@@ -6,6 +6,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Refusal } from "../agent/agent.ts";
 import { TmuxError } from "../terminal/tmux/protocol.ts";
+import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import type { FleetTurns } from "./fleet-turns.ts";
 import type { GatewayClient } from "./gateway-client.ts";
@@ -104,12 +105,10 @@ export function createFleetWork(deps: FleetWorkDeps) {
     const opened = openedAgent(agent);
     const link = await links.to(opened);
     if (link.state === "live") return link.client;
-    const name = agent.record.agent_name;
-    if (link.state === "silent")
-      throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
+    if (link.state === "silent") throw noLiveGateway(opened, link);
     const { state } = agent.record.lifecycle;
     if (state === "stopped" || state === "retired")
-      throw new ServiceError("unavailable", `"${name}" is ${state}`);
+      throw new ServiceError("unavailable", `"${agent.record.agent_name}" is ${state}`);
     return null;
   }
 

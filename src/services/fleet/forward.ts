@@ -4,6 +4,7 @@ import { idempotencyHeader } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
+import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import { isUnsent } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
@@ -101,13 +102,7 @@ export function createForward(deps: {
       const leave = enter(agentId, name);
       try {
         const link = await links.to(agent);
-        if (link.state !== "live") {
-          const remedy: Remedy =
-            link.state === "silent" ? { code: "run_doctor" } : { code: "attach_gateway", agent_id: agentId };
-          throw new ServiceError("unavailable", `no live gateway serves "${name}": ${link.why}`, {
-            data: { remedy },
-          });
-        }
+        if (link.state !== "live") throw noLiveGateway(agent, link);
         const watch = createWatch(clock, route.timeoutMs);
         const signal = AbortSignal.any([request.signal, watch.signal]);
         try {

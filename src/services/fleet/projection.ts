@@ -11,6 +11,7 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { stuckOn } from "../terminal/readiness.ts";
+import { stuckText } from "./diagnose.ts";
 
 /** What was learned of one agent in one look. */
 export interface AgentFacts {
@@ -185,8 +186,7 @@ function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] 
 function stuckAgent(terminal: TerminalState | null): AgentDiagnostic[] {
   const stuck = terminal && stuckOn(terminal);
   if (!stuck) return [];
-  const message = `it takes no prompt and nothing has moved since ${stuck.since}: ${stuck.facts.join(", ")}`;
-  return [{ kind: "stuck", message, details: {} }];
+  return [{ kind: "stuck", message: stuckText(stuck), details: {} }];
 }
 
 function unprovedVersion(terminal: TerminalState | null): AgentDiagnostic[] {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { CliIo } from "../../../src/cli/command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../../src/cli/command-line/dispatch.ts";
-import { withShortHints } from "../../../src/cli/command-line/short-hints.ts";
+import { inShortTerms } from "../../../src/cli/command-line/short-remedies.ts";
 import { outcomeOf, withoutTerminal } from "../../../src/cli/operations/outcome.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 
@@ -37,8 +37,14 @@ test("the silent process of an operation keeps the environment of a process that
     interrupted: () => stopped.signal,
     writeError: async (text: string) => void written.push(text),
   } as unknown as CliIo;
-  const silent = withoutTerminal(withShortHints(io, { stdout: true }));
+  const silent = withoutTerminal(inShortTerms(io));
   await silent.writeError("a warning");
-  expect(silent).toMatchObject({ env: io.env, cwd: "/project", home: "/home/user", stdinIsTty: false });
+  expect(silent).toMatchObject({
+    env: io.env,
+    cwd: "/project",
+    home: "/home/user",
+    stdinIsTty: false,
+    program: "svc",
+  });
   expect([silent.interrupted(), written]).toEqual([stopped.signal, []]);
 });

@@ -9,9 +9,10 @@ import {
   toSentence,
   withRemedy,
 } from "../../../src/cli/command-line/remedies.ts";
+import { adviseInShort } from "../../../src/cli/command-line/short-remedies.ts";
 import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
 import { type Advise, type Remedy, type RemedyCode, toRemedyRecord } from "../../../src/protocol/remedy.ts";
-import { remedyOfBlock, remedyOfRefusal } from "../../../src/services/fleet/diagnose.ts";
+import { remedyOfRefusal } from "../../../src/services/fleet/diagnose.ts";
 
 const documented = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8")
   .split("\n")
@@ -57,15 +58,18 @@ const commandsIn = (sentence: string) =>
   [...sentence.matchAll(/(?<=with: )svc[\w-]* [^,]*?(?=\. [A-Z]|, then|$)/g)].map(([line]) => line);
 
 describe("each remedy", () => {
-  test.each(remedies.map((remedy) => ({ code: remedy.code, remedy })))("$code", ({ remedy }) => {
-    const sentence = toSentence(adviseInManager(remedy));
+  const programs = { "svc-mgr": adviseInManager, svc: adviseInShort };
+  const cases = Object.entries(programs).flatMap(([program, advise]) =>
+    remedies.map((remedy) => ({ program, code: remedy.code, sentence: toSentence(advise(remedy)) })),
+  );
+  test.each(cases)("$code of $program", ({ sentence }) => {
     for (const line of commandsIn(sentence)) expect([line, isDocumented(line)]).toEqual([line, true]);
   });
 });
 
 test("a program says in its terms what a server worded for all callers, and leaves what it does not know", () => {
   const remedy: Remedy = { code: "attach_gateway", agent_id: "id-w" };
-  const advise: Advise = (one) => adviseInManager(one, "svc-mgr agents self");
+  const advise: Advise = (one) => adviseInManager(one, "self");
   const detail = withRemedy("no live gateway", remedy, adviseInManager);
   expect(detail).toBe(`no live gateway. ${managerSentence(remedy)}`);
   const body = { detail, remedy: toRemedyRecord(remedy) };
@@ -85,13 +89,3 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
     expect(lines).not.toEqual([]);
   },
 );
-
-test("a queue that takes requests needs no remedy, a closed one the same as a direct prompt", () => {
-  expect(remedyOfBlock({ request_admission: "open" }, "w")).toBeNull();
-  expect(remedyOfBlock({ request_admission: "blocked_reconciliation" }, "w")).toEqual(
-    remedyOfRefusal("blocked_reconciliation", "w"),
-  );
-  expect(remedyOfBlock({ request_admission: "blocked_unavailable" }, "w")).toEqual(
-    remedyOfRefusal("unavailable", "w"),
-  );
-});

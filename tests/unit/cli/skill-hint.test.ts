@@ -3,7 +3,7 @@ import { skillHint, withMailbox } from "../../../src/cli/mail/agent-mailbox.ts";
 import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
-const io = { env: { HOME: "/home/ann" }, home: "/home/ann", cwd: "/project" };
+const io = { env: { HOME: "/home/ann" }, home: "/home/ann", cwd: "/project", program: "svc-mgr" };
 const has = (folder: string | null) => ({
   exists: (path: string) => folder !== null && path === `${folder}/skills/${mailRoundSkill}/SKILL.md`,
 });

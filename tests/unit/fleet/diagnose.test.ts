@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
+import type { RemedyCode } from "../../../src/protocol/remedy.ts";
 import { type AgentHealth, diagnose } from "../../../src/services/fleet/diagnose.ts";
+import { diagnoseServed, noLiveGateway } from "../../../src/services/fleet/diagnose-agent.ts";
+import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
 
 const well: AgentHealth = {
   agent: { id: "id-bob", name: "bob" },
@@ -138,4 +142,83 @@ describe("a tmux server that does not answer says nothing about one agent", () =
       ]);
     },
   );
+});
+
+test.each<{ id: string; status: Partial<GatewayStatus>; want: RemedyCode | null }>([
+  { id: "that takes requests", status: {}, want: null },
+  {
+    id: "whose queue waits for a reconciliation",
+    status: {
+      managed_agent_recovery: "reconciliation_required",
+      request_admission: "blocked_reconciliation",
+      admission_block: block("reconciliation_required"),
+    },
+    want: "reconcile_queue",
+  },
+  {
+    id: "whose agent is away",
+    status: {
+      managed_agent_connectivity: "unavailable",
+      request_admission: "blocked_unavailable",
+      admission_block: block("agent_unavailable"),
+    },
+    want: "relaunch_agent",
+  },
+  {
+    id: "whose disk is full",
+    status: { request_admission: "blocked_unavailable", admission_block: block("disk_full") },
+    want: "run_doctor",
+  },
+])("the remedy of a gateway $id", ({ status, want }) => {
+  const served = {
+    managed_agent_connectivity: "connected",
+    managed_agent_recovery: "idle",
+    request_admission: "open",
+    queue_depth: 0,
+    ...status,
+  } as GatewayStatus;
+  const found = diagnoseServed({ manifest: sampleManifest(), record: null }, served);
+  expect(found?.remedy.code ?? null).toBe(want);
+});
+
+const launched = sampleManifest();
+const joined = {
+  ...launched,
+  agent_launch_authority: { ...launched.agent_launch_authority, posture_kind: "unavailable" as const },
+};
+
+test.each([
+  {
+    id: "that no gateway serves",
+    gateway: "none",
+    state: "active",
+    want: { code: "attach_gateway", agent_id: "id-worker" },
+  },
+  {
+    id: "whose gateway does not answer",
+    gateway: "silent",
+    state: "active",
+    want: { code: "run_doctor" },
+  },
+  {
+    id: "that was stopped",
+    gateway: "none",
+    state: "stopped",
+    want: { code: "relaunch_agent", agent_id: "id-worker" },
+  },
+  {
+    id: "that was stopped and was joined",
+    gateway: "none",
+    state: "stopped",
+    manifest: joined,
+    want: { code: "rejoin_agent", agent_name: "worker" },
+  },
+] as const)("what is asked of an agent $id is refused with its remedy", (one) => {
+  const { gateway, state, want } = one;
+  const manifest = "manifest" in one ? one.manifest : launched;
+  const active = sampleRecord();
+  const record = { ...active, lifecycle: { ...active.lifecycle, state } };
+  const refusal = noLiveGateway({ manifest, record }, { state: gateway, why: "why" });
+  expect(refusal.message).toBe('no live gateway serves "worker": why');
+  expect(refusal.data).toEqual({ remedy: want });
 });

@@ -1,11 +1,11 @@
 import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.ts";
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { type Diagnosis, remedyOfRefusal } from "../../../services/fleet/diagnose.ts";
+import { diagnoseUnserved } from "../../../services/fleet/diagnose-agent.ts";
 import { type GatewayClient, isOpen, toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/liveness.ts";
 import { stopGateway } from "../../../services/fleet/stop-agent.ts";
-import { diagnoseUnserved } from "../../../services/fleet/unserved-agent.ts";
 import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../../services/sessions/session-folder.ts";

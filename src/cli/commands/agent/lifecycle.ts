@@ -142,7 +142,11 @@ const joinCommand = command({
       },
     );
     const complete = (attached: Attached | null, error: string | null) =>
-      withNotifier(toLaunchAnswer(context, session, attached, error), args["agent-name"], session.notifier);
+      withNotifier(
+        toLaunchAnswer({ context, io }, session, attached, error),
+        args["agent-name"],
+        session.notifier,
+      );
     if (args["no-gateway"]) return complete(null, null);
     try {
       const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
@@ -205,7 +209,7 @@ export const relaunchCommand = command({
       await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
     }
     const { session, attached, inPlace, missingVariables } = relaunched;
-    const answer = toLaunchAnswer(target.context, session, attached, null);
+    const answer = toLaunchAnswer({ context: target.context, io }, session, attached, null);
     return {
       ...answer,
       json: {

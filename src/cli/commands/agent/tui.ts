@@ -79,14 +79,15 @@ const wait = command({
     const { args, io } = invocation;
     const { timeout_seconds } = gatewayEndpoints.wait.query.properties;
     const seconds = waitFields.read(args).timeout_seconds ?? Number(timeout_seconds.default);
-    const { context, agent, link, commandPrefix } = await openLiveTarget(invocation);
-    const answer = `${commandPrefix} gateway tui decide --option ANSWER`;
+    const { context, agent, link, advise } = await openLiveTarget(invocation);
+    const { agent_name } = agent.manifest;
+    const answer = advise({ code: "choose_option", agent_name }).command ?? "";
     const waited = new AbortController();
     // A question at its start keeps an agent from ever being ready.
     const reported =
       args.for === "ready"
         ? reportQuestions(context.clock, link.client, waited.signal, (text) =>
-            warn(io, `"${agent.manifest.agent_name}" ${text}: ${answer}`),
+            warn(io, `"${agent_name}" ${text}: ${answer}`),
           )
         : null;
     const response = await link.client

@@ -1,4 +1,5 @@
 import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
+import type { Advise } from "../../../protocol/remedy.ts";
 import { type AgentReading, observeAgent } from "../../../services/fleet/fleet-reader.ts";
 import { toIdentity } from "../../../services/fleet/projection.ts";
 import { renderRequest } from "../../agent/agent-requests.ts";
@@ -10,6 +11,7 @@ import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
+import { toClause, toSentence } from "../../command-line/remedies.ts";
 import { modelFlags, promptFlag, readExecution } from "../../command-line/shared-flags.ts";
 import { askAgent, interruptTurn, submitPrompt } from "../../operations/prompt.ts";
 
@@ -18,9 +20,9 @@ const state = command({
   description: "show what the agent is doing",
   examples: ["svc-mgr agents single --agent-name worker state", "svc-mgr agents self state --json"],
   async run(invocation) {
-    const { context, agent, commandPrefix } = await openTarget(invocation);
+    const { context, agent, advise } = await openTarget(invocation);
     const reading = await observeAgent(context, agent);
-    return { json: reading.state, text: renderState(reading, commandPrefix) };
+    return { json: reading.state, text: renderState(reading, advise) };
   },
 });
 
@@ -90,19 +92,22 @@ const prompt = command({
       caller,
       { ...input, timeoutSeconds, awaitsBackground: isAwaited },
       {
-        question: ({ name, commandPrefix }, text) =>
-          warn(io, `${name} ${text}: ${commandPrefix} gateway tui decide --option ANSWER`),
-        async turnEnded({ commandPrefix }, { record, turn, why, badEnd }) {
+        question: ({ agent_name, advise }, text) =>
+          warn(io, `"${agent_name}" ${text}: ${advise({ code: "choose_option", agent_name }).command}`),
+        async turnEnded({ agent_name, advise }, { record, turn, why, badEnd }) {
           if (args.verbose) await io.writeError(`${renderRequest(record)}\n`);
-          if (!turn) await warn(io, `the answer is not known: ${why}. See: ${commandPrefix} screen`);
+          if (!turn) {
+            const { command: line } = advise({ code: "view_terminal", agent_name });
+            await warn(io, `the answer is not known: ${why}. See: ${line}`);
+          }
           if (turn?.status === "running") return;
           const note = turn && sourceNote(turn);
           if (note !== null) await narrate(io, note);
           // A shell goes on behind exit 0 alone: an answer that was cut off is none.
           if (badEnd !== null) await warn(io, `the turn did not succeed: ${badEnd.detail}`);
         },
-        async background({ name }, work, waits) {
-          const running = `${name} has work in the background: ${work.join(", ")}`;
+        async background({ agent_name }, work, waits) {
+          const running = `"${agent_name}" has work in the background: ${work.join(", ")}`;
           await warn(io, waits ? `${running}. Waiting for it; --no-background does not` : running);
         },
       },
@@ -111,12 +116,13 @@ const prompt = command({
     const json = { ...submission, request: record };
     if (asked.outcome === "not_done")
       return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
-    const { turn, badEnd, commandPrefix } = asked;
+    const { turn, badEnd, agent } = asked;
+    const { agent_name } = agent;
     const document = { ...json, answer: turn?.answer ?? null, turn };
     // A part of an answer, or a sentence of ours, is not printed as if the agent had said it.
     if (asked.outcome === "not_written") {
       const end = badEnd === null ? "has ended" : `has ended (${badEnd.detail})`;
-      const detail = `the turn ${end}, and the record of its tool has no end of the answer yet. See: ${commandPrefix} log --turn 1`;
+      const detail = `the turn ${end}, and the record of its tool has no end of the answer yet. See: ${agent.advise({ code: "show_last_turn", agent_name }).command}`;
       throw new CommandFailure(exitCodes.refused, detail, {
         ...document,
         error: "answer_not_written",
@@ -129,7 +135,7 @@ const prompt = command({
     if (goesOn)
       await warn(
         io,
-        `its work goes on: ${background.join(", ")}. Follow it with: ${commandPrefix} log --follow`,
+        `its work goes on: ${background.join(", ")}. ${toSentence(agent.advise({ code: "follow_log", agent_name }))}`,
       );
     const answer = answers.length > 1 ? answers.map(renderAnswer).join("\n\n") : document.answer;
     return {
@@ -152,14 +158,14 @@ const interrupt = command({
 
 export const workCommands = { state, identity, prompt, interrupt };
 
-function renderState({ state, gateway, status }: AgentReading, commandPrefix: string): string {
+function renderState({ state, gateway, status }: AgentReading, advise: Advise): string {
   const { identity, turn, last_turn: last } = state;
   const served = gateway.state === "live" ? status : null;
   const waiting = served?.waiting;
   return renderPairs([
     ["agent", `${identity.agent_name} (${identity.agent_id})`],
     ["tool", identity.tool],
-    ["lifecycle", lifecycleOf(identity, commandPrefix)],
+    ["lifecycle", lifecycleOf(identity, advise)],
     ["availability", state.availability],
     ["turn", turn.phase],
     ["last turn", last.result === "unknown" ? null : last.result],
@@ -174,9 +180,10 @@ function renderState({ state, gateway, status }: AgentReading, commandPrefix: st
 }
 
 /** The state of the record, unless tmux contradicts it: a session can end without an update of the record. */
-function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, commandPrefix: string): string | null {
+function lifecycleOf(identity: AgentIdentity, advise: Advise): string | null {
+  const { lifecycle_state, liveness, tracked_agent_id, agent_name } = identity;
   if (lifecycle_state !== "active" || liveness !== "gone") return lifecycle_state;
-  return `gone: its tmux session has ended; start it again with: ${commandPrefix} relaunch`;
+  return `gone: its tmux session has ended; ${toClause(advise({ code: "relaunch_agent", agent_name: agent_name ?? tracked_agent_id }))}`;
 }
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {

@@ -55,3 +55,19 @@ export function messageOf(error: unknown): string {
 export function describeFault(error: unknown): { message: string; stack: string | null } {
   return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
 }
+
+/**
+ * Reports what is wrong with each of several things once, until it is another fault or over: null says that
+ * nothing is wrong with it any more.
+ */
+export function createFaultReport(
+  report: (about: string, error: unknown) => void,
+): (about: string, error: unknown) => void {
+  const last = new Map<string, string>();
+  return (about, error) => {
+    if (error === null) return void last.delete(about);
+    const message = messageOf(error);
+    if (last.get(about) !== message) report(about, error);
+    last.set(about, message);
+  };
+}

@@ -1,7 +1,7 @@
 import type { FleetEvent, FleetEventKind } from "../../protocol/coordinator.ts";
 import type { EventKind } from "../../protocol/events.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { createFaultReport } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
@@ -57,8 +57,7 @@ export function createFleetEvents(deps: {
   /** Agents whose `gateway_unfollowed` event was published. */
   const unfollowed = new Set<string>();
   const seen = new Map<string, { lifecycle: string; generation: string }>();
-  /** The last fault of each follower that is reported. */
-  const reported = new Map<string, string>();
+  const report = createFaultReport((_, error) => deps.onError(error));
   const kept: FleetEvent[] = [];
   const readers = new Set<() => void>();
   let lastSeq = 0;
@@ -83,12 +82,6 @@ export function createFleetEvents(deps: {
     for (const wake of [...readers]) wake();
   }
 
-  function report(id: string, error: unknown): void {
-    const message = messageOf(error);
-    if (reported.get(id) !== message) deps.onError(error);
-    reported.set(id, message);
-  }
-
   function begin(agent: KnownAgent): void {
     const { agent_id: id, generation_id: generation } = agent.record;
     const found = openedAgent(agent);
@@ -106,7 +99,7 @@ export function createFleetEvents(deps: {
       },
       onConnected() {
         connected = true;
-        reported.delete(id);
+        report(id, null);
         tell(agent, "gateway_connected");
       },
       onLost(why) {
@@ -181,7 +174,7 @@ export function createFleetEvents(deps: {
         end(id);
         seen.delete(id);
         unfollowed.delete(id);
-        reported.delete(id);
+        report(id, null);
         tell(null, "agent_gone", { gone_agent_id: id });
       }
       forget(agents);

@@ -150,13 +150,7 @@ export async function readAtMost(answer: Response, maxBytes: number): Promise<Ui
     if (size > maxBytes) throw new ServiceError("too_large", `the answer is larger than ${maxBytes} bytes`);
     parts.push(part);
   }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+  return Buffer.concat(parts);
 }
 
 /** What a person reads of a failure of a link. Pure. */

@@ -6,7 +6,7 @@ import type { HostMailCounts } from "../../protocol/host-states.ts";
 import { HostMail, HostMailReceipt } from "../../protocol/hosts.ts";
 import { type Clock, parseTimestamp } from "../../system/clock.ts";
 import { PathRefused } from "../../system/contained-path.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { createFaultReport, messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { quotedLine } from "../../system/visible.ts";
@@ -87,20 +87,13 @@ export function createMailCarrier(deps: {
 }): MailCarrier {
   const { clock, files, host, way } = deps;
   const open = new Map<string, MailRoot>();
-  const complained = new Map<string, string>();
+  const complain = createFaultReport((about, error) => deps.log(`${about}: ${messageOf(error)}`));
   const joining = new Map<MailRoot, Promise<void>>();
   let sentAtMs = new Map<string, number>();
   /** Since when this process tries to send to a host that confirms nothing, by root and host. */
   const triedAtMs = new Map<string, number>();
   let waiting: { count: number; oldestUtc: string | null } = { count: 0, oldestUtc: null };
   const counted = { delivered: 0, refused: 0, given_up: 0 };
-
-  /** Says a fault of one thing once, until it is over. */
-  function complain(about: string, why: string | null): void {
-    if (why !== null && complained.get(about) !== why) deps.log(`${about}: ${why}`);
-    if (why === null) complained.delete(about);
-    else complained.set(about, why);
-  }
 
   function openRoots(): MailRoot[] {
     const wanted = new Set(deps.roots());
@@ -116,7 +109,7 @@ export function createMailCarrier(deps: {
         complain(`mail of ${path}`, null);
         return [root];
       } catch (error) {
-        complain(`mail of ${path}`, messageOf(error));
+        complain(`mail of ${path}`, error);
         return [];
       }
     });
@@ -274,7 +267,7 @@ export function createMailCarrier(deps: {
           await drain(root, signal);
           complain(`mail that waits in ${root.root}`, null);
         } catch (error) {
-          complain(`mail that waits in ${root.root}`, messageOf(error));
+          complain(`mail that waits in ${root.root}`, error);
         }
       }
       waiting = toTotal(seen);

@@ -4,7 +4,7 @@ import { headers as createHeaders, type NatsConnection, nanos } from "@nats-io/t
 import { maxDirectoryBytes, maxEntryBytes } from "../../protocol/hosts.ts";
 import { hostNamePattern } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { createFaultReport, messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 
 /**
@@ -46,7 +46,9 @@ export function createHostShares(deps: {
   const made = new Set<string>();
   const servedMs = new Map<string, number>();
   const wanted = new Set<string>();
-  const complained = new Map<string, string>();
+  const complain = createFaultReport((host, error) =>
+    deps.log(`the share of host "${host}" at the server: ${messageOf(error)}`),
+  );
   let isListed = false;
 
   async function list(): Promise<void> {
@@ -104,12 +106,10 @@ export function createHostShares(deps: {
           await make(host);
           wanted.delete(host);
           made.add(host);
-          complained.delete(host);
+          complain(host, null);
           deps.onMade(host);
         } catch (error) {
-          const why = messageOf(error);
-          if (complained.get(host) !== why) deps.log(`the share of host "${host}" at the server: ${why}`);
-          complained.set(host, why);
+          complain(host, error);
           made.delete(host);
           hasFailed = true;
         }

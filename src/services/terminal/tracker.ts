@@ -8,7 +8,7 @@ import {
 } from "../../protocol/terminal.ts";
 import type { ToolReport } from "../../protocol/tool-report.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { createFaultReport, messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { createExclusive } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -149,7 +149,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   let deaf: (() => void) | null = null;
   let last: { observation: Observation; signals: Signals } | null = null;
   let sampledMs = Number.NEGATIVE_INFINITY;
-  const complaints = new Map<string, string>();
+  const complain = createFaultReport((what, error) => log.line(what, { error: messageOf(error) }));
   let lost = false;
   let judged: { of: TrackState; state: TerminalState } | null = null;
 
@@ -180,13 +180,6 @@ export function createTracker(options: TrackerOptions): Tracker {
         complain("a listener of the terminal state failed", error);
       }
     }
-  }
-
-  /** Each trouble is reported once, until it is another or over. */
-  function complain(what: string, error: unknown): void {
-    const message = messageOf(error);
-    if (complaints.get(what) !== message) log.line(what, { error: message });
-    complaints.set(what, message);
   }
 
   function hold(found: TmuxPane | null): void {
@@ -236,7 +229,7 @@ export function createTracker(options: TrackerOptions): Tracker {
       } else {
         event = await absence();
       }
-      complaints.delete(UNREADABLE);
+      complain(UNREADABLE, null);
     } catch (error) {
       event = control.connected() ? probeFailed(error) : await absence();
     }

@@ -99,7 +99,8 @@ const careful = [
 const isBelow = (file: string, folders: readonly string[]) =>
   folders.some((folder) => file.startsWith(`tests/${folder}/`));
 const isStory = (file: string) => isBelow(file, ["e2e", "faults", "hostile", "browser"]);
-const isMachine = (file: string) => isBelow(file, ["integration"]);
+/** With conformance: what a fake and the real thing have in common waits for the real one. */
+const isMachine = (file: string) => isBelow(file, ["integration", "conformance"]);
 /**
  * They start worlds with a changed source, or another runtime on much of the rest: minutes for what rules
  * show too.

@@ -112,3 +112,8 @@ export function toRemedyRecord(remedy: Remedy): RemedyRecord {
   const parameters = Object.entries(remedy).filter(([, value]) => value !== null);
   return Object.fromEntries(parameters) as RemedyRecord;
 }
+
+/** A sentence behind a text that may end with a question. Pure. */
+export function addSentence(text: string, sentence: string): string {
+  return `${text}${/[.?!]$/.test(text) ? "" : "."} ${sentence}`;
+}

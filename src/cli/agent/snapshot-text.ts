@@ -1,4 +1,4 @@
-import type { Advise } from "../../protocol/remedy.ts";
+import { type Advise, addSentence } from "../../protocol/remedy.ts";
 import { type AgentSnapshot, maxUnread } from "../../services/fleet/fleet-list.ts";
 import { type Orphan, orphanRemedies } from "../../services/sessions/orphans.ts";
 import type { Tmux } from "../../services/terminal/tmux/command.ts";
@@ -52,7 +52,7 @@ export function problemText(
   { detail, remedy }: NonNullable<AgentSnapshot["problem"]>,
   advise: Advise,
 ): string {
-  return remedy === null ? detail : `${detail}. ${toSentence(advise(remedy))}`;
+  return remedy === null ? detail : addSentence(detail, toSentence(advise(remedy)));
 }
 
 /** One agent as cells under `snapshotHeader`; `?` where it did not answer in time. Pure. */

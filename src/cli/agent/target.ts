@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { Advise } from "../../protocol/remedy.ts";
+import { type Advise, addSentence } from "../../protocol/remedy.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import type { Diagnosis } from "../../services/fleet/diagnose.ts";
 import { diagnoseServed, diagnoseUnserved } from "../../services/fleet/diagnose-agent.ts";
@@ -59,7 +59,7 @@ export async function openTarget(call: CallOf): Promise<Target> {
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const wayOut = toSentence(named.advise({ code: "stop_agent", agent_name: record.agent_name }));
-    throw new ServiceError(error.reason, `${error.message}. ${wayOut}`, { cause: error });
+    throw new ServiceError(error.reason, addSentence(error.message, wayOut), { cause: error });
   }
 }
 

@@ -1,4 +1,12 @@
-import type { Advice, Advise, Remedy, RemedyCode, RemedyOf, RemedyRecord } from "../../protocol/remedy.ts";
+import {
+  type Advice,
+  type Advise,
+  addSentence,
+  type Remedy,
+  type RemedyCode,
+  type RemedyOf,
+  type RemedyRecord,
+} from "../../protocol/remedy.ts";
 import { shellWord } from "../../system/shell-word.ts";
 
 interface Terms {
@@ -187,7 +195,7 @@ export function rewordRefusal(detail: string, body: unknown, advise: Advise): st
 
 /** What failed, and what can be done about it. Pure. */
 export function withRemedy(message: string, remedy: Remedy | null, advise: Advise): string {
-  return remedy === null ? message : `${message}. ${toSentence(advise(remedy))}`;
+  return remedy === null ? message : addSentence(message, toSentence(advise(remedy)));
 }
 
 /** In the middle of a sentence. Pure. */

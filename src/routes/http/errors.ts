@@ -1,6 +1,6 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { Elysia } from "elysia";
-import { type Remedy, remedyIn, toRemedyRecord } from "../../protocol/remedy.ts";
+import { addSentence, type Remedy, remedyIn, toRemedyRecord } from "../../protocol/remedy.ts";
 import {
   type ErrorBody,
   maxFindings,
@@ -62,7 +62,7 @@ export function httpErrors(deps: {
       const candidates = refusal.data?.["agent_ids"];
       const remedy = remedyIn(refusal.data);
       const body: ErrorBody = {
-        detail: remedy === null ? refusal.message : `${refusal.message}. ${deps.advice(remedy)}`,
+        detail: remedy === null ? refusal.message : addSentence(refusal.message, deps.advice(remedy)),
         ...(remedy === null ? {} : { remedy: toRemedyRecord(remedy) }),
         ...(Array.isArray(candidates)
           ? { agent_ids: candidates.slice(0, shortList.maxItems).map(String) }

@@ -100,7 +100,7 @@ export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding 
   const near = nearestAddress(address, known);
   throw new ServiceError(
     "not_found",
-    `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `; did you mean ${near}?`}`,
+    `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `. Did you mean ${near}?`}`,
     { data: { remedy: { code: "register_address", address: wanted } satisfies Remedy } },
   );
 }

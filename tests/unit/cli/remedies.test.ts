@@ -89,3 +89,13 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
     expect(lines).not.toEqual([]);
   },
 );
+
+test("the remedy is a sentence of its own, also behind a question", () => {
+  const remedy: Remedy = { code: "register_address", address: "ben@svc.localhost" };
+  expect(withRemedy("no such mailbox", remedy, () => ({ step: "Make one", command: null }))).toBe(
+    "no such mailbox. Make one",
+  );
+  expect(withRemedy("did you mean ben?", remedy, () => ({ step: "Make one", command: null }))).toBe(
+    "did you mean ben? Make one",
+  );
+});

@@ -105,7 +105,7 @@ export function createNotifierFixture(
         if (world.binding !== null) throw new Error(world.binding);
         return inbox;
       },
-      supported: () => ({ supported: world.binding === null, error: world.binding }),
+      supported: () => ({ supported: world.binding === null, error: world.binding, remedy: null }),
       onArrival: (listener) => inbox.onArrival(listener),
     },
     context: {

@@ -1,5 +1,5 @@
 import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
-import type { Remedy } from "../../protocol/remedy.ts";
+import { type Remedy, remedyIn } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -19,6 +19,13 @@ export interface MailboxOpener {
 
 /** By the value of a binding's `transport`. */
 export type MailboxOpeners = Readonly<Record<string, MailboxOpener>>;
+
+/** `error`: why a session has no usable mailbox; `remedy`: what can be done, where it is known. */
+export interface MailSupport {
+  supported: boolean;
+  error: string | null;
+  remedy: Remedy | null;
+}
 
 export interface BoundMailbox {
   mailbox: Mailbox;
@@ -102,12 +109,13 @@ export function createMailBinding(deps: {
     return kept;
   }
 
-  function supported() {
+  function supported(): MailSupport {
     try {
       bound();
-      return { supported: true, error: null };
+      return { supported: true, error: null, remedy: null };
     } catch (error) {
-      return { supported: false, error: messageOf(error) };
+      const remedy = error instanceof ServiceError ? remedyIn(error.data) : null;
+      return { supported: false, error: messageOf(error), remedy };
     }
   }
 

@@ -8,11 +8,13 @@ import type {
   NotifierTrigger,
   NotifierUpdate,
 } from "../../protocol/notifier.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import type { MailSupport } from "../mail/binding.ts";
 import type { Mailbox } from "../mail/mailbox.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
@@ -53,7 +55,7 @@ interface NotifierDeps {
   /** The bound mailbox; `current` throws when there is none to use. */
   mail: {
     current(): Mailbox;
-    supported(): { supported: boolean; error: string | null };
+    supported(): MailSupport;
     onArrival(listener: () => void): () => void;
   };
   context: ContextMaintenance;
@@ -101,19 +103,27 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
 
-  function supportError(config: NotifierConfig): string | null {
-    if (deps.baseUrl() === null) return "this gateway listens on no loopback address, so it serves no mail";
-    const { supported, error } = mail.supported();
-    if (!supported) return error ?? "this session has no usable mailbox";
-    if (config.require_attestation === "verified" && mail.current().transport !== "filesystem") {
-      return "require_attestation=verified needs a mailbox of the filesystem transport: a mail server proves no sender";
+  /** Why the notifier cannot run, and what can be done; null when it can. */
+  function supportProblem(config: NotifierConfig): { detail: string; remedy: Remedy | null } | null {
+    const problem = (detail: string, remedy: Remedy | null = null) => ({ detail, remedy });
+    if (deps.baseUrl() === null) {
+      return problem("this gateway listens on no loopback address, so it serves no mail");
     }
-    return config.pre_notification_context_action === "compact" ? context.compactUnsupported() : null;
+    const { supported, error, remedy } = mail.supported();
+    if (!supported) return problem(error ?? "this session has no usable mailbox", remedy);
+    if (config.require_attestation === "verified" && mail.current().transport !== "filesystem") {
+      return problem(
+        "require_attestation=verified needs a mailbox of the filesystem transport: a mail server proves no sender",
+      );
+    }
+    const unsupported =
+      config.pre_notification_context_action === "compact" ? context.compactUnsupported() : null;
+    return unsupported === null ? null : problem(unsupported);
   }
 
   function status(): NotifierStatus {
     const { config, memory } = read();
-    return toNotifierStatus({ config, memory, supportError: supportError(config) });
+    return toNotifierStatus({ config, memory, supportError: supportProblem(config)?.detail ?? null });
   }
 
   function gate(): GateFacts {
@@ -264,8 +274,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     update(update) {
       const before = store.read()?.config ?? null;
       const config = mergeConfig(before, update);
-      const problem = config.enabled ? supportError(config) : null;
-      if (problem !== null) throw new ServiceError("invalid_request", problem);
+      const problem = config.enabled ? supportProblem(config) : null;
+      if (problem !== null) {
+        const { detail, remedy } = problem;
+        throw new ServiceError("invalid_request", detail, remedy === null ? {} : { data: { remedy } });
+      }
       const wasEnabled = before?.enabled ?? false;
       store.saveConfig(config, timestampNow(clock));
       if (!wasEnabled || before?.interval_seconds !== config.interval_seconds) scheduleNextPoll(config);

@@ -52,7 +52,7 @@ function setup() {
 describe("a binding to a mailbox on the file system", () => {
   test("can be acted on while its address is registered for its principal", () => {
     using at = setup();
-    expect(at.binding.supported()).toEqual({ supported: true, error: null });
+    expect(at.binding.supported()).toMatchObject({ supported: true, error: null });
     at.fixture.root.registrations.deregister({ address: "worker@svc.localhost", mode: "deactivate" });
     expect(at.caught()).toMatchObject({
       reason: "unsupported",
@@ -92,6 +92,7 @@ describe("a binding to a mailbox on the file system", () => {
     expect(at.binding.supported()).toEqual({
       supported: false,
       error: expect.stringContaining("filesystem_root"),
+      remedy: null,
     });
   });
 });

@@ -147,7 +147,9 @@ describe("nobody is taken for an agent", () => {
 
   test("without any of it, and is shown what to do", async () => {
     await using fixture = await createSessionFixture();
-    expect(await awaitOutcome(findSelf(selfDeps(fixture, {})))).toThrow("agents single --agent-name");
+    expect(await awaitOutcome(findSelf(selfDeps(fixture, {})))).toThrow(
+      expect.objectContaining({ data: { remedy: { code: "name_agent" } } }),
+    );
     expect(await awaitOutcome(findSelf(selfDeps(fixture, { SVC_AGENT_ID: "x" })))).toThrow(
       expect.objectContaining({
         reason: "not_found",

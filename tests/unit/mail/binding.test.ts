@@ -96,9 +96,10 @@ describe("the mailbox of a manifest", () => {
     expect(at.binding.supported()).toEqual({
       supported: false,
       error: expect.stringContaining("it has none"),
+      remedy: { code: "register_mailbox", agent_name: "worker" },
     });
     at.facts.binding = first;
-    expect(at.binding.supported()).toEqual({ supported: true, error: null });
+    expect(at.binding.supported()).toMatchObject({ supported: true, error: null });
   });
 
   test.each([

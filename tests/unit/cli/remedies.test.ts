@@ -90,7 +90,7 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
   },
 );
 
-test("the remedy is a sentence of its own, also behind a question", () => {
+test("the remedy is a separate sentence, also behind a question", () => {
   const remedy: Remedy = { code: "register_address", address: "ben@svc.localhost" };
   expect(withRemedy("no such mailbox", remedy, () => ({ step: "Make one", command: null }))).toBe(
     "no such mailbox. Make one",

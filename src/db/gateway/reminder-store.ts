@@ -20,7 +20,10 @@ const lossFields = {
 const LostReminder = Type.Object(lossFields);
 export type LostReminder = Static<typeof LostReminder>;
 
-/** A reminder as the gateway holds it: of its record what it does not share with others or with the clock. */
+/**
+ * A reminder as the gateway holds it: of its record what it does not share with others or with the clock. A new
+ * field is optional: a row of an earlier version lacks it, and a row that does not fit counts as damaged.
+ */
 const StoredReminder = Type.Object({
   ...lossFields,
   ...Type.Pick(ReminderRecord, ["title", "prompt", "send_keys", "created_at_utc"]).properties,

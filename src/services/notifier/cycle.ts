@@ -156,7 +156,7 @@ async function perform(
       act.contextActions.push("degraded_context_continued");
     }
     if (!deps.enabled()) return { ...act, outcome: "wake_held", detail: "disabled meanwhile" };
-    // ContextMaintenance the context takes its time, and nothing held the agent meanwhile.
+    // Maintenance of the context takes its time, and nothing held the agent meanwhile.
     const busy = decision.before.length > 0 ? whyBusy(deps.gate()) : null;
     if (busy !== null) return { ...act, outcome: "busy_skip", detail: busy };
     const { prompt, blocks } = composeWake({

@@ -152,6 +152,8 @@ test("when the server dies all pending and later commands fail at once, and the 
   process.kill(server, "SIGKILL");
   const refusal = { status: "rejected", reason: { kind: "lost" } };
   expect(await pending).toMatchObject([refusal, refusal]);
+  // While it leaves, it refuses a session.
+  await until("the server's end", () => !t.processes.alive(server));
   await lost;
   expect(control.connected()).toBe(false);
   expect(await awaitOutcome(control.run([["display-message", "-p", "later"]]))).toThrow(
@@ -183,6 +185,36 @@ test("a server that hangs is treated as lost, and found again when it goes on", 
   await control.whenConnected(60_000);
   expect(await control.run([["display-message", "-p", "again"]])).toEqual(["again"]);
   await control.stop();
+});
+
+test.each([
+  "plain",
+  "%foo",
+  "%if",
+  "%",
+  "%1",
+  "=x",
+  "a;",
+  ";",
+  "",
+  "{",
+  "}",
+  "~",
+  "$1",
+  "#{x}",
+  "#",
+  "-x",
+  "a b",
+  '"',
+  "'",
+  "\\",
+  "é",
+])("the word %j is heard as it is", async (word) => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  const control = await t.control("a");
+  const set = ["set-option", "-g", "--", "@word", word];
+  expect(await control.run([set, ["show-options", "-gv", "@word"]])).toEqual([word]);
 });
 
 test("the end of the session is reported at once with tmux's notice", async () => {

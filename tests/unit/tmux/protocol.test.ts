@@ -202,6 +202,7 @@ describe("commands as data", () => {
     );
     expect(toControlLine([["set-buffer", Buffer.from([0xff])]])).toBe('set-buffer "\\377"');
     expect(toControlLine([["set-buffer", ""]])).toBe('set-buffer ""');
+    expect(toControlLine([["send-keys", "-t", "%12", "%if"]])).toBe('send-keys -t %12 "\\045if"');
   });
 
   test("a condition has two answers: its own and that of the command it runs", () => {

@@ -299,8 +299,9 @@ const waiting = [
 ];
 
 /**
- * An argument that tmux expands as a format. tmux takes each `##` for one `#`, but leaves signs before a `[` as they are, for a style (format_expand1 of
- * tmux 3.2 to 3.5): doubled there, they would name another folder.
+ * Escapes an argument that tmux expands as a format. tmux takes each `##` for one `#`, but leaves signs before
+ * a `[` as they are, for a style (format_expand1 of tmux 3.2 to 3.5): doubled there, they would name another
+ * folder.
  */
 const escapeFormat = (text: string): string =>
   text.replace(/(#+)(\[?)/g, (run, signs: string, bracket: string) => (bracket === "" ? signs + signs : run));

@@ -33,7 +33,7 @@ export function exactWindow(name: string): string {
   return `=${name}:`;
 }
 
-/** A command and its arguments, each as tmux is to have it. Bytes are for a control connection. */
+/** A command and its arguments, each as tmux is to have it. */
 export type TmuxCommand = readonly (string | Uint8Array)[];
 
 /** What runs commands: a process for each call, or a control connection. */
@@ -61,7 +61,8 @@ export function ifFormat(
 
 /** The arguments of a tmux process that runs the commands in order, until one fails. */
 export function toArguments(commands: readonly TmuxCommand[]): string[] {
-  const words = (command: TmuxCommand) => command.map((word) => escapeEnd(word.toString()));
+  const words = (command: TmuxCommand) =>
+    command.map((word) => escapeEnd(typeof word === "string" ? word : Buffer.from(word).toString()));
   return commands.flatMap((command, index) => [...(index > 0 ? [";"] : []), ...words(command)]);
 }
 
@@ -75,9 +76,10 @@ export function toControlLine(commands: readonly TmuxCommand[]): string {
   return commands.map((command) => command.map(toWord).join(" ")).join(" ; ");
 }
 
-const PLAIN_WORD = /^[A-Za-z0-9_%@=.:,/+-]+$/;
+/** `%` begins the id of a pane, or a condition such as `%if`: tmux 3.3a refuses a line with any other word. */
+const PLAIN_WORD = /^(%\d+|[A-Za-z0-9_@=.:,/+-]+)$/;
 
-/** How many answers tmux gives to the commands: to each one, and to what a condition runs. */
+/** How many answers tmux gives to the commands: to each one, and to the one command that an `ifFormat` runs. */
 export function countReplies(commands: readonly TmuxCommand[]): number {
   return commands.length + commands.filter(([name]) => name === "if-shell").length;
 }

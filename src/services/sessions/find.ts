@@ -29,7 +29,7 @@ interface FindDeps {
   registry: Registry;
 }
 
-const all = { data: { remedy: { code: "list_agents" } satisfies Remedy } };
+const listAgents = { data: { remedy: { code: "list_agents" } satisfies Remedy } };
 
 /**
  * The team in which a name is said: its file owns the agents that its short names mean, also where a prefix
@@ -65,7 +65,7 @@ export function findRecord(
     const id = selector.agentId.trim();
     const record = registry.read(id);
     if (record) return record;
-    throw new ServiceError("not_found", `there is no agent with id ${id}`, all);
+    throw new ServiceError("not_found", `there is no agent with id ${id}`, listAgents);
   }
   const name = selector.agentName.trim();
   const { records, ignored } = registry.list();
@@ -78,7 +78,7 @@ export function findRecord(
     const unread = ignored.length > 0 ? "; some records cannot be used, and doctor names them" : "";
     const meant = suggest(name, [...new Set(records.map((record) => record.agent_name))]);
     const hint = meant === null ? "" : `; did you mean "${meant}"?`;
-    throw new ServiceError("not_found", `there is no agent named "${name}"${hint}${unread}`, all);
+    throw new ServiceError("not_found", `there is no agent named "${name}"${hint}${unread}`, listAgents);
   }
   if ("foreign" in decision) throw foreignName(name, decision);
   throw new ServiceError(

@@ -67,6 +67,15 @@ export function openSessionFolder(files: Files, root: string) {
     files.write("file:desired-config", paths.desiredConfig, renderJson(after));
   }
 
+  /** A status that cannot be read counts as none: it can be derived again. */
+  function savedStatus(): GatewayStatus | null {
+    try {
+      return parseJson(GatewayStatus, files.read(paths.state));
+    } catch {
+      return null;
+    }
+  }
+
   function readVariables(): Record<string, string> | null {
     const text = files.read(variablesPath);
     if (text === null) return null;
@@ -94,7 +103,7 @@ export function openSessionFolder(files: Files, root: string) {
    * ended just now.
    */
   function readOfflineStatus(manifest: Manifest, epoch: number | null): GatewayStatus {
-    const saved = parseJson(GatewayStatus, files.read(paths.state));
+    const saved = savedStatus();
     const last = epoch === null ? saved : { ...noStatus, ...saved, managed_agent_instance_epoch: epoch };
     const served = (last?.managed_agent_instance_epoch ?? 0) > 0;
     const identity = gatewayIdentity(manifest, {

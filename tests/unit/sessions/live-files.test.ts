@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { CurrentInstance } from "../../../src/protocol/files.ts";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import { createLiveFiles } from "../../../src/services/sessions/live-files.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
@@ -105,4 +109,29 @@ test("the current-instance record has the epoch and instance of the status, and 
   const before = writes();
   live.saveStatus(status(2, "two"));
   expect(writes()).toBe(before);
+});
+
+test("a last status that cannot be read keeps no gateway from its end", () => {
+  using scratch = createScratch();
+  const faults: unknown[] = [];
+  const state = sessionPaths(scratch.folder).state;
+  const files: Files = {
+    ...scratch.files,
+    read(path, options) {
+      if (path === state) throw Object.assign(new Error("input/output error"), { code: "EIO" });
+      return scratch.files.read(path, options);
+    },
+  };
+  mkdirSync(dirname(state), { recursive: true });
+  const live = createLiveFiles({
+    files,
+    clock: createFakeClock(),
+    manifest: sampleManifest(),
+    sessionRoot: scratch.folder,
+    place: { gone: () => false, rewrite: (write) => write(), keep: () => {} },
+    onError: (error) => faults.push(error),
+  });
+  live.retire(3);
+  expect(faults).toEqual([]);
+  expect(JSON.parse(readFileSync(state, "utf8"))).toMatchObject({ managed_agent_instance_epoch: 3 });
 });

@@ -67,7 +67,7 @@ await bootstrap({ tmux: true });
 const runs = await chosenRuns();
 
 const playground = mkdtempSync(join(tmpdir(), "svc-live-"));
-/** Its value is the home of the run. */
+/** Marks the processes of a run; the value is its home. */
 const markOf = ({ tool, version }: LabRun) => ({
   name: "LAB_RUN",
   value: join(playground, `${tool}-${version}`),
@@ -76,9 +76,12 @@ const total: TestCounts = { passed: 0, failed: 0 };
 try {
   const ready = [];
   for (const run of runs) if (await isInstalled(run)) ready.push(run);
+  const inTurn = async (some: readonly LabRun[]) => {
+    for (const run of some) await runLab(run);
+  };
   // A report says times: each tool then has the machine for itself.
-  if (reports) for (const run of ready) await runLab(run);
-  else await Promise.all(ready.map(runLab));
+  if (reports) await inTurn(ready);
+  else await Promise.all([...Map.groupBy(ready, ({ tool }) => tool).values()].map(inTurn));
 } finally {
   for (const run of runs) await endLeftovers(markOf(run));
   rmSync(playground, { recursive: true, force: true });
@@ -97,7 +100,7 @@ async function chosenRuns(): Promise<LabRun[]> {
       if (versions.length === 0) {
         versions.push(newest ? await newestVersion(tool) : versionOf(tool, process.env));
       }
-      return versions.map((version) => ({ tool, version }));
+      return [...new Set(versions)].map((version) => ({ tool, version }));
     }),
   );
   return chosen.flat();
@@ -123,7 +126,7 @@ async function isInstalled({ tool, version }: LabRun): Promise<boolean> {
   }
 }
 
-/** In a home of its own. */
+/** In a separate home. */
 async function runLab({ tool, version }: LabRun): Promise<void> {
   const mark = markOf({ tool, version });
   const home = mark.value;

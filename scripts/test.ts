@@ -98,7 +98,7 @@ const environment: Record<string, string> = {
   SVC_TEST_TIMEOUT_MS: String(timeoutMs),
   ...(wish.case === null ? {} : { SVC_TEST_CASE: wish.case }),
 };
-/** Of the groups, by their index. */
+/** Marks the processes of a group; the value is its folder. */
 const markOf = (group: TestGroup) => ({
   name: "SVC_TEST_RUN",
   value: join(playground, String(groups.indexOf(group))),
@@ -116,13 +116,17 @@ try {
   const runLane = async (chosen: readonly TestGroup[]) => {
     for (const group of chosen) if (!interrupted) await runGroup(group);
   };
+  let hasExecutables = !groups.some((group) => group.needsExecutables);
+  const runnable = (lane: TestLane) =>
+    groupsOf(lane).filter((group) => hasExecutables || !group.needsExecutables);
+  const afterBuild = async () => {
+    hasExecutables ||= await buildExecutables();
+    await runLane(runnable("waiting"));
+  };
   // Rules need no executables: they begin while these are built.
   const computing = runLane(groupsOf("computing"));
   if (recordsTimings) await computing;
-  const hasExecutables = !groups.some((group) => group.needsExecutables) || (await buildExecutables());
-  const runnable = (lane: TestLane) =>
-    groupsOf(lane).filter((group) => hasExecutables || !group.needsExecutables);
-  await Promise.all([computing, runLane(runnable("waiting"))]);
+  await Promise.all([computing, afterBuild()]);
   await runLane(runnable("alone"));
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
@@ -141,16 +145,21 @@ if (interrupted) process.exit(130);
 const mayBeNone = files.length === 0 && all.length > 0;
 process.exit(total.failed === 0 && (total.passed > 0 || mayBeNone) ? 0 : 1);
 
-/** False when they could not be built; those of before are never run in their place. */
+/** False when they could not be built; those of before are never run in their place. Never rejects. */
 async function buildExecutables(): Promise<boolean> {
   const build = await runStep({
     name: "build",
     command: [process.execPath, "scripts/build.ts"],
     live: true,
   });
-  if (!build.ok) fail(1, "the executables could not be built; nothing that needs them was run");
-  else environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
-  return build.ok;
+  try {
+    if (!build.ok) throw new Error("scripts/build.ts failed");
+    environment["SVC_TEST_PROGRAMS"] = await programsUnderTest();
+    return true;
+  } catch (error) {
+    fail(1, `no story and no test of the machine was run: the executables were not made: ${String(error)}`);
+    return false;
+  }
 }
 
 async function programsUnderTest(): Promise<string> {

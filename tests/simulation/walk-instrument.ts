@@ -32,7 +32,8 @@ function instrument(source: string, path: string): string {
       if (body.type === "BlockStatement") insertions.push({ at: body.start + 1, text: ` ${note};` });
       else {
         // Parentheses around the body belong to none of its nodes: the comma goes inside of ours.
-        const arrow = source.indexOf("=>", lastEnd(node.params, node.start)) + 2;
+        const signatureEnd = node.returnType?.end ?? lastEnd(node.params, node.start);
+        const arrow = source.indexOf("=>", signatureEnd) + 2;
         insertions.push({ at: arrow, text: ` (${note},` }, { at: node.end, text: ")" });
       }
     }
@@ -52,7 +53,7 @@ function instrument(source: string, path: string): string {
 const isNode = (value: unknown): value is Node =>
   value !== null && typeof value === "object" && "type" in value && "start" in value;
 
-/** Behind the last parameter, so that `=>` of a default value is passed over. */
+/** Behind the last parameter: the types and default values of parameters have `=>` too. */
 function lastEnd(params: readonly { end: number }[], start: number): number {
   return params.at(-1)?.end ?? start;
 }

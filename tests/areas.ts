@@ -188,6 +188,7 @@ export const areas: readonly Area[] = [
       "cli/checks/",
       "cli/commands/doctor",
       "cli/commands/backup",
+      "cli/extensions/upkeep/progress",
       "protocol/backup",
     ],
     tests: [
@@ -358,13 +359,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: "hosts",
-    sources: [
-      "services/hosts/",
-      "cli/extensions/hosts/hosts",
-      "protocol/host",
-      "cli/extensions/hosts/host-flags",
-      "db/mailbox/host-outbox",
-    ],
+    sources: ["services/hosts/", "cli/extensions/hosts/", "protocol/host", "db/mailbox/host-outbox"],
     tests: ["conformance/host-links", "e2e/hosts", "hostile/hosts", "integration/hosts/"],
   },
   {
@@ -375,8 +370,7 @@ export const areas: readonly Area[] = [
       "routes/console/",
       "protocol/console",
       "protocol/screen-runs",
-      "cli/extensions/console/console-archive",
-      "cli/extensions/console/console",
+      "cli/extensions/console/",
       "cli/commands/console",
     ],
     tests: ["browser/", "e2e/console", "hostile/console-viewers", "hostile/web-pages"],
@@ -435,7 +429,6 @@ export const areas: readonly Area[] = [
       "cli/operations/outcome",
       "cli/commands/team",
       "cli/commands/uninstall",
-      "cli/extensions/upkeep/progress",
     ],
     tests: ["e2e/team", "hostile/team-file", "integration/team-worktrees"],
   },

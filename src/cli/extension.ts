@@ -20,19 +20,21 @@ import type { CliContext } from "./command-line/cli-context.ts";
 import type { CliIo, Flags, Invocation } from "./command-line/command.ts";
 import type { GatewayCore } from "./gateway/gateway-core.ts";
 
+/** Runs all turns of a session in the pane of a headless agent. `words`: those behind its name. */
+type TurnBridge = (deps: System & BridgeDeps, words: readonly string[]) => Promise<void>;
+
+/** A program behind a first word. Resolves with its exit code. */
+type Program = (argv: string[]) => Promise<number>;
+
 /** A part of the product that the core does not import, and that a program works without. */
 export interface Extension {
   name: string;
   /** Its files: beginnings of paths below `src/`. A guard reads them. */
   sources: readonly string[];
   /** Separate programs by the first word that calls them; people do not. Resolve with the exit code. */
-  programs?: Readonly<Record<string, (argv: string[]) => Promise<number>>>;
-  /**
-   * What `turn-bridge` runs in the pane of a headless agent, by the first word after it: all turns of a session.
-   */
-  turnBridges?: Readonly<
-    Record<string, (deps: System & BridgeDeps, argv: readonly string[]) => Promise<void>>
-  >;
+  programs?: Readonly<Record<string, Program>>;
+  /** What `turn-bridge` runs, by the first word after it. */
+  turnBridges?: Readonly<Record<string, TurnBridge>>;
   /** Loads whom `@NAME` means. One extension has it. */
   members?: () => Promise<FindMembers>;
   /** Loads how it asks the tool of a launch to report what it does. One extension has it. */

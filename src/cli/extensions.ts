@@ -156,9 +156,12 @@ export const extensions: readonly Extension[] = [
   upkeep,
 ];
 
-/** What runs all turns of a session for a word after `turn-bridge`; undefined for another word. */
-export const extensionTurnBridge = (word = ""): NonNullable<Extension["turnBridges"]>[string] | undefined =>
-  extensions.find(({ turnBridges }) => turnBridges?.[word])?.turnBridges?.[word];
+/** What an extension runs for this word after `turn-bridge`; undefined for another word. */
+export const extensionTurnBridge = (word = "") =>
+  ofWord(
+    extensions.map(({ turnBridges }) => turnBridges),
+    word,
+  );
 
 /** Loads whom `@NAME` means; null for a program that knows no groups. */
 export async function loadMembers(): Promise<FindMembers | null> {
@@ -185,7 +188,15 @@ export const loadServeExtensions = (): Promise<readonly ServeExtension[]> =>
   Promise.all(extensions.flatMap(({ serve }) => serve?.() ?? []));
 
 /** The program that an extension has under this first word; undefined for another word. */
-export const extensionProgram = (word: string | undefined): Program | undefined =>
-  word === undefined ? undefined : extensions.find(({ programs }) => programs?.[word])?.programs?.[word];
+export const extensionProgram = (word = "") =>
+  ofWord(
+    extensions.map(({ programs }) => programs),
+    word,
+  );
 
-type Program = (argv: string[]) => Promise<number>;
+function ofWord<T>(
+  tables: readonly (Readonly<Record<string, T>> | undefined)[],
+  word: string,
+): T | undefined {
+  return tables.find((table) => table && Object.hasOwn(table, word))?.[word];
+}

@@ -104,28 +104,20 @@ export type AgentAvailability = Static<typeof AgentAvailability>;
 export const AgentDiagnostic = describe(ProbeError, "what is wrong with the agent");
 export type AgentDiagnostic = Static<typeof AgentDiagnostic>;
 
-const {
-  gateway_health,
-  managed_agent_connectivity,
-  managed_agent_recovery,
-  request_admission,
-  active_execution,
-  queue_depth,
-  tokens,
-} = GatewayStatus.properties;
-
 /** The redacted status of the agent's gateway. */
 export const AgentGateway = Strict(
   {
-    gateway_health,
-    managed_agent_connectivity,
-    managed_agent_recovery,
-    request_admission,
-    active_execution,
-    queue_depth,
+    ...Type.Pick(GatewayStatus, [
+      "gateway_health",
+      "managed_agent_connectivity",
+      "managed_agent_recovery",
+      "request_admission",
+      "active_execution",
+      "queue_depth",
+      "tokens",
+    ]).properties,
     gateway_host: Nullable(GatewayHost),
     gateway_port: Nullable(GatewayPort),
-    tokens,
   },
   { description: "the status of an agent's gateway, as far as others may see it; null when none is known" },
 );

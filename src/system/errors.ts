@@ -56,10 +56,7 @@ export function describeFault(error: unknown): { message: string; stack: string 
   return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
 }
 
-/**
- * Reports what is wrong with each of several things once, until it is another fault or over: null says that
- * nothing is wrong with it any more.
- */
+/** Reports each fault of a thing once, until it changes or ends; null ends it. */
 export function createFaultReport(
   report: (about: string, error: unknown) => void,
 ): (about: string, error: unknown) => void {

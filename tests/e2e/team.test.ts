@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { wrapText } from "../../src/system/text-columns.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 import { isWholeMatrix } from "../support/matrix.ts";
@@ -34,7 +33,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
       [
         "version: 1",
         "agents:",
-        `  builder: { tool: demo, env_file: secrets.env, args: [--log, ${join(fixture.folder, change.log)}] }`,
+        `  builder: { tool: demo, env_file: secrets.env, args: [--log, ../${change.log}] }`,
         change.second ??
           "  writer: { tool: demo, worktree: true, mailbox: true, notifier: { interval_seconds: 30 } }",
         "people:",
@@ -49,18 +48,13 @@ test("a team goes up as its file says, changes where the file changes, and goes 
     expect.stringContaining("Do this? Say so with --yes."),
   ]);
   const status = await fixture.run("svc", ["status"], { cwd: fixture.workdir });
-  const [mark = "", ...wrapped] = wrapText(
-    `! arguments that may choose code or access: --log ${join(fixture.folder, "a.log")}`,
-    72,
-  );
-  const marked = [`  ${mark}`, ...wrapped.map((row) => `        ${row}`)];
   expect([status.exitCode, status.stdout]).toEqual([
     1,
     [
       "+ ann: register the mailbox ann@svc.localhost",
       "+ builder: launch demo",
-      ...marked,
-      `    args: --log ${join(fixture.folder, "a.log")}`,
+      "  ! arguments that may choose code or access: --log ../a.log",
+      "    args: --log ../a.log",
       "    env_file: secrets.env",
       "    env: TOKEN",
       "+ writer: make its git worktree on branch svc/writer",

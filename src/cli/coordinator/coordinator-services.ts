@@ -45,6 +45,8 @@ interface FleetBase {
   /** How their gateways are reached. */
   links: ReadingLinks;
   log: Log;
+  /** Logs a line the first time that it comes. */
+  reportOnce: (line: string) => void;
   /** Where this server answers. Throws `unavailable` while it starts. */
   baseUrl: () => string;
   /** Called for each agent that this server watches. */
@@ -108,7 +110,6 @@ export function createFleet(base: FleetBase): Fleet {
     terminals,
     sessionOf: sessionBy(liveness.of),
   });
-  const reported = new Set<string>();
   return {
     turns,
     stopTerminals: terminals.stop,
@@ -121,10 +122,7 @@ export function createFleet(base: FleetBase): Fleet {
       ids,
       onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
     }),
-    people: openPeopleMail(context, (what) => {
-      if (!reported.has(what)) log.line(what);
-      reported.add(what);
-    }),
+    people: openPeopleMail(context, base.reportOnce),
     work: createFleetWork({
       directory,
       links,

@@ -114,6 +114,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     directory,
     links,
     log,
+    reportOnce,
     baseUrl: () => current().api_base_url,
     createExtensions: options.createExtensions,
     planSignals: options.planSignals,

@@ -10,7 +10,7 @@ const advice: Record<StorageFault, string> = {
   missing: "a database of it is missing or may not be opened; a repair rebuilds a lost one",
 };
 
-const mended: ReadonlySet<StorageFault> = new Set(["damaged", "missing"]);
+const repairable: ReadonlySet<StorageFault> = new Set(["damaged", "missing"]);
 
 /** Copies that leave out empty folders lose some. */
 const lost = "a file or folder of it is missing; a repair puts it in order";
@@ -33,9 +33,9 @@ export function toServiceError(error: unknown): unknown {
   const word = found ? advice[found.fault] : code === "ENOENT" ? lost : null;
   const message = `the mailbox cannot be used${word === null ? "" : `: ${word}`} (${code})`;
   const remedy: Remedy = { code: "repair_mailboxes" };
-  const isMended = found ? mended.has(found.fault) : code === "ENOENT";
+  const isRepairable = found ? repairable.has(found.fault) : code === "ENOENT";
   return new ServiceError("transport_failed", message, {
     cause: error,
-    ...(isMended ? { data: { remedy } } : {}),
+    ...(isRepairable ? { data: { remedy } } : {}),
   });
 }

@@ -31,13 +31,27 @@ export class ServiceError extends Error {
   constructor(
     reason: ServiceErrorCode,
     message: string,
-    options: { data?: Record<string, unknown>; cause?: unknown } = {},
+    options: { data?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "ServiceError";
     this.reason = reason;
     this.data = options.data;
   }
+}
+
+/**
+ * A refusal in the terms of a caller, which keeps the data of the one below, such as its remedy. `toText` gets
+ * the message of `error`; `data` is added.
+ */
+export function wrapRefusal(
+  error: unknown,
+  reason: ServiceErrorCode,
+  toText: (message: string) => string = (message) => message,
+  data: Readonly<Record<string, unknown>> = {},
+): ServiceError {
+  const kept = error instanceof ServiceError ? error.data : undefined;
+  return new ServiceError(reason, toText(messageOf(error)), { cause: error, data: { ...kept, ...data } });
 }
 
 /** Marks a `switch` over a closed union as complete: a new member fails to compile here. */

@@ -26,7 +26,7 @@ import {
   parseProfiles,
 } from "../../services/terminal/profiles/profile.ts";
 import type { Tmux } from "../../services/terminal/tmux/command.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Network } from "../../system/network.ts";
 import { createSystem, type System } from "../../system/system.ts";
 import type { CliIo } from "./command.ts";
@@ -197,7 +197,7 @@ function readOwnFile<T>(
   try {
     return parse(text);
   } catch (error) {
-    throw new ServiceError("invalid_request", `${variable}: ${path}: ${messageOf(error)}`);
+    throw wrapRefusal(error, "invalid_request", (why) => `${variable}: ${path}: ${why}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { dirname, relative } from "node:path";
-import { ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { openCliContext } from "../command-line/cli-context.ts";
 import { command, type Flags, type Invocation, UsageError } from "../command-line/command.ts";
@@ -102,7 +102,7 @@ function planOne(
     return { before, after: withServer(tool, before, server) };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    throw new ServiceError(error.reason, `${path} was left as it is: ${error.message}`, { cause: error });
+    throw wrapRefusal(error, error.reason, (why) => `${path} was left as it is: ${why}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { findConsole } from "../../services/fleet/console-link.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
 
@@ -32,7 +32,7 @@ export async function askCoordinator<S extends TSchema>(
     } as RequestInit);
     body = await answer.json();
   } catch (error) {
-    throw new ServiceError("unavailable", `the coordination server: ${messageOf(error)}`);
+    throw wrapRefusal(error, "unavailable", (why) => `the coordination server: ${why}`);
   } finally {
     cancel();
   }

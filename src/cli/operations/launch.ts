@@ -17,7 +17,7 @@ import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profiles/profile.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import { type LaunchedVersion, launchWarnings, warnWithoutSignals } from "../agent/launch-answer.ts";
 import { installedVersion } from "../checks/check.ts";
 import {
@@ -227,10 +227,10 @@ async function refuseTakenPort(context: CliContext, port: number): Promise<void>
     await probe.stop(0);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    throw new ServiceError(
+    throw wrapRefusal(
+      error,
       error.reason,
-      `${error.message}; nothing was launched. Take another --gateway-port, or leave it out for a free one`,
-      { cause: error },
+      (why) => `${why}; nothing was launched. Take another --gateway-port, or leave it out for a free one`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { DecisionAnswer, TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { type KeyName, parseKeySequence } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profiles/profile.ts";
@@ -325,7 +325,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         try {
           await pane.keys(parsed.tokens);
         } catch (error) {
-          throw new ServiceError("dispatch_failed", messageOf(error), { cause: error });
+          throw wrapRefusal(error, "dispatch_failed");
         }
       });
     },

@@ -4,7 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
-import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
+import { messageOf, ServiceError, type ServiceErrorCode, wrapRefusal } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { FoundAgent } from "../sessions/find.ts";
@@ -117,9 +117,7 @@ export function createFleetLaunch(deps: FleetLaunchDeps) {
         if (wish.mailbox) await deps.giveMailbox(session, wish.mailbox);
       } catch (error) {
         await undo(session);
-        throw new ServiceError(reasonOf(error), `the agent was not made: ${messageOf(error)}`, {
-          cause: error,
-        });
+        throw wrapRefusal(error, reasonOf(error), (why) => `the agent was not made: ${why}`);
       }
       directory.refresh();
       const { identity } = directory.resolve(session.manifest.runtime.session_id);

@@ -3,7 +3,7 @@ import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { type Clock, parseTimestamp, pollUntil } from "../../system/clock.ts";
 import { md5 } from "../../system/digest.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/agent.ts";
@@ -83,7 +83,7 @@ export function createFleetTurns(deps: FleetTurnsDeps) {
     try {
       return await deps.attach(agent);
     } catch (error) {
-      throw new ServiceError("unavailable", `no gateway could be started for "${name}": ${messageOf(error)}`);
+      throw wrapRefusal(error, "unavailable", (why) => `no gateway could be started for "${name}": ${why}`);
     }
   }
 

@@ -15,7 +15,7 @@ import type { MailResolveLive } from "../../protocol/mail.ts";
 import type { TerminalState, Transition } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnStatusRecord } from "../../protocol/turns.ts";
 import { maxListed } from "../../protocol/wire.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { SettleDeps } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
@@ -152,7 +152,7 @@ export function createFleetView(deps: FleetViewDeps): FleetReadings {
           live,
         );
       } catch (error) {
-        throw new ServiceError("unavailable", messageOf(error), { cause: error });
+        throw wrapRefusal(error, "unavailable");
       }
     },
   };

@@ -12,7 +12,7 @@ import {
 import { type HostAnswer, type HostCall, type HostControl, maxEntryBytes } from "../../protocol/hosts.ts";
 import { jsonValue } from "../../protocol/json.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createCaller } from "./caller.ts";
 import { createDirectoryWatch, type DirectoryWatch } from "./directory-watch.ts";
@@ -108,7 +108,7 @@ async function openBus(
       ...(isSecure ? { tls: { handshakeFirst: true, ...(authorities ? { ca: authorities } : {}) } } : {}),
     });
   } catch (error) {
-    throw new ServiceError("unavailable", `the NATS server at ${url}: ${messageOf(error)}`, { cause: error });
+    throw wrapRefusal(error, "unavailable", (why) => `the NATS server at ${url}: ${why}`);
   }
   const { version } = connection.info ?? { version: "0" };
   if (isOldServer(version)) {
@@ -474,9 +474,7 @@ export async function operateBus(deps: {
     await shares.start();
   } catch (error) {
     await stopAll();
-    throw new ServiceError("unavailable", `the directory of the fleet: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw wrapRefusal(error, "unavailable", (why) => `the directory of the fleet: ${why}`);
   }
   const counts = () => ({ ...caller.counts(), unreadable: directory.dropped() });
   return {

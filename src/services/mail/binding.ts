@@ -1,7 +1,7 @@
 import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
 import { type Remedy, remedyIn } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Mailbox } from "./mailbox.ts";
 
 /** Opens mailboxes of one transport. Makes nothing that is not there. */
@@ -80,7 +80,7 @@ export function createMailBinding(deps: {
       return { mailbox, endArrival: mailbox.onArrival(notify) };
     } catch (error) {
       if (isTransportFault(error)) throw error;
-      throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
+      throw asUnusable(error, (why) => `its mailbox ${binding.address} cannot be opened: ${why}`);
     }
   }
 
@@ -89,7 +89,7 @@ export function createMailBinding(deps: {
       return opener.obstacle(binding);
     } catch (error) {
       if (isTransportFault(error)) throw error;
-      throw unusable(messageOf(error), error, { out_of_reach: true });
+      throw asUnusable(error, (why) => why, { out_of_reach: true });
     }
   }
 
@@ -167,12 +167,12 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
   try {
     manifest = readManifest();
   } catch (error) {
-    throw unusable(`its manifest cannot be read: ${messageOf(error)}`, error);
+    throw asUnusable(error, (why) => `its manifest cannot be read: ${why}`);
   }
   const binding = manifest.launch_plan.mailbox;
   if (binding) return binding;
   const remedy: Remedy = { code: "register_mailbox", agent_name: manifest.agent_name };
-  throw unusable("it has none", undefined, { remedy });
+  throw unusable("it has none", { remedy });
 }
 
 /**
@@ -189,6 +189,16 @@ function isTransportFault(error: unknown): boolean {
   return error instanceof ServiceError && error.reason === "transport_failed";
 }
 
-function unusable(why: string, cause?: unknown, data: Record<string, unknown> = {}): ServiceError {
-  return new ServiceError("unsupported", `this session has no usable mailbox: ${why}`, { cause, data });
+const unusableText = (why: string) => `this session has no usable mailbox: ${why}`;
+
+function unusable(why: string, data: Record<string, unknown> = {}): ServiceError {
+  return new ServiceError("unsupported", unusableText(why), { data });
+}
+
+function asUnusable(
+  error: unknown,
+  toText: (why: string) => string,
+  data: Record<string, unknown> = {},
+): ServiceError {
+  return wrapRefusal(error, "unsupported", (why) => unusableText(toText(why)), data);
 }

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import { isBlank } from "../terminal/screen.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux/command.ts";
@@ -106,7 +106,7 @@ export async function awaitProcessReady(
     if (ended || (!found && nowMs >= deadlineMs)) {
       const tail = await paneTail(deps.tmux, pane.paneId, tailRows).catch((error) => {
         // The pane gets a shell when the program ends: one that is gone was ended by another hand.
-        throw new ServiceError("dispatch_failed", paneLost(tool.tool, messageOf(error)));
+        throw wrapRefusal(error, "dispatch_failed", (why) => paneLost(tool.tool, why));
       });
       const what = ended ? "ended at once" : `was not seen within ${occupyMs / 1000} s`;
       throw new ServiceError("dispatch_failed", `${tool.tool} ${what}. Its screen ended with:\n${tail}`);

@@ -6,6 +6,7 @@ import { createGatewayClient, type GatewayClient } from "../../../src/services/f
 import type { FleetLink } from "../../../src/services/fleet/links.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { giveTurns } from "../../support/fake-turns.ts";
@@ -155,6 +156,20 @@ describe("a turn of a headless agent", () => {
     await using at = setup();
     expect(await at.turns.submit("batch", { prompt: "hello" })).toMatchObject({ kind: "done" });
     expect(at.attached).toEqual(["batch"]);
+  });
+
+  test("says what can be done when no gateway could be started for it", async () => {
+    const remedy = { code: "run_doctor" };
+    await using at = setup({
+      attach: () => {
+        throw new ServiceError("conflict", "its lock is taken", { data: { remedy } });
+      },
+    });
+    await expect(at.turns.submit("batch", { prompt: "hello" })).rejects.toMatchObject({
+      reason: "unavailable",
+      message: 'no gateway could be started for "batch": its lock is taken',
+      data: { remedy },
+    });
   });
 
   test("is refused while a silent gateway claims the agent, and for a stopped agent", async () => {

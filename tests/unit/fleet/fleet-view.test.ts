@@ -21,6 +21,7 @@ import {
 } from "../../support/fleet-fakes.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 import { createScratch } from "../../support/scratch.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
 
 type Facts = { link?: "live" | FleetLink; alive?: AgentLiveness; seen?: boolean; programs?: boolean };
 
@@ -40,7 +41,13 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     ["worker", "served"].includes(manifest.agent_name) ? (link === "live" ? liveLink(client) : link) : noLink;
   const looked: string[] = [];
   const batch = sampleKnown("batch", { headless: true });
-  if (batch.found) batch.found = { ...batch.found, sessionRoot: scratch.folder };
+  if (batch.found) {
+    batch.found = {
+      ...batch.found,
+      sessionRoot: scratch.folder,
+      manifestPath: scratch.path("manifest.json"),
+    };
+  }
   const liveness: Liveness = {
     of: async ({ lifecycle }) => (lifecycle.state === "stopped" ? "gone" : alive),
   };
@@ -88,6 +95,7 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     view,
     looked,
     gateway,
+    scratch,
     turns: createTurnDirectories({ files: scratch.files, sessionRoot: scratch.folder }),
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
@@ -268,5 +276,20 @@ describe("the same in detail", () => {
     await using at = setup({ seen: false });
     await expect(at.view.detail("worker")).rejects.toMatchObject({ reason: "unavailable" });
     expect(await at.view.history("worker", 5)).toEqual({ tracked_agent_id: "id-worker", entries: [] });
+  });
+
+  test("mail of an agent without a mailbox is refused with what gives it one", async () => {
+    await using at = setup();
+    const { launch_plan, ...manifest } = sampleManifest({ agentName: "batch" });
+    const { mailbox: _, ...plan } = launch_plan;
+    at.scratch.files.write(
+      "file:manifest",
+      at.scratch.path("manifest.json"),
+      JSON.stringify({ ...manifest, launch_plan: plan }),
+    );
+    await expect(at.view.resolveLive("batch")).rejects.toMatchObject({
+      reason: "unavailable",
+      data: { remedy: { code: "register_mailbox", agent_name: "batch" } },
+    });
   });
 });

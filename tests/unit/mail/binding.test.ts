@@ -31,14 +31,17 @@ function setup() {
   const facts: {
     binding: MailboxBinding | undefined;
     unreadable: Error | null;
+    opening: () => void;
     obstacle: () => string | null;
   } = {
     binding: first,
     unreadable: null,
+    opening: () => {},
     obstacle: () => null,
   };
   const opener: MailboxOpener = {
     open(binding) {
+      facts.opening();
       opened.push(binding.address);
       return { ...mail.open(binding.address), close: () => void closed.push(binding.address) };
     },
@@ -147,6 +150,21 @@ describe("the mailbox of a manifest", () => {
     expect(isOutOfReach(caught(absent))).toBe(true);
     expect(isOutOfReach(new ServiceError("transport_failed", "x"))).toBe(true);
     expect(isOutOfReach(new Error("x"))).toBe(false);
+  });
+
+  test.each([
+    { id: "opened", fails: "opening" as const, out: {} },
+    { id: "reached", fails: "obstacle" as const, out: { out_of_reach: true } },
+  ])("that cannot be $id says what can be done about it", ({ fails, out }) => {
+    const at = setup();
+    const remedy = { code: "repair_mailboxes" };
+    at.facts[fails] = () => {
+      throw new ServiceError("precondition_failed", "a box is missing", { data: { remedy } });
+    };
+    expect(() => at.binding.bound()).toThrow(
+      expect.objectContaining({ reason: "unsupported", data: { remedy, ...out } }),
+    );
+    expect(at.binding.supported()).toMatchObject({ supported: false, remedy });
   });
 
   test("notifies a caller that listens, also after it was bound again", async () => {

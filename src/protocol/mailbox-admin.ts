@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { RemedyRecord } from "./remedy.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Answers about mailboxes. Source: spec/mailbox-agui.md A7, A8, A11. */
@@ -31,6 +32,7 @@ export const MailboxStatusAnswer = Answer({
   protocol_version: Nullable(Type.Integer()),
   registration_counts: Strict({ active: Count, inactive: Count, stashed: Count }),
   error: Nullable(Type.String({ description: "why the root cannot be used as it is" })),
+  remedy: Type.Optional(RemedyRecord),
 });
 export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
 
@@ -66,6 +68,7 @@ export const RepairFinding = Strict({
   path: Type.String({ description: "relative to the root" }),
   problem: Type.String(),
   moved_to: Nullable(Type.String({ description: "relative to the root; null: it was left where it is" })),
+  remedy: Type.Optional(RemedyRecord),
 });
 export type RepairFinding = Static<typeof RepairFinding>;
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { noticeMaxChars } from "./mail.ts";
+import { RemedyRecord } from "./remedy.ts";
 import {
   describe,
   ErrorBody,
@@ -152,6 +153,7 @@ export const NotifierStatus = Strict(
     }),
     supported: Type.Boolean({ description: "whether the agent has a usable mailbox" }),
     support_error: Nullable(Type.String({ description: "why the notifier cannot run; null when it can" })),
+    support_remedy: Type.Optional(RemedyRecord),
     last_poll_at_utc: Nullable(describe(Timestamp, "when the last poll ran; null when none has")),
     last_notification_at_utc: Nullable(
       describe(Timestamp, "when a wake-up prompt was last queued; null when none was"),

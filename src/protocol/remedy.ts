@@ -80,9 +80,10 @@ export type RemedyOf<Code extends RemedyCode> = { code: Code } & RemedyParameter
 
 export type Remedy = { [Code in RemedyCode]: RemedyOf<Code> }[RemedyCode];
 
-/** That of a refusal, which is in the data of its error. Pure. */
-export function remedyIn(data: Readonly<Record<string, unknown>> | undefined): Remedy | null {
-  return (data?.["remedy"] as Remedy | undefined) ?? null;
+/** That of a refusal, which is in the data of the error. Pure. */
+export function remedyOf(error: unknown): Remedy | null {
+  const { data } = (error ?? {}) as { data?: { remedy?: Remedy } | null };
+  return data?.remedy ?? null;
 }
 
 /** A remedy in the terms of one program. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { NotifierAudit, NotifierStatus } from "../../src/protocol/notifier.ts";
+import { ServiceError } from "../../src/system/errors.ts";
 import { settle } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
@@ -166,6 +167,21 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining("no usable mailbox")]);
     expect(await gateway.get()).toMatchObject({ enabled: false, supported: false });
     expect((await gateway.put({ enabled: false })).status).toBe(200);
+  });
+
+  test("without a mailbox the status says what can be done", async () => {
+    const data = { remedy: { code: "repair_mailboxes" } };
+    await using gateway = setup({
+      opener: {
+        obstacle: () => {
+          throw new ServiceError("precondition_failed", "its box is missing", { data });
+        },
+      },
+    });
+    expect(await gateway.get()).toMatchObject({
+      support_error: expect.stringContaining("its box is missing"),
+      support_remedy: data.remedy,
+    });
   });
 
   test("a listener that serves no mail supports no notifier", async () => {

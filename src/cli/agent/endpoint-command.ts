@@ -1,6 +1,7 @@
 import type { TObject } from "@sinclair/typebox";
 import { type Endpoint, pathParameters, type ResponseOf } from "../../protocol/endpoint.ts";
 import { type GatewayEndpoints, gatewayEndpoints } from "../../protocol/endpoints.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import type { CallRequest } from "../../services/fleet/gateway-client.ts";
 import {
   type Answer,
@@ -42,8 +43,11 @@ export function endpointCommand<
       invocation: Invocation<A>,
     ) => Partial<CallRequest<Name>["body"]> | Promise<Partial<CallRequest<Name>["body"]>>;
     timeoutMs?: number;
-    /** The text, or the text with an exit code. */
-    render: (body: ResponseOf<GatewayEndpoints[Name]>) => string | Pick<Answer, "text" | "exitCode">;
+    /** The text, or the text with an exit code. `advise`: for this agent. */
+    render: (
+      body: ResponseOf<GatewayEndpoints[Name]>,
+      advise: Advise,
+    ) => string | Pick<Answer, "text" | "exitCode">;
     /** Throws where the caller may not make the call. */
     allow?: (invocation: Invocation, live: Target & { link: LiveLink }) => Promise<void>;
   },
@@ -79,7 +83,7 @@ export function endpointCommand<
       await allow?.(invocation, live);
       const response = await live.link.client.call(name, call as unknown as CallRequest<Name>);
       const json = bodyOf<GatewayEndpoints[Name]>(response);
-      const text = render(json);
+      const text = render(json, live.advise);
       return typeof text === "string" ? { json, text } : { json, ...text };
     },
   });

@@ -1,6 +1,5 @@
 import { renderJson } from "../../protocol/json.ts";
-import type { Advise } from "../../protocol/remedy.ts";
-import { remedyIn } from "../../protocol/remedy.ts";
+import { type Advise, remedyOf } from "../../protocol/remedy.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { visible } from "../../system/visible.ts";
@@ -133,7 +132,7 @@ export function describeFailure(
     return { exitCode: error.exitCode, document: error.json, text: `Error: ${detail}` };
   }
   if (error instanceof ServiceError) {
-    const detail = withRemedy(error.message, remedyIn(error.data), advise);
+    const detail = withRemedy(error.message, remedyOf(error), advise);
     return {
       exitCode: exitOf(error.reason),
       document: { error: error.reason, ...error.data, detail },

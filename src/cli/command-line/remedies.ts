@@ -70,7 +70,7 @@ export const managerRemedies: {
     command: `${agent} gateway tui decide --option ANSWER`,
   }),
   release_wakes: ({ held_by: setting }, { agent }) => {
-    const { step, words } = wakeSteps[setting];
+    const { step, words } = Object.hasOwn(wakeSteps, setting) ? wakeSteps[setting] : otherHold;
     return { step, command: `${agent} gateway mail-notifier ${words}` };
   },
   end_agent: (_, { agent }) => ({ step: "End it", command: `${agent} stop` }),
@@ -157,6 +157,9 @@ const wakeSteps: Record<RemedyOf<"release_wakes">["held_by"], { step: string; wo
   require_attestation: { step: "See who sent it; read it yourself, and archive it", words: "audit" },
 };
 
+/** By a setting of a later version. */
+const otherHold = { step: "See what holds its wake-ups back", words: "audit" };
+
 /** How an agent is named on a command line: `self` is the one in whose session the program runs. */
 export type NamedAgent = "self" | { agentName: string } | { agentId: string };
 
@@ -187,10 +190,14 @@ export const managerSentence = (remedy: Remedy): string => toSentence(adviseInMa
  * the refusal as it came. Pure.
  */
 export function rewordRefusal(detail: string, body: unknown, advise: Advise): string {
-  const { remedy } = (body ?? {}) as { remedy?: RemedyRecord };
-  if (!remedy || !Object.hasOwn(managerRemedies, remedy.code)) return detail;
-  const known = remedy as Remedy;
+  const known = toKnownRemedy(((body ?? {}) as { remedy?: RemedyRecord }).remedy);
+  if (known === null) return detail;
   return detail.replace(managerSentence(known), () => toSentence(advise(known)));
+}
+
+/** A remedy that came from a server; null for a code that this version does not know. Pure. */
+export function toKnownRemedy(record: RemedyRecord | undefined): Remedy | null {
+  return record && Object.hasOwn(managerRemedies, record.code) ? (record as Remedy) : null;
 }
 
 /** What failed, and what can be done about it. Pure. */

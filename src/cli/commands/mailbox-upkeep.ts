@@ -16,6 +16,7 @@ import { type Answer, command, type Flags, type Invocation, UsageError } from ".
 import { confirmed } from "../command-line/confirm.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
+import { toKnownRemedy, withRemedy } from "../command-line/remedies.ts";
 import { addressFlag } from "../command-line/shared-flags.ts";
 import { withProgress } from "../extensions/upkeep/progress.ts";
 import { type ChosenRoot, chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
@@ -82,7 +83,11 @@ const repair = command({
               "",
               renderTable(
                 ["LOOK AT", "BECAUSE", "NOW IN"],
-                findings.map((one) => [one.path, one.problem, one.moved_to ?? "(where it was)"]),
+                findings.map((one) => [
+                  one.path,
+                  withRemedy(one.problem, toKnownRemedy(one.remedy), io.advise),
+                  one.moved_to ?? "(where it was)",
+                ]),
               ),
             ]
           : []),

@@ -9,6 +9,7 @@ import type {
   MessagesGetAnswer,
   MessagesListAnswer,
 } from "../../protocol/mailbox-admin.ts";
+import { toRemedyRecord } from "../../protocol/remedy.ts";
 import {
   getAccount,
   getMessage,
@@ -23,6 +24,7 @@ import { command } from "../command-line/command.ts";
 import { confirmed } from "../command-line/confirm.ts";
 import { givenFields } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
+import { withRemedy } from "../command-line/remedies.ts";
 import { addressFlag } from "../command-line/shared-flags.ts";
 import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 
@@ -33,7 +35,8 @@ const init = command({
   async run(invocation) {
     const { deps, root, heading } = chooseRoot(invocation, { creates: true });
     const status = initMailRoot(deps, root);
-    if (status.error !== null) throw new ServiceError("precondition_failed", status.error);
+    const { error, remedy } = status;
+    if (error !== null) throw new ServiceError("precondition_failed", error, { data: { remedy } });
     const answer: MailboxInitAnswer = {
       ...heading,
       bootstrapped: status.bootstrapped,
@@ -65,7 +68,7 @@ const status = command({
   examples: ["svc-mgr mailbox status", "svc-mgr mailbox status --mailbox-root /srv/mail --json"],
   async run(invocation) {
     const { deps, root, heading } = chooseRoot(invocation, { creates: false });
-    const status = mailRootStatus(deps, root);
+    const { remedy, ...status } = mailRootStatus(deps, root);
     const version = Number(status.protocol_version ?? Number.NaN);
     const answer: MailboxStatusAnswer = {
       ...heading,
@@ -75,6 +78,7 @@ const status = command({
       protocol_version: Number.isInteger(version) ? version : null,
       registration_counts: status.registration_counts,
       error: status.error,
+      ...(remedy ? { remedy: toRemedyRecord(remedy) } : {}),
     };
     const { active, inactive, stashed } = status.registration_counts;
     return {
@@ -83,7 +87,7 @@ const status = command({
         ["mailboxes in", root],
         ["chosen", heading.mailbox_root_detail],
         ["status", status.error === null ? "ready" : status.exists ? "needs a look" : "not there yet"],
-        ["trouble", status.error],
+        ["trouble", status.error && withRemedy(status.error, remedy, invocation.io.advise)],
         ["registered", `${active} active, ${inactive} inactive, ${stashed} stashed`],
       ]),
       exitCode: status.exists && status.error !== null ? 1 : 0,

@@ -34,7 +34,9 @@ export async function giveMailbox(
   const { mailboxRoot, detail } = chooseMailboxFolder(context, io, { flag: wish.rootFlag, creates: true });
   const status = initMailRoot(context, mailboxRoot);
   if (status.error !== null) {
-    throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`);
+    throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`, {
+      data: { remedy: status.remedy },
+    });
   }
   const root = openMailRoot(context, mailboxRoot);
   try {

@@ -1,6 +1,6 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { Elysia } from "elysia";
-import { addSentence, type Remedy, remedyIn, toRemedyRecord } from "../../protocol/remedy.ts";
+import { addSentence, type Remedy, remedyOf, toRemedyRecord } from "../../protocol/remedy.ts";
 import {
   type ErrorBody,
   maxFindings,
@@ -60,7 +60,7 @@ export function httpErrors(deps: {
         return reply(statusOf[refusal.reason], { detail: inBody(issues.slice(0, maxFindings)) });
       }
       const candidates = refusal.data?.["agent_ids"];
-      const remedy = remedyIn(refusal.data);
+      const remedy = remedyOf(refusal);
       const body: ErrorBody = {
         detail: remedy === null ? refusal.message : addSentence(refusal.message, deps.advice(remedy)),
         ...(remedy === null ? {} : { remedy: toRemedyRecord(remedy) }),

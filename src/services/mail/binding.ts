@@ -1,5 +1,5 @@
 import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
-import { type Remedy, remedyIn } from "../../protocol/remedy.ts";
+import { type Remedy, remedyOf } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import type { Mailbox } from "./mailbox.ts";
@@ -114,8 +114,7 @@ export function createMailBinding(deps: {
       bound();
       return { supported: true, error: null, remedy: null };
     } catch (error) {
-      const remedy = error instanceof ServiceError ? remedyIn(error.data) : null;
-      return { supported: false, error: messageOf(error), remedy };
+      return { supported: false, error: messageOf(error), remedy: remedyOf(error) };
     }
   }
 

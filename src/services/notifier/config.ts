@@ -1,5 +1,6 @@
 import type { NotifierMemory } from "../../db/gateway/notifier-store.ts";
 import type { NotifierConfig, NotifierStatus, NotifierUpdate, QuietHours } from "../../protocol/notifier.ts";
+import { type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { isTimeZone } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -77,18 +78,25 @@ export function refuseUnusableHours({ start, end, time_zone }: QuietHours): void
   }
 }
 
+export interface SupportProblem {
+  detail: string;
+  remedy: Remedy | null;
+}
+
 export function toNotifierStatus(facts: {
   config: NotifierConfig;
   memory: NotifierMemory | null;
-  supportError: string | null;
+  /** Why the notifier cannot run; null when it can. */
+  problem: SupportProblem | null;
 }): NotifierStatus {
-  const { config, memory, supportError } = facts;
+  const { config, memory, problem } = facts;
   return {
     schema_version: 1,
     ...config,
     notify_block_shared_tokens: config.notify_block_shared_tokens.map(() => maskedToken),
-    supported: supportError === null,
-    support_error: supportError,
+    supported: problem === null,
+    support_error: problem?.detail ?? null,
+    ...(problem?.remedy ? { support_remedy: toRemedyRecord(problem.remedy) } : {}),
     last_poll_at_utc: memory?.lastPollAtUtc ?? null,
     last_notification_at_utc: memory?.lastNotificationAtUtc ?? null,
     last_error: memory?.lastError ?? null,

@@ -18,7 +18,13 @@ import type { MailSupport } from "../mail/binding.ts";
 import type { Mailbox } from "../mail/mailbox.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { type ContextMaintenance, defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
+import {
+  type ContextMaintenance,
+  defaultNotifierConfig,
+  mergeConfig,
+  type SupportProblem,
+  toNotifierStatus,
+} from "./config.ts";
 import { runCycle } from "./cycle.ts";
 import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
 
@@ -104,7 +110,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
 
   /** Why the notifier cannot run, and what can be done; null when it can. */
-  function supportProblem(config: NotifierConfig): { detail: string; remedy: Remedy | null } | null {
+  function supportProblem(config: NotifierConfig): SupportProblem | null {
     const problem = (detail: string, remedy: Remedy | null = null) => ({ detail, remedy });
     if (deps.baseUrl() === null) {
       return problem("this gateway listens on no loopback address, so it serves no mail");
@@ -123,7 +129,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   function status(): NotifierStatus {
     const { config, memory } = read();
-    return toNotifierStatus({ config, memory, supportError: supportProblem(config)?.detail ?? null });
+    return toNotifierStatus({ config, memory, problem: supportProblem(config) });
   }
 
   function gate(): GateFacts {

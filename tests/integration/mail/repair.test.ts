@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import {
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -164,6 +165,21 @@ describe("a repair of the index", () => {
     ).toEqual(["active", "stashed"]);
     expect(rows.some((one) => one.address.includes("--"))).toBe(false);
   });
+});
+
+test("a mailbox that leads to a folder of nobody is reported with what registers it", async () => {
+  using fixture = createMailRootFixture();
+  const folder = fixture.scratch.path("elsewhere");
+  mkdirSync(join(folder, "inbox"), { recursive: true });
+  symlinkSync(folder, join(fixture.path, "mailboxes", "zoe@svc.localhost"));
+  expect((await repair(fixture)).findings).toEqual([
+    {
+      path: "mailboxes/zoe@svc.localhost",
+      problem: "it leads to a folder that this user did not register",
+      moved_to: null,
+      remedy: { code: "register_folder" },
+    },
+  ]);
 });
 
 describe("a repair of a mailbox", () => {

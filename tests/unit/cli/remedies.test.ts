@@ -10,9 +10,13 @@ import {
   withRemedy,
 } from "../../../src/cli/command-line/remedies.ts";
 import { adviseInShort } from "../../../src/cli/command-line/short-remedies.ts";
+import { describeMailbox, toObstacle } from "../../../src/cli/commands/agent/mailbox.ts";
+import { renderNotifier } from "../../../src/cli/commands/agent/notifier.ts";
 import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
 import { type Advise, type Remedy, type RemedyCode, toRemedyRecord } from "../../../src/protocol/remedy.ts";
 import { remedyOfRefusal } from "../../../src/services/fleet/diagnose.ts";
+import { defaultNotifierConfig, toNotifierStatus } from "../../../src/services/notifier/config.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
 
 const documented = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8")
   .split("\n")
@@ -89,6 +93,37 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
     expect(lines).not.toEqual([]);
   },
 );
+
+describe("a problem that a status names has its remedy in the terms of the program", () => {
+  const remedy: Remedy = { code: "register_mailbox", agent_name: "worker" };
+  const manifest = sampleManifest();
+  const binding = { transport: "filesystem", principal_id: "SVC-w", address: "w@x", bindings_version: "1" };
+  const support = { supported: false, error: "no mailbox", remedy };
+  const config = toNotifierStatus({
+    config: defaultNotifierConfig,
+    memory: null,
+    problem: { detail: "no mailbox", remedy },
+  });
+  test.each([
+    { id: "the notifier", text: renderNotifier(config, adviseInManager) },
+    {
+      id: "the mailbox",
+      text: describeMailbox(manifest, binding, toObstacle(support, adviseInManager)).text,
+    },
+  ])("$id", ({ text }) => {
+    expect(text).toContain(
+      "no mailbox. Give it one with: svc-mgr agents single --agent-name worker mailbox register",
+    );
+  });
+});
+
+test("a setting of a later version that holds wake-ups back is looked into", () => {
+  const body = { remedy: { code: "release_wakes", held_by: "of_a_later_version", agent_name: "worker" } };
+  expect(rewordRefusal("held", body, adviseInManager)).toBe("held");
+  expect(adviseInManager(body.remedy as unknown as Remedy).command).toBe(
+    "svc-mgr agents single --agent-name worker gateway mail-notifier audit",
+  );
+});
 
 test("the remedy is a separate sentence, also behind a question", () => {
   const remedy: Remedy = { code: "register_address", address: "ben@svc.localhost" };

@@ -396,6 +396,7 @@ describe("a root", () => {
     expect(mailRootStatus(fixture.deps, fixture.scratch.path("absent"))).toMatchObject({
       exists: false,
       bootstrapped: false,
+      remedy: { code: "init_mailboxes" },
     });
     const foreign = fixture.scratch.path("foreign");
     mkdirSync(foreign);

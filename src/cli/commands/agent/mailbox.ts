@@ -1,5 +1,6 @@
 import type { MailboxBinding, Manifest } from "../../../protocol/files.ts";
-import { bindingOf } from "../../../services/mail/binding.ts";
+import { type Advise, type Remedy, toRemedyRecord } from "../../../protocol/remedy.ts";
+import { bindingOf, type MailSupport } from "../../../services/mail/binding.ts";
 import { unregisterMailbox } from "../../../services/mail/binding-register.ts";
 import { openMailRoot } from "../../../services/mail/filesystem/root.ts";
 import {
@@ -14,6 +15,7 @@ import type { CliContext } from "../../command-line/cli-context.ts";
 import { type CliIo, command, type Flags } from "../../command-line/command.ts";
 import { readFileFlag, readStdin } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
+import { withRemedy } from "../../command-line/remedies.ts";
 import { mailboxRootFlag } from "../../command-line/shared-flags.ts";
 import { inMailbox } from "../../mail/agent-mail.ts";
 import { giveMailbox, mailOf } from "../../mail/agent-mailbox.ts";
@@ -154,11 +156,12 @@ const status = command({
   description: "show whether the agent has a mailbox and whether it can be used",
   examples: ["svc-mgr agents single --agent-name worker mailbox status"],
   async run(invocation) {
-    const target = mailOf(await openTarget(invocation), invocation.io);
+    const named = await openTarget(invocation);
+    const target = mailOf(named, invocation.io);
     const { manifest } = target.agent;
     const binding = manifest.launch_plan.mailbox ?? null;
-    const obstacle = binding && (await inMailbox(target, async (bound) => bound.supported().error));
-    const { json, text } = describeMailbox(manifest, binding, obstacle);
+    const support = binding && (await inMailbox(target, async (bound) => bound.supported()));
+    const { json, text } = describeMailbox(manifest, binding, support && toObstacle(support, named.advise));
     const next = binding ? "" : `\ngive it one:  ${target.commandPrefix} mailbox register`;
     return { json, text: `${text}${next}` };
   },
@@ -166,11 +169,26 @@ const status = command({
 
 export const agentMailboxCommands = { register, unregister, status };
 
+/** Why a mailbox cannot be used; `text`: with what can be done. */
+interface Obstacle {
+  error: string;
+  remedy: Remedy | null;
+  text: string;
+}
+
+/** Null for a mailbox that can be used. Pure. */
+export function toObstacle({ error, remedy }: MailSupport, advise: Advise): Obstacle | null {
+  return error === null ? null : { error, remedy, text: withRemedy(error, remedy, advise) };
+}
+
 /**
- * The answer about an agent's mailbox (contract 4.5; spec/mailbox-agui.md A10). `obstacle`: why it cannot be
- * used. Pure.
+ * The answer about an agent's mailbox (contract 4.5; spec/mailbox-agui.md A10). Pure.
  */
-function describeMailbox(manifest: Manifest, binding: MailboxBinding | null, obstacle: string | null) {
+export function describeMailbox(
+  manifest: Manifest,
+  binding: MailboxBinding | null,
+  obstacle: Obstacle | null,
+) {
   const active = binding !== null && obstacle === null;
   const authority = manifest.agent_launch_authority;
   const json = {
@@ -196,13 +214,14 @@ function describeMailbox(manifest: Manifest, binding: MailboxBinding | null, obs
         credential_ref: binding.credential_ref,
       }),
     }),
-    ...(obstacle === null ? {} : { error: obstacle }),
+    ...(obstacle === null ? {} : { error: obstacle.error }),
+    ...(obstacle?.remedy ? { remedy: toRemedyRecord(obstacle.remedy) } : {}),
   };
   const text = renderPairs([
     ["agent", manifest.agent_name],
     ["mailbox", binding === null ? "none" : binding.address],
     ["principal", binding?.principal_id],
-    ["state", binding && (active ? "active" : `cannot be used: ${obstacle}`)],
+    ["state", binding && (active ? "active" : `cannot be used: ${obstacle?.text}`)],
     ["root", binding?.filesystem_root],
     ["server", binding?.jmap_url],
     ["login", binding?.login_identity],

@@ -1,4 +1,5 @@
 import { type NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
+import type { Advise } from "../../../protocol/remedy.ts";
 import type { Files } from "../../../system/files.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
 import { toCaller } from "../../agent/target.ts";
@@ -7,6 +8,7 @@ import { command, type Flags, UsageError } from "../../command-line/command.ts";
 import { fieldFlags } from "../../command-line/field-flags.ts";
 import { givenFields, readFileFlag } from "../../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../../command-line/format.ts";
+import { toKnownRemedy, withRemedy } from "../../command-line/remedies.ts";
 import { enableNotifier } from "../../operations/notifier.ts";
 
 const settings = fieldFlags(NotifierUpdate, {
@@ -56,7 +58,7 @@ const enable = command({
       notify_block_shared_tokens: await readTokens(args["notify-block-token-file"], files, io.cwd),
     });
     const json = await enableNotifier(toCaller(invocation), { ...fields, ...others });
-    return { json, text: renderNotifier(json) };
+    return { json, text: renderNotifier(json, io.advise) };
   },
 });
 
@@ -116,11 +118,12 @@ async function readTokens(
 }
 
 /** Pure. */
-function renderNotifier(status: NotifierStatus): string {
-  const { quiet_hours: quiet } = status;
+export function renderNotifier(status: NotifierStatus, advise: Advise): string {
+  const { quiet_hours: quiet, support_error: error } = status;
+  const remedy = toKnownRemedy(status.support_remedy);
   return renderPairs([
     ["notifier", status.enabled ? `enabled, every ${status.interval_seconds} s` : "disabled"],
-    ["supported", status.supported ? "yes" : `no: ${status.support_error}`],
+    ["supported", error === null ? "yes" : `no: ${withRemedy(error, remedy, advise)}`],
     ["mode", status.mode],
     ["guidance", status.appendix_text === "" ? null : `${status.appendix_text.length} characters`],
     ["context error", status.context_error_policy],

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { type Catalog, openCatalog } from "../../../db/mailbox/catalog.ts";
 import { mailProtocolVersion } from "../../../protocol/mail-file.ts";
-import type { Remedy } from "../../../protocol/remedy.ts";
+import { type Remedy, remedyOf } from "../../../protocol/remedy.ts";
 import { timestampNow } from "../../../system/clock.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
@@ -29,6 +29,7 @@ interface RootStatus {
   mailboxes_dir: string;
   registration_counts: { active: number; inactive: number; stashed: number };
   error: string | null;
+  remedy: Remedy | null;
 }
 
 /** An open root. Holds index.sqlite open until `close`. */
@@ -101,7 +102,7 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
   return mailRootStatus(deps, root);
 }
 
-/** Changes nothing and never throws: `error` says what is wrong. */
+/** Changes nothing and never throws: `error` says what is wrong, `remedy` what can be done. */
 export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
   const { files } = deps;
   const paths = rootPaths(root);
@@ -115,6 +116,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
     mailboxes_dir: paths.mailboxes,
     registration_counts: { active: 0, inactive: 0, stashed: 0 },
     error: null,
+    remedy: null,
   };
   try {
     status.exists = files.exists(root);
@@ -122,7 +124,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
     status.supported = status.protocol_version === String(mailProtocolVersion);
     status.bootstrapped = status.supported && files.exists(paths.index);
     if (!status.bootstrapped) {
-      return { ...status, error: whyUnusable(root, status) };
+      return { ...status, ...whyUnusable(root, status) };
     }
     const catalog = openCatalog({ ...deps, path: paths.index });
     try {
@@ -132,14 +134,18 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
     }
     return status;
   } catch (error) {
-    return { ...status, error: messageOf(toServiceError(error)) };
+    const refusal = toServiceError(error);
+    return { ...status, error: messageOf(refusal), remedy: remedyOf(refusal) };
   }
 }
 
-function whyUnusable(root: string, { protocol_version: version, supported }: RootStatus): string {
-  if (version === null) return "there is no mailbox root";
-  if (!supported) return unsupported(root, version).message;
-  return "its index is missing; a repair rebuilds it";
+function whyUnusable(
+  root: string,
+  { protocol_version: version, supported }: RootStatus,
+): Pick<RootStatus, "error" | "remedy"> {
+  if (version === null) return { error: "there is no mailbox root", remedy: { code: "init_mailboxes" } };
+  if (!supported) return { error: unsupported(root, version).message, remedy: null };
+  return { error: "its index is missing; a repair rebuilds it", remedy: { code: "repair_mailboxes" } };
 }
 
 /**

@@ -212,7 +212,7 @@ function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMai
     const kept = `${stateFileName}.broken-${stamp}`;
     run.apply(planKeep({ base: folder, name: stateFileName, keptAt: [kept], label: "mail.state-kept" }));
     const why = `the state of ${registration.address} could not be used: ${state.why}`;
-    run.find(place, why, childPath(folder, kept));
+    run.find(place, why, { movedTo: childPath(folder, kept) });
   }
   run.apply([
     {

@@ -1,6 +1,7 @@
 import { basename, relative } from "node:path";
 import type { CatalogRebuild } from "../../../../db/mailbox/rebuild.ts";
 import type { RepairFinding } from "../../../../protocol/mailbox-admin.ts";
+import { type Remedy, toRemedyRecord } from "../../../../protocol/remedy.ts";
 import { sleep } from "../../../../system/clock.ts";
 import { childPath, isOneName } from "../../../../system/contained-path.ts";
 import type { MailRootDeps } from "../root.ts";
@@ -33,7 +34,7 @@ export interface RepairRun {
   stamp: string;
   findings: RepairFinding[];
   /** Paths are absolute. */
-  find(path: string, problem: string, movedTo?: string): void;
+  find(path: string, problem: string, more?: { movedTo?: string; remedy?: Remedy | null }): void;
   /** Carries out steps in order. Returns whether the last one changed something. */
   apply(steps: readonly FileStep[]): boolean;
   /** See `breathe`. */
@@ -48,11 +49,14 @@ export function startRun(deps: MailRootDeps, root: string, options: RepairOption
     paths: rootPaths(root),
     stamp,
     findings,
-    find(path, problem, movedTo) {
+    find(path, problem, { movedTo, remedy } = {}) {
+      // The repair itself runs now.
+      const isRepair = remedy?.code === "repair_mailboxes";
       findings.push({
         path: relative(root, path),
         problem,
         moved_to: movedTo === undefined ? null : relative(root, movedTo),
+        ...(remedy && !isRepair ? { remedy: toRemedyRecord(remedy) } : {}),
       });
     },
     apply: (steps) => steps.map((step) => applyFileStep(deps.files, step)).at(-1)?.result === "done",
@@ -134,11 +138,11 @@ export function quarantineOrphans(
   rebuild.whileQuiet(() => {
     for (const { id, path } of orphans.messages) {
       if (rebuild.knows(id) || !files.exists(path)) continue;
-      run.find(path, "it was never delivered", quarantine(run, path));
+      run.find(path, "it was never delivered", { movedTo: quarantine(run, path) });
     }
     for (const path of orphans.attachments) {
       if (rebuild.knowsAttachment(basename(path)) || !files.exists(path)) continue;
-      run.find(path, "it belongs to no message", quarantine(run, path));
+      run.find(path, "it belongs to no message", { movedTo: quarantine(run, path) });
     }
   });
 }

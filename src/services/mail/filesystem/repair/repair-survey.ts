@@ -5,6 +5,7 @@ import type { CatalogRebuild, Evidence } from "../../../../db/mailbox/rebuild.ts
 import { stateMigrations } from "../../../../db/mailbox/state/migrations.ts";
 import { openMailboxState } from "../../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../../db/mailbox/state-upkeep.ts";
+import { type Remedy, remedyOf } from "../../../../protocol/remedy.ts";
 import { childPath, isOneName } from "../../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
 import type { Files } from "../../../../system/files.ts";
@@ -47,7 +48,7 @@ function folderOf(run: RepairRun, row: RegistrationRow): string | null {
     return mailboxFolder(run.deps.files, run.paths.root, row);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    run.find(`${run.paths.root}/${row.mailboxEntryPath}`, messageOf(error));
+    run.find(`${run.paths.root}/${row.mailboxEntryPath}`, messageOf(error), { remedy: remedyOf(error) });
     return null;
   }
 }
@@ -158,7 +159,8 @@ export function findUnregistered(run: RepairRun, known: readonly RegistrationRow
     const folder = files.realPath(path);
     const registrationId = folder === null ? null : registrationIn(deps, folder);
     if (folder === null || registrationId === null) {
-      run.find(path, "it leads to a folder that this user did not register");
+      const remedy: Remedy = { code: "register_folder" };
+      run.find(path, "it leads to a folder that this user did not register", { remedy });
       return [];
     }
     return [toRow(run, path, parts, { folder, registrationId })];

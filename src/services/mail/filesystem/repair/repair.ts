@@ -1,6 +1,6 @@
 import { type Catalog, openCatalog, type RegistrationRow } from "../../../../db/mailbox/catalog.ts";
 import type { RepairResult } from "../../../../protocol/mailbox-admin.ts";
-import type { Remedy } from "../../../../protocol/remedy.ts";
+import { type Remedy, remedyOf } from "../../../../protocol/remedy.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
 import { idStamp } from "../../../../system/ids.ts";
 import { visibleLine } from "../../../../system/visible.ts";
@@ -122,7 +122,9 @@ function mendKey(run: RepairRun, catalog: Catalog, registration: RegistrationRow
     else publishExisting(deps, paths.root, catalog, registration);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    run.find(`${paths.root}/${registration.mailboxEntryPath}`, `it has no key: ${messageOf(error)}`);
+    run.find(`${paths.root}/${registration.mailboxEntryPath}`, `it has no key: ${messageOf(error)}`, {
+      remedy: remedyOf(error),
+    });
   }
 }
 
@@ -141,7 +143,7 @@ function dropForeign(run: RepairRun, { catalog }: WorkingIndex): void {
     settleArtifacts(deps.files, paths.root, catalog);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    run.find(paths.index, messageOf(error));
+    run.find(paths.index, messageOf(error), { remedy: remedyOf(error) });
   }
   const foreign = catalog.registrations().filter((row) => !isUsable(row));
   if (foreign.length === 0) return;

@@ -167,7 +167,7 @@ describe("a repair of the index", () => {
   });
 });
 
-test("a mailbox that leads to a folder of nobody is reported with what registers it", async () => {
+test("a mailbox that leads to a folder of nobody is reported with its remedy", async () => {
   using fixture = createMailRootFixture();
   const folder = fixture.scratch.path("elsewhere");
   mkdirSync(join(folder, "inbox"), { recursive: true });

@@ -278,7 +278,7 @@ describe("the same in detail", () => {
     expect(await at.view.history("worker", 5)).toEqual({ tracked_agent_id: "id-worker", entries: [] });
   });
 
-  test("mail of an agent without a mailbox is refused with what gives it one", async () => {
+  test("mail of an agent without a mailbox is refused with the remedy", async () => {
     await using at = setup();
     const { launch_plan, ...manifest } = sampleManifest({ agentName: "batch" });
     const { mailbox: _, ...plan } = launch_plan;

@@ -169,7 +169,7 @@ const status = command({
 
 export const agentMailboxCommands = { register, unregister, status };
 
-/** Why a mailbox cannot be used; `text`: with what can be done. */
+/** Why a mailbox cannot be used; `text`: the problem and its remedy. */
 interface Obstacle {
   error: string;
   remedy: Remedy | null;

@@ -65,7 +65,7 @@ export function createAttention(deps: AttentionDeps) {
 
   function silent(agent: KnownAgent, why: string): AttentionFacts {
     return {
-      ...unusableFacts(agent.record, ""),
+      ...unusableFacts(agent.record, { state: "refused", why: "" }),
       unusable: null,
       session: "alive",
       gateway: { state: "silent", why },

@@ -85,6 +85,7 @@ export function filterAttention(
 /** Of an agent in this state nothing else is known. */
 const hidesTheRest: ReadonlySet<Problem> = new Set([
   "unusable",
+  "unreadable",
   "stopped",
   "session_gone",
   "program_ended",
@@ -118,13 +119,14 @@ function healthFinding(facts: AttentionFacts, diagnosis: Diagnosis): Finding {
   const gatewayKey = [agent.generation, gateway.state];
   switch (problem) {
     case "unusable":
-      return finding("dead_agent", `${name} cannot be opened: ${facts.unusable}`);
+      return finding("dead_agent", `${name} cannot be opened: ${facts.unusable?.why}`);
     case "stopped":
     case "session_gone":
     case "program_ended":
       return finding("dead_agent", `${name} is dead: ${detail}`, {
         sinceUtc: programEnded?.sinceUtc ?? null,
       });
+    case "unreadable":
     case "session_unknown":
       return finding("stuck_agent", `whether ${name} runs is not known: ${detail}`, {
         key: [agent.generation, "unseen"],

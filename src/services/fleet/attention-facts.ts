@@ -19,7 +19,7 @@ import { sessionPaths } from "../sessions/roots.ts";
 import { readOfflineRequests } from "../status/project.ts";
 import { stuckOn } from "../terminal/readiness.ts";
 import { tmuxAttachLine } from "../terminal/tmux/screen.ts";
-import type { AgentHealth, GatewayCondition } from "./diagnose.ts";
+import type { AgentHealth, GatewayCondition, ManifestProblem } from "./diagnose.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 
 export interface FailedRequest {
@@ -49,14 +49,14 @@ export interface AttentionFacts extends AgentHealth {
   budget: BudgetState | null;
 }
 
-/** Of an agent whose manifest cannot be read. Pure. */
-export function unusableFacts(record: RegistryRecord, why: string): AttentionFacts {
+/** Of an agent whose manifest cannot be used. Pure. */
+export function unusableFacts(record: RegistryRecord, problem: ManifestProblem): AttentionFacts {
   const trackedId = record.agent_id;
   const nothing = { status: null, terminal: null, programPresent: null, requests: [], nowMs: 0 };
   const gateway = { state: "none", why: "" } as const;
   return {
     ...toAttentionFacts({ record, trackedId, session: "unknown", gateway, ...nothing }),
-    unusable: why,
+    unusable: problem,
   };
 }
 

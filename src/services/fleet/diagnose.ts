@@ -14,11 +14,18 @@ export interface GatewayCondition {
   pid?: number | null;
 }
 
+/** Why a manifest cannot be used. */
+export interface ManifestProblem {
+  /** `refused`: what it says, or its place, is wrong; `unreadable`: nobody could read it now. */
+  state: "refused" | "unreadable";
+  why: string;
+}
+
 /** What decides whether an agent can work. */
 export interface AgentHealth {
   agent: { id: string; name: string };
   /** Why the agent cannot be opened at all. */
-  unusable: string | null;
+  unusable: ManifestProblem | null;
   /** `stopped`: somebody ended the agent. */
   session: AgentLiveness | "stopped";
   /** Why `session` is unknown. */
@@ -37,6 +44,7 @@ export interface AgentHealth {
 
 export type Problem =
   | "unusable"
+  | "unreadable"
   | "stopped"
   | "session_gone"
   | "program_ended"
@@ -66,7 +74,7 @@ export interface Diagnosis {
  * What keeps an agent from work, the first cause first; empty when nothing does. A cause hides what follows
  * from it. In this order:
  *
- * 1. It cannot be opened: it can only be ended.
+ * 1. Its manifest is refused: it can only be ended. One that nobody could read says nothing about the agent.
  * 2. It was stopped, its session is gone, or its program has ended: start it again. A live gateway that sees
  *    the program outweighs an absent session.
  * 3. Its tmux server does not answer: that says nothing about one agent, so nothing is ended or removed.
@@ -126,8 +134,10 @@ function diagnoseAbsence(health: AgentHealth): Diagnosis | null {
   const { agent, unusable, session, programEnded, gateway } = health;
   const { name: agent_name } = agent;
   if (unusable !== null) {
-    const detail = `it cannot be opened: ${unusable}`;
-    return { problem: "unusable", severity: "damage", detail, remedy: { code: "stop_agent", agent_name } };
+    const detail = `it cannot be opened: ${unusable.why}`;
+    return unusable.state === "refused"
+      ? { problem: "unusable", severity: "damage", detail, remedy: { code: "stop_agent", agent_name } }
+      : { problem: "unreadable", severity: "fault", detail, remedy: { code: "run_doctor" } };
   }
   const remedy = remedyOfAbsence(health);
   if (session === "stopped")

@@ -9,6 +9,7 @@ import { backendFacts } from "../agent/backends.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { judgingFoldersOnce } from "../sessions/trust.ts";
+import type { ManifestProblem } from "./diagnose.ts";
 import { leaseOf, toIdentity } from "./projection.ts";
 
 /** An agent that the shared registry knows. */
@@ -16,9 +17,9 @@ export interface KnownAgent {
   record: RegistryRecord;
   /** Without what only a probe shows: whether it lives, and whether a gateway answers. */
   identity: AgentIdentity;
-  /** Null when its manifest cannot be read; `problem` says why. */
+  /** Null when its manifest cannot be used; `problem` says why. */
   found: FoundAgent | null;
-  problem: string | null;
+  problem: ManifestProblem | null;
 }
 
 /**
@@ -34,12 +35,14 @@ export interface Directory {
   refresh(): void;
 }
 
-/** `agent.found`; throws `unavailable` when its manifest cannot be read. */
+/** `agent.found`; throws `unavailable` when its manifest cannot be used. */
 export function openedAgent(agent: KnownAgent): FoundAgent & { record: RegistryRecord } {
   if (agent.found) return { ...agent.found, record: agent.record };
   const { agent_name: name, agent_id: id } = agent.record;
-  throw new ServiceError("unavailable", `"${name}" cannot be opened: ${agent.problem}`, {
-    data: { remedy: { code: "stop_agent", agent_id: id } satisfies Remedy },
+  const remedy: Remedy =
+    agent.problem?.state === "unreadable" ? { code: "run_doctor" } : { code: "stop_agent", agent_id: id };
+  throw new ServiceError("unavailable", `"${name}" cannot be opened: ${agent.problem?.why}`, {
+    data: { remedy },
   });
 }
 
@@ -78,7 +81,8 @@ export function createDirectory(deps: {
     const recordKey = keyOf(`${root}/${agentId}/record.json`);
     if (recordKey === null) return null;
     const before = kept.get(agentId);
-    if (before?.recordKey === recordKey) {
+    // A right that is given back changes neither file.
+    if (before?.recordKey === recordKey && before.agent.problem?.state !== "unreadable") {
       const { manifest_path: path } = before.agent.record.runtime;
       if (keyOf(path) === before.manifestKey) return before;
     }
@@ -152,7 +156,9 @@ export function toKnownAgent(files: Files, record: RegistryRecord): KnownAgent {
     });
     return { record, identity, found, problem: null };
   } catch (error) {
-    return { record, identity: fromRecord(record), found: null, problem: messageOf(error) };
+    const state = error instanceof ServiceError ? "refused" : "unreadable";
+    const problem = { state, why: messageOf(error) } as const;
+    return { record, identity: fromRecord(record), found: null, problem };
   }
 }
 

@@ -100,7 +100,9 @@ async function snapshotOf({ reader, openers }: ListDeps, agent: KnownAgent): Pro
     };
   } catch (error) {
     const detail = messageOf(error);
-    if (error instanceof ServiceError) return { ...empty, ...judge(unusableFacts(record, detail)) };
+    if (error instanceof ServiceError) {
+      return { ...empty, ...judge(unusableFacts(record, { state: "refused", why: detail })) };
+    }
     return { ...empty, problem: { severity: "fault", detail, remedy: null } };
   }
 

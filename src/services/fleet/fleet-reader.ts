@@ -152,7 +152,7 @@ export function createFleetReader(deps: FleetReaderDeps) {
     /** Rejects as `read`. A terminal without a gateway is not watched for it. */
     async look({ record, identity, found, problem }: KnownAgent): Promise<AgentLook> {
       if (!found) {
-        const facts = unusableFacts(record, problem ?? "its manifest is lost");
+        const facts = unusableFacts(record, problem ?? { state: "refused", why: "its manifest is lost" });
         return { reading: null, facts, turnBeganAtUtc: null };
       }
       const reading = await read({ ...found, record }, { limit: requestsLookedAt });

@@ -241,7 +241,7 @@ export function createFleetWork(deps: FleetWorkDeps) {
       return {
         success: true,
         tracked_agent_id,
-        detail: toDetail(stop, known.problem),
+        detail: toDetail(stop, known.problem?.why ?? null),
         ...(turnId === undefined ? {} : { turn_id: turnId }),
         manifest_path: record.runtime.manifest_path,
         session_root: found?.sessionRoot ?? record.runtime.session_root ?? "",

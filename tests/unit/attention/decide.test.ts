@@ -204,9 +204,14 @@ const cases: {
     want: [{ kind: "dead_agent", command: `${prefix} cleanup` }],
   },
   {
-    id: "an agent whose manifest cannot be read",
-    given: { unusable: "its manifest is no JSON" },
+    id: "an agent whose manifest is refused",
+    given: { unusable: { state: "refused", why: "its manifest is no JSON" } },
     want: [{ kind: "dead_agent", command: `${prefix} stop` }],
+  },
+  {
+    id: "an agent whose manifest nobody could read: that does not end it",
+    given: { unusable: { state: "unreadable", why: "EACCES" } },
+    want: [{ kind: "stuck_agent", command: "svc-mgr doctor" }],
   },
   {
     id: "a tmux server that does not answer, where the gateway sees the agent",

@@ -13,7 +13,7 @@ function setup() {
     clock,
     async look({ record }) {
       looks.push(record.agent_name);
-      return unusableFacts(record, "its manifest is lost");
+      return unusableFacts(record, { state: "refused", why: "its manifest is lost" });
     },
     advise: adviseInManager,
     gatewayOf: async () => Promise.reject(new Error("none")),

@@ -25,9 +25,14 @@ const block = (reason: NonNullable<AgentHealth["block"]>["reason"]) => ({ reason
 const cases: { id: string; given: Partial<AgentHealth>; want: string[] }[] = [
   { id: "an agent that works", given: {}, want: [] },
   {
-    id: "a manifest that cannot be read, before all else",
-    given: { unusable: "it is no JSON", session: "gone", ...unserved },
+    id: "a manifest that is refused, before all else",
+    given: { unusable: { state: "refused", why: "it is no JSON" }, session: "gone", ...unserved },
     want: ["damage unusable: stop_agent"],
+  },
+  {
+    id: "a manifest that nobody could read now: the agent may well work",
+    given: { unusable: { state: "unreadable", why: "EACCES" }, session: "gone", ...unserved },
+    want: ["fault unreadable: run_doctor"],
   },
   { id: "stopped", given: { session: "stopped", ...unserved }, want: ["fault stopped: relaunch_agent"] },
   {

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDirectory, openedAgent } from "../../../src/services/fleet/directory.ts";
 import { buildRecord, toStopped } from "../../../src/services/sessions/record.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
@@ -18,12 +19,21 @@ function setup() {
       return registry.read(agentId);
     },
   };
-  const directory = createDirectory({ files: system.files, clock, registry: counted, registryRoot: root });
+  const unreadable = new Set<string>();
+  const files: Files = {
+    ...system.files,
+    read(path, policy) {
+      if (unreadable.has(path)) throw Object.assign(new Error("no permission"), { code: "EACCES" });
+      return system.files.read(path, policy);
+    },
+  };
+  const directory = createDirectory({ files, clock, registry: counted, registryRoot: root });
   return {
     fixture,
     registry,
     clock,
     reads,
+    unreadable,
     directory,
     /** An agent with its manifest and record. */
     async add(name: string, agentId = `id-${name}`) {
@@ -103,6 +113,29 @@ describe("the directory over the registry", () => {
         data: { remedy: { code: "stop_agent", agent_id: "id-one" } },
       }),
     );
+  });
+
+  test.each([
+    { state: "refused", text: "{", remedy: { code: "stop_agent", agent_id: "id-one" } },
+    { state: "unreadable", text: null, remedy: { code: "run_doctor" } },
+  ])("an agent whose manifest is $state has the remedy $remedy.code", async ({ state, text, remedy }) => {
+    using at = setup();
+    const { manifestPath } = await at.add("one");
+    if (text === null) at.unreadable.add(manifestPath);
+    else writeFileSync(manifestPath, text);
+    const agent = at.directory.resolve("one");
+    expect(agent.problem).toMatchObject({ state });
+    expect(() => openedAgent(agent)).toThrow(expect.objectContaining({ data: { remedy } }));
+  });
+
+  test("a manifest that can be read again is read, although the file is the same", async () => {
+    using at = setup();
+    const { manifestPath } = await at.add("one");
+    at.unreadable.add(manifestPath);
+    expect(at.directory.resolve("one").found).toBeNull();
+    at.unreadable.clear();
+    at.directory.refresh();
+    expect(at.directory.resolve("one").problem).toBeNull();
   });
 
   test("what is no record hides no other, and stays as it is", async () => {

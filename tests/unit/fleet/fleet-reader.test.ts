@@ -213,7 +213,8 @@ describe("a list, the state of an agent and its attention say the same", () => {
 
   test("an agent that cannot be opened has its problem and no state", async () => {
     await using at = setup({ gateway: "live", session: "alive" });
-    const lost = { ...at.known, found: null, problem: "its manifest is gone" };
+    const problem = { state: "refused", why: "its manifest is gone" } as const;
+    const lost = { ...at.known, found: null, problem };
     const { reading, facts } = await at.reader.look(lost);
     expect([reading, diagnose(facts).map(({ problem }) => problem)]).toEqual([null, ["unusable"]]);
   });

@@ -20,7 +20,11 @@ function setup({ served = ["one", "two"], silent = [] as string[], failing = [] 
     sampleKnown("bare"),
     sampleKnown("batch", { headless: true }),
     sampleKnown("old", { stopped: true }),
-    { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
+    {
+      ...sampleKnown("lost"),
+      found: null,
+      problem: { state: "refused" as const, why: "its manifest is gone" },
+    },
   ];
   const looked: string[] = [];
   const asked: string[] = [];
@@ -35,7 +39,7 @@ function setup({ served = ["one", "two"], silent = [] as string[], failing = [] 
       if (silent.includes(name)) return new Promise(() => {});
       const isServed = served.includes(name);
       return {
-        facts: unusableFacts(agent.record, ""),
+        facts: unusableFacts(agent.record, { state: "refused", why: "" }),
         reading: {
           state: idle(agent),
           gateway: isServed ? liveLink({} as GatewayClient) : noLink,

@@ -79,7 +79,7 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
       sampleKnown("old", { stopped: true }),
       sampleKnown("served", { headless: true }),
       sampleKnown("worker"),
-      { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
+      { ...sampleKnown("lost"), found: null, problem: { state: "refused", why: "its manifest is gone" } },
     ]),
     links: {
       to: async (agent) => linkOf(agent),

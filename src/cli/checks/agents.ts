@@ -10,12 +10,13 @@ import { messageOf } from "../../system/errors.ts";
 import { orphanText } from "../agent/snapshot-text.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
+import { describeFailure } from "../command-line/dispatch.ts";
 import { toClause } from "../command-line/remedies.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
-/** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
 type Terms = Pick<CliIo, "program">;
 
+/** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
 export async function checkRecords(context: CliContext, fix: boolean, io: Terms): Promise<Check> {
   try {
     return await judgeRecords(context, fix, io);
@@ -74,7 +75,7 @@ export async function checkOrphans(context: OrphanContext, fix: boolean, advise:
         const lost = orphanText(context, advise, { ...orphan, manifest: null, state: "lost" });
         const again = toClause(advise({ code: "adopt_orphan", agent_name: orphan.agentName ?? "" }));
         const mend = `${lost}, or mend what is in its way and then ${again}`;
-        left.push({ orphan, problem: messageOf(error), remedy: mend });
+        left.push({ orphan, problem: describeFailure(error, advise).detail, remedy: mend });
       }
     }
     const found = adopted.length > 0 ? [`found again: ${adopted.join(", ")}`] : [];

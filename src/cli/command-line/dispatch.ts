@@ -15,7 +15,7 @@ import {
 import { answerShell } from "./completion.ts";
 import { painterFor, renderTable } from "./format.ts";
 import { childrenOf, everywhere, type Parsed, parseCommandLine, type Station, wordsOf } from "./parse.ts";
-import { adviseInManager, rewordRefusal, withRemedy } from "./remedies.ts";
+import { rewordRefusal, withRemedy } from "./remedies.ts";
 import { type ProgramVersion, versionText } from "./version.ts";
 
 /** Exit codes of all our programs. A reader that has gone (broken pipe) is `done`. */
@@ -114,45 +114,52 @@ async function report(error: unknown, json: boolean, io: CliIo): Promise<number>
   return exitCode;
 }
 
-/** What a program exits with and prints for a refusal or a fault. Pure. */
+/**
+ * What a program exits with and prints for a refusal or a fault. `detail`: one sentence or more in its terms,
+ * for a text that goes on. Pure.
+ */
 export function describeFailure(
   error: unknown,
-  advise: Advise = adviseInManager,
-): { exitCode: number; document: unknown; text: string } {
+  advise: Advise,
+): { exitCode: number; document: unknown; detail: string; text: string } {
   if (error instanceof UsageError) {
     const help = error.path.length > 0 ? `\nSee: ${error.path.join(" ")} --help` : "";
+    const document = { error: "usage", detail: error.message };
     return {
       exitCode: exitCodes.usage,
-      document: { error: "usage", detail: error.message },
+      document,
+      detail: error.message,
       text: `Error: ${error.message}${help}`,
     };
   }
+  const { exitCode, document, detail } = describeRefusal(error, advise);
+  return { exitCode, document, detail, text: `Error: ${detail}` };
+}
+
+function describeRefusal(
+  error: unknown,
+  advise: Advise,
+): { exitCode: number; document: unknown; detail: string } {
   if (error instanceof CommandFailure) {
     const detail = rewordRefusal(error.message, error.json, advise);
-    return { exitCode: error.exitCode, document: error.json, text: `Error: ${detail}` };
+    return { exitCode: error.exitCode, document: error.json, detail };
   }
   if (error instanceof ServiceError) {
     const detail = withRemedy(error.message, remedyOf(error), advise);
     return {
       exitCode: exitOf(error.reason),
       document: { error: error.reason, ...error.data, detail },
-      text: `Error: ${detail}`,
+      detail,
     };
   }
   // The path is of the person's own machine and goes to their own terminal.
   const { path } = (error ?? {}) as { path?: unknown };
   const storage = tellStorageFault(error, typeof path === "string" ? path : undefined);
-  if (storage) {
-    return {
-      exitCode: exitCodes.refused,
-      document: { error: "storage", detail: storage },
-      text: `Error: ${storage}`,
-    };
-  }
+  const detail = storage ?? messageOf(error);
   return {
     exitCode: exitCodes.refused,
-    document: { error: "internal", detail: messageOf(error) },
-    text: `Error: ${messageOf(error)}`,
+    document: { error: storage ? "storage" : "internal", detail },
+    detail,
   };
 }
 

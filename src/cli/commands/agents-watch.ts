@@ -7,7 +7,7 @@ import { type Caller, type CliIo, command } from "../command-line/command.ts";
 import { exitCodes } from "../command-line/dispatch.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
-import { adviseInShort, inShortTerms } from "../command-line/short-remedies.ts";
+import { inShortTerms } from "../command-line/short-remedies.ts";
 import { type CommandOutcome, runDashboard } from "../dashboard/run.ts";
 import type { DashboardAction } from "../dashboard/state.ts";
 import { createDashboardTerminal } from "../dashboard/terminal.ts";
@@ -39,6 +39,7 @@ async function watchByKeys(
   stopped: AbortSignal,
 ): Promise<void> {
   const signals = { interrupted: () => stopped, unheard: () => stopped };
+  // Its keys are command lines of `svc`, whichever program shows it.
   const caller: Caller = { io: withoutTerminal(inShortTerms(io), signals), inherited };
   const atTerminal = withoutTerminal(io, { ...signals, stdoutIsTty: true, stdinIsTty: true });
   // Written to the terminal a warning would break the picture.
@@ -47,6 +48,7 @@ async function watchByKeys(
   const snapshots = await runDashboard(
     {
       clock: context.clock,
+      advise: caller.io.advise,
       terminal: createDashboardTerminal(io),
       follow(on, ended) {
         onWarning = on.warning;
@@ -60,9 +62,9 @@ async function watchByKeys(
         });
       },
       unreadMail: () => people.unread(),
-      run: (action) => reported(() => perform(caller, action)),
+      run: (action) => reported(caller.io, () => perform(caller, action)),
       attach: (agentId) =>
-        reported(async () => {
+        reported(caller.io, async () => {
           const exitCode = await attachTerminal({ ...caller, io: atTerminal, whom: { agentId } });
           return exitCode === exitCodes.done ? done("") : { failed: true, text: "the command failed" };
         }),
@@ -101,8 +103,11 @@ async function perform(caller: Caller, action: DashboardAction): Promise<Command
 }
 
 /** A refusal as one sentence. */
-async function reported(operation: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
-  const outcome = await outcomeOf(operation, adviseInShort);
+async function reported(
+  { advise }: Pick<CliIo, "advise">,
+  operation: () => Promise<CommandOutcome>,
+): Promise<CommandOutcome> {
+  const outcome = await outcomeOf(operation, advise);
   return outcome.ok ? outcome.value : { failed: true, text: outcome.detail };
 }
 

@@ -2,13 +2,12 @@ import { type AttentionItem, attentionKinds } from "../../protocol/attention.ts"
 import { decideAttention, filterAttention } from "../../services/attention/decide.ts";
 import type { AttentionFacts } from "../../services/fleet/attention-facts.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { factsIn, renderItem } from "../agent/attention-text.ts";
 import { followFleet } from "../agent/follow-fleet.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type CliIo, command, type Flags } from "../command-line/command.ts";
-import { exitCodes } from "../command-line/dispatch.ts";
+import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
@@ -119,7 +118,7 @@ async function watchItems(options: {
       await show();
       return mailPollIntervalMs;
     },
-    onError: (error) => void warn(io, messageOf(error)),
+    onError: (error) => void warn(io, describeFailure(error, io.advise).detail),
   });
   try {
     await followFleet({

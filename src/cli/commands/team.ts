@@ -249,6 +249,7 @@ async function openTeam(
     io: withoutTerminal(io, { cwd: folder }),
     inherited: Object.fromEntries(roots),
   };
+  const attempted = <T>(operation: () => Promise<T>) => outcomeOf(operation, io.advise);
   const agentOf = (agentId: string): AgentCaller => ({ ...caller, whom: { agentId } });
 
   function workdirOf(agentId: string): string | null {
@@ -257,10 +258,10 @@ async function openTeam(
   }
 
   const facts = async (): Promise<Omit<TeamFacts, "restart" | "prune">> => {
-    const listed = await outcomeOf(() => listAgents(caller, "all"));
+    const listed = await attempted(() => listAgents(caller, "all"));
     if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.detail);
     const accounts = team.people
-      ? await outcomeOf(() => withMailRoot(chooseRoot(caller, { creates: false }), listAccounts))
+      ? await attempted(() => withMailRoot(chooseRoot(caller, { creates: false }), listAccounts))
       : null;
     const state = store.read();
     const running = listed.value.snapshots
@@ -298,8 +299,8 @@ async function openTeam(
 
   /** A gateway that has just started on a busy machine may take longer than a caller waits. */
   async function patiently<T>(operation: () => Promise<T>): Promise<Outcome<T>> {
-    let outcome = await outcomeOf(operation);
-    for (let again = 0; isUnreachable(outcome) && again < 3; again++) outcome = await outcomeOf(operation);
+    let outcome = await attempted(operation);
+    for (let again = 0; isUnreachable(outcome) && again < 3; again++) outcome = await attempted(operation);
     return outcome;
   }
 
@@ -320,7 +321,7 @@ async function openTeam(
       const isRunning = running.some((one) => one.agent_id === agent_id && one.lifecycle_state === "active");
       const concerns = Object.keys({ ...made, ...reminders[name] }).length > 0;
       if (!isRunning || !concerns) continue;
-      const listed = await outcomeOf(() => callGateway(agent_id, "listReminders", {}));
+      const listed = await attempted(() => callGateway(agent_id, "listReminders", {}));
       live[name] = listed.ok ? new Set(listed.value.reminders.map(({ reminder_id }) => reminder_id)) : null;
     }
     return live;
@@ -331,7 +332,7 @@ async function openTeam(
     const live: TeamFacts["liveNotifiers"] = {};
     for (const { member, agentId } of ownAgents({ file: path, running })) {
       if (!team.agents[member]?.notifier) continue;
-      const status = await outcomeOf(() => callGateway(agentId, "readNotifier", {}));
+      const status = await attempted(() => callGateway(agentId, "readNotifier", {}));
       live[member] = status.ok ? status.value : null;
     }
     return live;
@@ -345,7 +346,7 @@ async function openTeam(
         const { person, address } = step;
         const request = { address, principalId: `SVC-${person}`, mode: "safe", role: personRole } as const;
         const root = () => chooseRoot(caller, { creates: true });
-        const made = await outcomeOf(() =>
+        const made = await attempted(() =>
           withMailRoot(root(), ({ registrations }) => registrations.register(request), { init: true }),
         );
         return made.ok ? null : made.detail;
@@ -361,7 +362,7 @@ async function openTeam(
         if (launch.worktree && !worktrees.exists(nameOf(name))) return "its worktree is not there";
         await narrate(io, `launching ${nameOf(name)}`);
         const force = step.step === "replace" ? "keep-stale" : undefined;
-        const made = await outcomeOf(() => launchNamed(caller, { ...input, force }));
+        const made = await attempted(() => launchNamed(caller, { ...input, force }));
         if (!made.ok) {
           const { agent_id: id } = made.document as { agent_id?: unknown };
           if (typeof id === "string")
@@ -375,7 +376,7 @@ async function openTeam(
       }
       case "stop": {
         await narrate(io, `stopping ${nameOf(step.agent)}`);
-        const stopped = await outcomeOf(() => stopNamed(agentOf(step.agentId)));
+        const stopped = await attempted(() => stopNamed(agentOf(step.agentId)));
         if (!stopped.ok) return stopped.detail;
         return stopped.value.success ? null : stopped.value.detail;
       }

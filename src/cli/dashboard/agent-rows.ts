@@ -1,5 +1,6 @@
 import type { AttentionItem, AttentionKind } from "../../protocol/attention.ts";
 import { type AgentCondition, conditionOf } from "../../protocol/condition.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import { backendFacts } from "../../services/agent/backends.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
@@ -7,7 +8,6 @@ import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { factsIn } from "../agent/attention-text.ts";
 import { type LastTurn, problemText, unreadText } from "../agent/snapshot-text.ts";
-import { adviseInShort } from "../command-line/short-remedies.ts";
 
 /** One agent as the dashboard lists it. */
 export interface AgentRow {
@@ -56,11 +56,13 @@ export function followPhases(
  */
 export function toAgentRows(
   {
+    advise,
     snapshots,
     mail,
     phases,
     stopping,
   }: {
+    advise: Advise;
     snapshots: readonly AgentSnapshot[];
     mail: readonly PersonMail[];
     phases: SeenPhases;
@@ -68,7 +70,7 @@ export function toAgentRows(
   },
   nowMs: number,
 ): { rows: AgentRow[]; unowned: AttentionItem[] } {
-  const items = decideAttention(adviseInShort, factsIn(snapshots), nowMs, mail);
+  const items = decideAttention(advise, factsIn(snapshots), nowMs, mail);
   const order = new Map<string, number>();
   for (const [index, { kind, agent_id: id }] of items.entries()) {
     if (kind !== "mail" && id !== null && !stopping.has(id) && !order.has(id)) order.set(id, index);
@@ -76,9 +78,14 @@ export function toAgentRows(
   const rows = snapshots.map((snapshot) => {
     const id = snapshot.record.agent_id;
     if (stopping.has(id))
-      return { ...toRow(snapshot, [], phases), state: "stopping", sinceMs: null, problem: null };
+      return {
+        ...toRow(snapshot, { advise, items: [], phases }),
+        state: "stopping",
+        sinceMs: null,
+        problem: null,
+      };
     const own = items.filter((item) => item.kind !== "mail" && item.agent_id === id);
-    return toRow(snapshot, own, phases);
+    return toRow(snapshot, { advise, items: own, phases });
   });
   const rankOf = ({ id }: AgentRow) => order.get(id) ?? Number.POSITIVE_INFINITY;
   rows.sort((one, other) => {
@@ -100,7 +107,10 @@ const stateOfKind: Partial<Record<AttentionKind, string>> = {
   closed_queue: "closed",
 };
 
-function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases: SeenPhases): AgentRow {
+function toRow(
+  snapshot: AgentSnapshot,
+  { advise, items, phases }: { advise: Advise; items: readonly AttentionItem[]; phases: SeenPhases },
+): AgentRow {
   const { record, answered, queueDepth, unreadMail, problem, state } = snapshot;
   const id = record.agent_id;
   const condition = toCondition(snapshot, items);
@@ -118,7 +128,7 @@ function toRow(snapshot: AgentSnapshot, items: readonly AttentionItem[], phases:
     queue: known(queueDepth === null ? "-" : String(queueDepth)),
     mail: known(unreadText(unreadMail)),
     lastTurn: answered && state ? state.last_turn : null,
-    problem: items.length > 0 || !problem ? null : problemText(problem, adviseInShort),
+    problem: items.length > 0 || !problem ? null : problemText(problem, advise),
   };
 }
 

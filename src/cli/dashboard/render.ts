@@ -92,11 +92,12 @@ function titleOf(state: DashboardState): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-function unownedRows({ unowned }: DashboardState): Row[] {
+function unownedRows({ advise, unowned }: DashboardState): Row[] {
   const [first, ...others] = unowned;
   if (!first) return [];
   const more = others.length === 0 ? "" : `, and ${others.length} more`;
-  return [row(`${first.reason}${more}: svc attention list`, "waits")];
+  const { command } = advise({ code: "list_attention" });
+  return [row(`${first.reason}${more}: ${command}`, "waits")];
 }
 
 const header = ["NAME", "TOOL", "STATE", "SINCE", "QUEUE", "MAIL", "LAST TURN"] as const;
@@ -130,9 +131,10 @@ function tableRows(
   return [...head, ...scroll(lines, place, rows - head.length)];
 }
 
-function emptyText({ loaded, rows }: DashboardState): string {
+function emptyText({ advise, loaded, rows }: DashboardState): string {
   if (!loaded) return "";
-  return rows.length === 0 ? "no agents run. Start one: svc new first demo" : "no agent matches the filter";
+  if (rows.length > 0) return "no agent matches the filter";
+  return `no agents run. Start one: ${advise({ code: "launch_demo" }).command}`;
 }
 
 /** The rows around `place`; the last one says how many do not fit. */

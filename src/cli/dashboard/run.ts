@@ -1,3 +1,4 @@
+import type { Advise } from "../../protocol/remedy.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
@@ -6,10 +7,10 @@ import { createLoop } from "../../system/lifecycle.ts";
 import { awaitsSequence, emptyParser, flushInput, parseInput } from "../../system/terminal-input.ts";
 import { renderDashboard } from "./render.ts";
 import {
+  createInitialState,
   type DashboardAction,
   type DashboardEffect,
   type DashboardEvent,
-  initialState,
   reduce,
 } from "./state.ts";
 import type { DashboardTerminal, TerminalEvents } from "./terminal.ts";
@@ -22,6 +23,8 @@ export interface CommandOutcome {
 
 export interface DashboardDeps {
   clock: Clock;
+  /** In the terms of the program that shows it. */
+  advise: Advise;
   terminal: DashboardTerminal;
   /** Reports changes of all agents that run, until `stopped` aborts. */
   follow(
@@ -57,7 +60,7 @@ export async function runDashboard(
   const over = new AbortController();
   const ended = AbortSignal.any([stopped, over.signal]);
   const failed = Promise.withResolvers<never>();
-  let state = initialState;
+  let state = createInitialState(deps.advise);
   let parser = emptyParser;
   let attaching = Promise.resolve();
   let attached = false;

@@ -1,4 +1,5 @@
 import type { AttentionItem } from "../../protocol/attention.ts";
+import type { Advise } from "../../protocol/remedy.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { assertNever } from "../../system/errors.ts";
@@ -38,6 +39,8 @@ interface Running {
 }
 
 export interface DashboardState {
+  /** In the terms of the program that shows it. */
+  advise: Advise;
   /** False until the first look. */
   loaded: boolean;
   snapshots: readonly AgentSnapshot[];
@@ -90,7 +93,8 @@ interface Step {
   effects: readonly DashboardEffect[];
 }
 
-export const initialState: DashboardState = {
+export const createInitialState = (advise: Advise): DashboardState => ({
+  advise,
   loaded: false,
   snapshots: [],
   personMail: [],
@@ -106,7 +110,7 @@ export const initialState: DashboardState = {
   nextNumber: 1,
   unsent: new Map(),
   leaving: false,
-};
+});
 
 /**
  * The agents that the filter leaves: each of its words is in the name, the tool, the state or what waits.
@@ -170,9 +174,9 @@ const stay = (state: DashboardState): Step => ({ state, effects: [] });
 const list: Mode = { kind: "list" };
 
 function withRows(state: DashboardState, before: readonly AgentRow[], nowMs: number): DashboardState {
-  const { running, snapshots, personMail, phases } = state;
+  const { advise, running, snapshots, personMail, phases } = state;
   const stopping = new Set(running.flatMap(({ agent, stops }) => (stops ? [agent.id] : [])));
-  const { rows, unowned } = toAgentRows({ snapshots, mail: personMail, phases, stopping }, nowMs);
+  const { rows, unowned } = toAgentRows({ advise, snapshots, mail: personMail, phases, stopping }, nowMs);
   return withSelection(closeOldQuestion({ ...state, rows, unowned }), before);
 }
 

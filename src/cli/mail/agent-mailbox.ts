@@ -11,13 +11,13 @@ import { isSkillInstalled } from "../../services/notifier/render.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import { readManifest } from "../../services/sessions/manifest.ts";
 import { ownHomes, skillTools } from "../../services/skills/ownership.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { quoteShell } from "../../system/shell-word.ts";
 import { openTarget, type Target } from "../agent/target.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type Answer, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
-import { exitCodes } from "../command-line/dispatch.ts";
+import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
 import { warn } from "../command-line/narrate.ts";
 import { chooseMailboxFolder } from "./mailbox-root.ts";
 
@@ -51,7 +51,7 @@ export type MailboxAtLaunch = { address: string; root: string; skillHint: string
 /** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
 export async function giveMailboxAtLaunch(
   context: CliContext,
-  io: Pick<CliIo, "cwd" | "env" | "home" | "program">,
+  io: Pick<CliIo, "cwd" | "env" | "home" | "program" | "advise">,
   agent: FoundAgent,
   rootFlag: string | undefined,
 ): Promise<MailboxAtLaunch> {
@@ -60,7 +60,7 @@ export async function giveMailboxAtLaunch(
     const hint = skillHint(context.files, agent.manifest, io);
     return { address: binding.address, root: binding.filesystem_root ?? "", skillHint: hint };
   } catch (error) {
-    return { error: messageOf(error) };
+    return { error: describeFailure(error, io.advise).detail };
   }
 }
 

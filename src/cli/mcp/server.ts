@@ -8,6 +8,7 @@ import {
   ListToolsRequestSchema,
   PingRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import type { Advise } from "../../protocol/remedy.ts";
 import { createClock } from "../../system/clock.ts";
 import type { Caller } from "../command-line/command.ts";
 import { describeFailure } from "../command-line/dispatch.ts";
@@ -49,7 +50,7 @@ export async function serveMcp({ io, inherited }: Caller): Promise<void> {
       const session = { io: silent, inherited, cancelled };
       return contentOf(await runTool(params.name, params.arguments ?? {}, session));
     } catch (error) {
-      return { ...contentOf(documentOf(error)), isError: true };
+      return { ...contentOf(documentOf(error, io.advise)), isError: true };
     } finally {
       if (signal.aborted) messages.settled(requestId);
     }
@@ -130,8 +131,8 @@ const contentOf = (document: object) => ({
   content: [{ type: "text" as const, text: JSON.stringify(document) }],
 });
 
-function documentOf(error: unknown): object {
-  const { document } = describeFailure(error);
+function documentOf(error: unknown, advise: Advise): object {
+  const { document } = describeFailure(error, advise);
   const isFault = (document as { error?: unknown } | null)?.error === "internal";
   if (isFault) return { error: "internal", detail: "the tool failed" };
   return typeof document === "object" && document !== null ? document : { detail: String(document) };

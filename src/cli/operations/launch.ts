@@ -27,7 +27,7 @@ import {
   readProfiles,
 } from "../command-line/cli-context.ts";
 import { type Caller, type CliIo, UsageError } from "../command-line/command.ts";
-import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { CommandFailure, describeFailure, exitCodes } from "../command-line/dispatch.ts";
 import { readFileFlag } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { narrate, warn } from "../command-line/narrate.ts";
@@ -193,13 +193,14 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
       await warnOfTraces(io, context.files, session.sessionRoot);
       return { ...launched, gateway: { state: "serves", attached } };
     } catch (error) {
-      return { ...launched, gateway: { state: "failed", error: messageOf(error) } };
+      return { ...launched, gateway: { state: "failed", error: describeFailure(error, io.advise).detail } };
     }
   }
 
   const launching = { ...context, planSignals: await loadSignals() };
   const session = await launchAgent(launching, request).catch((error: unknown) => {
-    if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, `${ended}${messageOf(error)}`);
+    if (signal.aborted)
+      throw new CommandFailure(exitCodes.interrupted, `${ended}${describeFailure(error, io.advise).detail}`);
     throw error;
   });
   const { agent_id } = session.manifest;

@@ -9,18 +9,18 @@ interface Refusal {
   ok: false;
   /** Of the command that does the same. */
   exitCode: number;
+  /** In the terms of the program. */
   detail: string;
   /** As `--json` has it. */
   document: object;
 }
 
 /** Never rejects. */
-export async function outcomeOf<T>(operation: () => Promise<T>, advise?: Advise): Promise<Outcome<T>> {
+export async function outcomeOf<T>(operation: () => Promise<T>, advise: Advise): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await operation() };
   } catch (error) {
-    const { exitCode, document, text } = describeFailure(error, advise);
-    const { detail = text.replace(/^Error: /, "") } = document as { detail?: string };
+    const { exitCode, document, detail } = describeFailure(error, advise);
     return { ok: false, exitCode, detail, document: document as object };
   }
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { CliIo } from "../../../src/cli/command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../../src/cli/command-line/dispatch.ts";
-import { inShortTerms } from "../../../src/cli/command-line/short-remedies.ts";
+import { adviseInManager, managerSentence } from "../../../src/cli/command-line/remedies.ts";
+import { adviseInShort, inShortTerms } from "../../../src/cli/command-line/short-remedies.ts";
 import { outcomeOf, withoutTerminal } from "../../../src/cli/operations/outcome.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 
@@ -24,7 +25,17 @@ test.each<{ id: string; operation: () => Promise<unknown>; want: object }>([
     want: { ok: false, exitCode: 1, detail: "broken", document: { error: "internal" } },
   },
 ])("an operation's outcome: $id", async ({ operation, want }) => {
-  expect(await outcomeOf(operation)).toMatchObject(want);
+  expect(await outcomeOf(operation, adviseInManager)).toMatchObject(want);
+});
+
+test("an operation that a server refused says what can be done in the terms of the program", async () => {
+  const remedy = { code: "reconcile_queue", agent_name: "worker" } as const;
+  const detail = `its queue is closed. ${managerSentence(remedy)}`;
+  const refusal = new CommandFailure(exitCodes.refused, detail, { detail, remedy });
+  expect(await outcomeOf(() => Promise.reject(refusal), adviseInShort)).toMatchObject({
+    detail: "its queue is closed. Open it with: svc fix worker",
+    document: { detail },
+  });
 });
 
 test("the silent process of an operation keeps the environment of a process that svc wraps", async () => {

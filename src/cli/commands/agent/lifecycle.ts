@@ -10,12 +10,13 @@ import { parseResume, type Resume } from "../../../services/sessions/tool-argume
 import { agentPane } from "../../../services/terminal/tmux/command.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux/screen.ts";
 import { sleep } from "../../../system/clock.ts";
-import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
 import { openRecordTarget, openTarget, type Target, toCaller } from "../../agent/target.ts";
 import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { confirmed } from "../../command-line/confirm.ts";
+import { describeFailure } from "../../command-line/dispatch.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
 import { joinFlags, readJoinFlags } from "../../command-line/shared-flags.ts";
 import { loadSignals } from "../../extensions.ts";
@@ -152,7 +153,7 @@ const joinCommand = command({
       const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
       return complete(await attachGateway(context, session, { executionMode }), null);
     } catch (error) {
-      return complete(null, messageOf(error));
+      return complete(null, describeFailure(error, io.advise).detail);
     }
   },
 });

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { adviseInShort } from "../../../../src/cli/command-line/short-remedies.ts";
 import { renderDashboard } from "../../../../src/cli/dashboard/render.ts";
 import {
+  createInitialState,
   type DashboardEvent,
   type DashboardState,
-  initialState,
   reduce,
   shownRows,
 } from "../../../../src/cli/dashboard/state.ts";
@@ -16,7 +17,7 @@ import { fleet, key, text } from "../../../support/dashboard-events.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 0, 1);
 const stateAfter = (...events: DashboardEvent[]) =>
-  events.reduce((state, event) => reduce(state, event, nowMs).state, initialState);
+  events.reduce((state, event) => reduce(state, event, nowMs).state, createInitialState(adviseInShort));
 const frameOf = (state: DashboardState, columns = 100, rows = 14) =>
   renderDashboard(state, { columns, rows, nowMs, canType: true });
 const linesOf = (...args: Parameters<typeof frameOf>) => frameOf(...args).rows.map((row) => row.text);
@@ -151,7 +152,7 @@ describe("the screen", () => {
   });
 
   test("says what to do when there is nothing to show", () => {
-    expect(linesOf(initialState)[0]).toBe("looking at all agents");
+    expect(linesOf(createInitialState(adviseInShort))[0]).toBe("looking at all agents");
     expect(linesOf(stateAfter(fleet()))[1]).toBe("no agents run. Start one: svc new first demo");
     expect(linesOf(stateAfter(fleet(asking), text("/zzz")))[1]).toBe("no agent matches the filter");
   });

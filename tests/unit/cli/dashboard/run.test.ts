@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { adviseInShort } from "../../../../src/cli/command-line/short-remedies.ts";
 import type { Frame } from "../../../../src/cli/dashboard/render.ts";
 import { type CommandOutcome, type DashboardDeps, runDashboard } from "../../../../src/cli/dashboard/run.ts";
 import type { DashboardTerminal, TerminalEvents } from "../../../../src/cli/dashboard/terminal.ts";
@@ -39,6 +40,7 @@ function start(change: Partial<DashboardDeps> = {}) {
   const ended = runDashboard(
     {
       clock,
+      advise: adviseInShort,
       terminal,
       run,
       attach: run,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { adviseInShort } from "../../../../src/cli/command-line/short-remedies.ts";
 import {
+  createInitialState,
   type DashboardEffect,
   type DashboardEvent,
   type DashboardState,
-  initialState,
   reduce,
   shownRows,
 } from "../../../../src/cli/dashboard/state.ts";
@@ -23,7 +24,7 @@ const asking = (name: string, asked = "Go on?", options?: string[]) =>
 
 /** The state after all events, and the effects of all of them. */
 function drive(...events: DashboardEvent[]): { state: DashboardState; effects: DashboardEffect[] } {
-  let state = initialState;
+  let state = createInitialState(adviseInShort);
   const effects: DashboardEffect[] = [];
   for (const event of events) {
     const step = reduce(state, event, now);

@@ -13,6 +13,13 @@ describe("a caller that is refused by a closed queue", () => {
     await at.busy();
     await at.type(`${one} prompt`, "--prompt", "later");
     expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
+    for (const command of ["gateway status", "why"]) {
+      const shown = await at.type(`${one} ${command}`);
+      expect([shown.exitCode, shown.stdout]).toEqual([
+        0,
+        expect.stringContaining(`Open it with: svc-mgr ${one} gateway reconcile`),
+      ]);
+    }
     const interrupted = await at.type(`${one} interrupt`);
     expect([interrupted.exitCode, hints(interrupted)]).toEqual([1, [`${one} gateway reconcile`]]);
     const told = await at.type(`${one} prompt --json`, "--prompt", "x");

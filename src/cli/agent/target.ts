@@ -2,6 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { type Advise, addSentence } from "../../protocol/remedy.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import type { Diagnosis } from "../../services/fleet/diagnose.ts";
@@ -145,6 +146,16 @@ export function adviseUnserved({ advise }: Pick<Target, "advise">, diagnosis: Di
   const step = toSentence(advise(remedy));
   if (problem === "gateway_missing") return step;
   return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${step}`;
+}
+
+/** Why a gateway lets no request in, and what can be done; undefined where it lets them in. Pure. */
+export function blockText(
+  { agent, advise }: Pick<Target, "agent" | "advise">,
+  status: GatewayStatus,
+  diagnosis: Diagnosis | null = diagnoseServed(agent, status),
+): string | undefined {
+  const { admission_block: block } = status;
+  return block && withRemedy(block.detail, diagnosis?.remedy ?? null, advise);
 }
 
 /**

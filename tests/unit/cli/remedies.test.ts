@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { blockText } from "../../../src/cli/agent/target.ts";
 import {
   adviseInManager,
   managerRemedies,
@@ -12,11 +13,11 @@ import {
 import { adviseInShort } from "../../../src/cli/command-line/short-remedies.ts";
 import { describeMailbox, toObstacle } from "../../../src/cli/commands/agent/mailbox.ts";
 import { renderNotifier } from "../../../src/cli/commands/agent/notifier.ts";
-import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
+import { type AdmissionBlock, type GatewayStatus, PromptRefusalCode } from "../../../src/protocol/gateway.ts";
 import { type Advise, type Remedy, type RemedyCode, toRemedyRecord } from "../../../src/protocol/remedy.ts";
 import { remedyOfRefusal } from "../../../src/services/fleet/diagnose.ts";
 import { defaultNotifierConfig, toNotifierStatus } from "../../../src/services/notifier/config.ts";
-import { sampleManifest } from "../../support/session-samples.ts";
+import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
 
 const documented = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8")
   .split("\n")
@@ -97,7 +98,15 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
 describe("a problem that a status names has its remedy in the terms of the program", () => {
   const remedy: Remedy = { code: "register_mailbox", agent_name: "worker" };
   const manifest = sampleManifest();
+  const register = "Give it one with: svc-mgr agents single --agent-name worker mailbox register";
   const binding = { transport: "filesystem", principal_id: "SVC-w", address: "w@x", bindings_version: "1" };
+  const agent = { manifest, record: sampleRecord(), manifestPath: "", sessionRoot: "" };
+  const closed = (reason: AdmissionBlock["reason"]) =>
+    ({
+      managed_agent_recovery: reason === "reconciliation_required" ? reason : "idle",
+      managed_agent_connectivity: reason === "agent_unavailable" ? "unavailable" : "connected",
+      admission_block: { reason, detail: "why" },
+    }) as GatewayStatus;
   const support = { supported: false, error: "no mailbox", remedy };
   const config = toNotifierStatus({
     config: defaultNotifierConfig,
@@ -105,15 +114,33 @@ describe("a problem that a status names has its remedy in the terms of the progr
     problem: { detail: "no mailbox", remedy },
   });
   test.each([
-    { id: "the notifier", text: renderNotifier(config, adviseInManager) },
+    {
+      id: "the notifier",
+      text: renderNotifier(config, adviseInManager),
+      want: `no: no mailbox. ${register}`,
+    },
     {
       id: "the mailbox",
       text: describeMailbox(manifest, binding, toObstacle(support, adviseInManager)).text,
+      want: `cannot be used: no mailbox. ${register}`,
     },
-  ])("$id", ({ text }) => {
-    expect(text).toContain(
-      "no mailbox. Give it one with: svc-mgr agents single --agent-name worker mailbox register",
-    );
+    {
+      id: "the gateway whose queue is closed",
+      text: blockText({ agent, advise: adviseInShort }, closed("reconciliation_required")),
+      want: "why. Open it with: svc fix worker",
+    },
+    {
+      id: "the gateway whose agent is away",
+      text: blockText({ agent, advise: adviseInShort }, closed("agent_unavailable")),
+      want: "why. Start it again with: svc restart worker",
+    },
+    {
+      id: "the gateway whose queue is damaged",
+      text: blockText({ agent, advise: adviseInShort }, closed("database_damaged")),
+      want: "why. See why with: svc doctor",
+    },
+  ])("$id", ({ text, want }) => {
+    expect(text).toContain(want);
   });
 });
 

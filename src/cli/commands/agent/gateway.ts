@@ -15,6 +15,7 @@ import { interruptThrough, renderRequest } from "../../agent/agent-requests.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
 import {
   adviseUnserved,
+  blockText,
   bodyOf,
   openLiveTarget,
   openTarget,
@@ -26,7 +27,7 @@ import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
-import { toSentence } from "../../command-line/remedies.ts";
+import { withRemedy } from "../../command-line/remedies.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
 import {
   attachmentRootFlag,
@@ -180,7 +181,8 @@ const status = command({
   description: "show the gateway's status, also when none runs",
   examples: ["svc-mgr agents single --agent-name worker gateway status --json"],
   async run(invocation) {
-    const { context, agent } = await openTarget(invocation);
+    const target = await openTarget(invocation);
+    const { context, agent } = target;
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const link = await linkGateway(context, { sessionRoot: agent.sessionRoot, attachIdentity });
     const onClaimError = (what: string, error: unknown) =>
@@ -188,7 +190,9 @@ const status = command({
     await settleClaims({ ...context, onClaimError }, agent, link);
     const status = linkedStatus(context, agent, link);
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
-    return { json: status, text: `${note}\n${renderStatus(status)}` };
+    const isSilent = status.admission_block?.reason === "gateway_unreachable";
+    const why = blockText(target, status, isSilent ? await diagnoseUnserved(context, agent) : undefined);
+    return { json: status, text: `${note}\n${renderStatus(status, why)}` };
   },
 });
 
@@ -226,7 +230,7 @@ const prompt = command({
     const remedy = refusal && remedyOfRefusal(refusal, agent.manifest.agent_name);
     const result = bodyOf(
       response.kind === "refused" && remedy
-        ? { ...response, detail: `${response.detail}. ${toSentence(advise(remedy))}` }
+        ? { ...response, detail: withRemedy(response.detail, remedy, advise) }
         : response,
     );
     return { json: result, text: `sent: ${result.detail}` };
@@ -306,8 +310,9 @@ function explainSilence(error: unknown, target: Target, diagnosis: Diagnosis): u
   });
 }
 
-function renderStatus(status: GatewayStatus): string {
-  const { waiting, reminders_lost: lost, admission_block: block } = status;
+/** `why`: it lets no request in. Pure. */
+function renderStatus(status: GatewayStatus, why: string | undefined): string {
+  const { waiting, reminders_lost: lost } = status;
   const window = status.gateway_tmux_window_index;
   return renderPairs([
     ["health", status.gateway_health],
@@ -315,7 +320,7 @@ function renderStatus(status: GatewayStatus): string {
     ["agent", status.managed_agent_connectivity],
     ["recovery", status.managed_agent_recovery],
     ["admission", status.request_admission],
-    ["why", block?.detail],
+    ["why", why],
     ["terminal", status.terminal_surface_eligibility],
     ["execution", status.active_execution],
     ["queue", status.queue_depth],

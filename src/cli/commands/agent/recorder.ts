@@ -7,7 +7,7 @@ import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import { bodyOf, openLiveTarget, openMaybeLive, openTarget } from "../../agent/target.ts";
+import { blockText, bodyOf, openLiveTarget, openMaybeLive, openTarget } from "../../agent/target.ts";
 import { renderExplanation } from "../../agent/terminal-text.ts";
 import { command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
@@ -195,7 +195,8 @@ const why = command({
 });
 
 async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
-  const { link, agent } = await openLiveTarget(invocation);
+  const target = await openLiveTarget(invocation);
+  const { link, agent } = target;
   const status = bodyOf(await link.client.call("status", {}));
   const headless = agent.manifest.headless !== undefined;
   const explanation = headless ? null : bodyOf(await link.client.call("explain", {}));
@@ -203,7 +204,7 @@ async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
   const queue = renderPairs([
     ["queue", depth === 0 ? "nothing" : String(depth)],
     ["waits", waiting ? `${waiting.reason}: ${waiting.detail}, since ${waiting.since_utc}` : null],
-    ["admission", block ? `${block.reason}: ${block.detail}` : null],
+    ["admission", block ? `${block.reason}: ${blockText(target, status)}` : null],
   ]);
   return {
     json: {

@@ -141,11 +141,15 @@ export async function refuseOrphanName(
       `agent "${agent_name}" already runs in tmux session ${other.tmuxSession}; its record was missing and is there again`,
     );
   }
-  const [remedy] = orphanRemedies(deps.tmux, other);
-  const refused = other.state === "refused" ? `: ${other.problem}` : "";
+  const [remedy, ...others] = orphanRemedies(deps.tmux, other);
+  const end = others.find((one) => one.code === "end_session");
   throw new ServiceError(
     "conflict",
-    `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it${refused}`,
+    [
+      `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it`,
+      ...(other.state === "refused" ? [`: ${other.problem}`] : []),
+      ...(end ? [`. It can be ended with \`${end.end_line}\``] : []),
+    ].join(""),
     { data: { remedy } },
   );
 }

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { dirname, join } from "node:path";
 import { checkOrphans } from "../../../src/cli/checks/agents.ts";
 import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
+import { refuseOrphanName } from "../../../src/services/sessions/orphans.ts";
 import { planRoots } from "../../../src/services/sessions/roots.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
@@ -67,6 +68,19 @@ test("orphans are reported without being touched, and are gone once they are fou
   expect(at.names()).toEqual([]);
   expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "found again: zoe" });
   expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "none" });
+});
+
+test("a name whose session has lost its folder is refused with both ways out", async () => {
+  using fixture = createRegistryFixture();
+  const { system, folder, registry } = fixture;
+  const mark = `1 not-its-start ${join(folder, "gone", "manifest.json")}`;
+  const tmux = { socket: "svc", sessionMarks: async () => [{ name: "SVC-anna-1", mark }] };
+  const wanted = { agentName: "anna", agentId: "id-anna", inSession: null };
+  const refused = refuseOrphanName({ ...system, runtimeRoot: folder, registry, tmux } as never, wanted);
+  await expect(refused).rejects.toMatchObject({
+    message: expect.stringMatching(/It can be ended with `.*kill-session -t '=SVC-anna-1'`$/),
+    data: { remedy: { code: "join_session", session: "SVC-anna-1", agent_name: "anna" } },
+  });
 });
 
 test("a session that can only be ended needs a hand and keeps nobody from working", async () => {

@@ -50,7 +50,7 @@ interface RemedyParameters {
   adopt_orphan: { agent_name: string };
   join_session: { session: string; agent_name: string };
   end_session: { session: string; end_line: string };
-  record_screen: object;
+  record_screen: AgentRef;
   list_attention: object;
   register_address: { address: string };
   register_folder: object;

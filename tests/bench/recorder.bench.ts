@@ -42,6 +42,8 @@ const bench: Bench = {
 
 export default bench;
 
+const agentName = "worker";
+
 function measureMoments(fixture: BenchFixture): Row[] {
   const gatewayRoot = mkdtempSync(join(fixture.tmux.folder, "recorded-"));
   mkdirSync(join(gatewayRoot, "recordings"), { mode: 0o700 });
@@ -53,10 +55,10 @@ function measureMoments(fixture: BenchFixture): Row[] {
   for (let count = 0; count < moments; count++) {
     const atMs = Math.floor(fromMs + Math.random() * (untilMs - fromMs));
     const begunMs = performance.now();
-    const moment = readMoment(files, gatewayRoot, { atMs, nowMs: untilMs });
+    const moment = readMoment(files, gatewayRoot, { atMs, nowMs: untilMs, agentName });
     found.moment.push(performance.now() - begunMs);
     const lookedMs = performance.now();
-    const cast = readCast(files, gatewayRoot, { fromMs: atMs, untilMs: atMs });
+    const cast = readCast(files, gatewayRoot, { fromMs: atMs, untilMs: atMs, agentName });
     const screen = cast.events.next();
     found.screen.push(performance.now() - lookedMs);
     // What is found must be of that moment, or the time says nothing.

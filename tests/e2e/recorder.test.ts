@@ -63,7 +63,9 @@ describe("the flight recorder of an agent", () => {
     const nothing = await svc(fixture, ["why", "worker", "--at", "now"]);
     expect([nothing.exitCode, nothing.stderr]).toEqual([
       1,
-      expect.stringContaining("nothing is recorded of this agent. Record it from now on with:"),
+      expect.stringContaining(
+        "nothing is recorded of this agent. Record it from now on with: svc record worker on",
+      ),
     ]);
 
     for (const limit of [

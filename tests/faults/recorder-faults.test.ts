@@ -14,6 +14,7 @@ import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 
 const events = 2;
+const agentName = "worker";
 const script = join(import.meta.dir, "..", "support", "recorder-process.ts");
 
 async function record(gatewayRoot: string, env: Record<string, string>): Promise<string> {
@@ -74,13 +75,13 @@ describe("a recorder", () => {
         const killedMs = Date.now();
         const written = recordsIn(gatewayRoot);
         if (written !== null) {
-          const then = readMoment(files, gatewayRoot, { atMs: killedMs, nowMs: killedMs });
+          const then = readMoment(files, gatewayRoot, { atMs: killedMs, nowMs: killedMs, agentName });
           expect([moment, then.queue.queue_depth]).toEqual([moment, written]);
         }
         expect(await record(gatewayRoot, {}), JSON.stringify(moment)).toBe("done");
-        const now = readMoment(files, gatewayRoot, { atMs: Date.now(), nowMs: Date.now() });
+        const now = readMoment(files, gatewayRoot, { atMs: Date.now(), nowMs: Date.now(), agentName });
         expect([moment, now.queue.queue_depth]).toEqual([moment, events]);
-        const cast = readCast(files, gatewayRoot, { fromMs: 0, untilMs: Date.now() });
+        const cast = readCast(files, gatewayRoot, { fromMs: 0, untilMs: Date.now(), agentName });
         const text = [...renderCast(cast, "worker")].map(({ line }) => line).join("");
         expect(text).toContain(`row ${events} `);
         rmSync(gatewayRoot, { recursive: true });
@@ -152,10 +153,10 @@ describe("a recorder", () => {
       });
       await recorder.stop();
       const nowMs = clock.nowMs();
-      const gap = readMoment(files, gatewayRoot, { atMs: fullMs, nowMs });
+      const gap = readMoment(files, gatewayRoot, { atMs: fullMs, nowMs, agentName });
       expect([gap.recorded, gap.gap]).toEqual(["gap", expect.stringContaining("ENOSPC")]);
       expect(gap.queue.queue_depth).toBeLessThanOrEqual(lost);
-      expect(readMoment(files, gatewayRoot, { atMs: nowMs, nowMs }).queue.queue_depth).toBe(depth);
+      expect(readMoment(files, gatewayRoot, { atMs: nowMs, nowMs, agentName }).queue.queue_depth).toBe(depth);
     },
     60_000,
   );

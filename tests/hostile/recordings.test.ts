@@ -41,7 +41,8 @@ test("records of another user, or that others may write, are not believed", asyn
   await fixture.written(() => recorder.start());
   await recorder.stop();
   const path = join(fixture.folder, fixture.names("jsonl")[0] ?? "");
-  const query = { atMs: fixture.clock.nowMs(), nowMs: fixture.clock.nowMs() };
+  const nowMs = fixture.clock.nowMs();
+  const query = { atMs: nowMs, nowMs, agentName: "worker" };
   const read = () => readMoment(fixture.scratch.files, fixture.gatewayRoot, query).gap;
   expect(read()).toContain("switched off");
   chmodSync(path, 0o666);

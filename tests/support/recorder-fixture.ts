@@ -158,7 +158,7 @@ export function createRecorderFixture(
     [...names("jsonl"), ...names("cast")].reduce((sum, name) => sum + sizeOf(join(folder, name)), 0);
   const text = (ending: string) => names(ending).map((name) => readFileSync(join(folder, name), "utf8"));
   const why = (atMs = clock.nowMs()) =>
-    readMoment(scratch.files, gatewayRoot, { atMs, nowMs: clock.nowMs() });
+    readMoment(scratch.files, gatewayRoot, { atMs, nowMs: clock.nowMs(), agentName: "worker" });
   /** What is given to the recorder in `act`, on disk. */
   const written = async (act: () => void) => {
     const before = `${bytes()} ${names("jsonl")}`;
@@ -180,6 +180,6 @@ export const castOf = (
   fromMs: number,
   untilMs: number,
 ) => {
-  const cast = readCast(fixture.scratch.files, fixture.gatewayRoot, { fromMs, untilMs });
+  const cast = readCast(fixture.scratch.files, fixture.gatewayRoot, { fromMs, untilMs, agentName: "worker" });
   return [...renderCast(cast, "worker")].map(({ line }) => JSON.parse(line) as unknown);
 };

@@ -22,6 +22,7 @@ const shortCommands: { [Code in RemedyCode]?: (name: string, remedy: RemedyOf<Co
   follow_log: (name) => `svc log ${name} -f`,
   show_last_turn: (name) => `svc log ${name} --turn 1`,
   view_terminal: (name) => `svc screen ${name}`,
+  record_screen: (name) => `svc record ${name} on`,
   list_running: () => "svc ls",
   list_agents: () => "svc agents list --state all",
   launch_demo: () => "svc new first demo",

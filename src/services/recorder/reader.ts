@@ -21,23 +21,22 @@ type ReaderFiles = Pick<Files, "list" | "isLink" | "isOwnFolder" | "readPart" | 
 
 /** No segment is larger: each ends soon after a mebibyte. */
 const maxSegmentBytes = 16 * 1024 * 1024;
-const howToRecord = { data: { remedy: { code: "record_screen" } satisfies Remedy } };
 /** How much later than an `alive` the next record may come on a busy machine. */
 const lateMs = 15_000;
 
 /**
  * What was known at a moment. Reads one segment and the next one's begin, whatever is recorded besides. A
  * moment before all records, or without any, throws `not_found`. `nowMs`: a recording without an end may go
- * on until then.
+ * on until then. `agentName`: for what can be done where nothing is recorded.
  */
 export function readMoment(
   files: ReaderFiles,
   gatewayRoot: string,
-  { atMs, nowMs }: { atMs: number; nowMs: number },
+  { atMs, nowMs, agentName }: { atMs: number; nowMs: number; agentName: string },
 ): RecordedMoment {
   const segments = listSegments(files, gatewayRoot);
   const place = segmentAt(segments, atMs);
-  if (place === null) throw new ServiceError("not_found", "nothing is recorded of this agent", howToRecord);
+  if (place === null) throw notRecorded("nothing is recorded of this agent", agentName);
   const { segment, index } = place;
   if (segment.startMs > atMs) throw tooEarly(segment.startMs);
   const { bytes, known, last } = lastKnown(files, gatewayRoot, { segments, index, atMs });
@@ -74,6 +73,11 @@ function lastKnown(
     if (found.last !== null) return { bytes, ...found };
   }
   return { bytes, known: nothingKnown, last: null };
+}
+
+function notRecorded(message: string, agent_name: string): ServiceError {
+  const remedy: Remedy = { code: "record_screen", agent_name };
+  return new ServiceError("not_found", message, { data: { remedy } });
 }
 
 function tooEarly(startMs: number): ServiceError {
@@ -190,11 +194,11 @@ export interface Cast {
 export function readCast(
   files: ReaderFiles,
   gatewayRoot: string,
-  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+  { fromMs, untilMs, agentName }: { fromMs: number; untilMs: number; agentName: string },
 ): Cast {
   const segments = listSegments(files, gatewayRoot).filter(({ cast }) => cast);
   const place = segmentAt(segments, fromMs);
-  if (place === null) throw new ServiceError("not_found", "no screen of this agent is recorded", howToRecord);
+  if (place === null) throw notRecorded("no screen of this agent is recorded", agentName);
   const { index, cast: first } = openNearest(files, gatewayRoot, { segments, index: place.index });
   if (first === null) throw new ServiceError("not_found", "the recording of that moment cannot be read");
   const beginMs = Math.max(fromMs, first.startMs);

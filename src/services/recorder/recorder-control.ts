@@ -71,7 +71,8 @@ export function createRecorderControl(agent: RecordedAgent) {
     /** Throws `not_found` where nothing is recorded, and `invalid_request` for what is no moment. */
     async moment({ at }: { at: string }): Promise<RecordedMoment> {
       const { readMoment } = await import("./reader.ts");
-      return readMoment(files, gatewayRoot, { atMs: momentOf("at", at), nowMs: clock.nowMs() });
+      const atMs = momentOf("at", at);
+      return readMoment(files, gatewayRoot, { atMs, nowMs: clock.nowMs(), agentName: agent.agentName });
     },
     async cast({ from, until }: { from: string; until?: string }): Promise<RecordedCast> {
       const { readCast, toRecordedCast } = await import("./reader.ts");
@@ -79,7 +80,7 @@ export function createRecorderControl(agent: RecordedAgent) {
       // An end before the beginning asks for nothing.
       const untilMs =
         until === undefined ? fromMs + defaultSpanMs : Math.max(fromMs, momentOf("until", until));
-      const cast = readCast(files, gatewayRoot, { fromMs, untilMs });
+      const cast = readCast(files, gatewayRoot, { fromMs, untilMs, agentName: agent.agentName });
       return toRecordedCast(cast, { untilMs, title: agent.agentName });
     },
   };

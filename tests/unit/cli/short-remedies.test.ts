@@ -20,6 +20,10 @@ test.each<{ remedy: Remedy; text: string }>([
   { remedy: { code: "view_terminal", agent_name }, text: "See its terminal with: svc screen my-agent" },
   { remedy: { code: "answer_question", agent_name }, text: "Answer the question with: svc ok my-agent" },
   { remedy: { code: "choose_option", agent_name }, text: "Answer it with: svc ok my-agent ANSWER" },
+  {
+    remedy: { code: "record_screen", agent_name },
+    text: "Record it from now on with: svc record my-agent on",
+  },
   { remedy: { code: "list_running" }, text: "See your agents with: svc ls" },
   { remedy: { code: "list_agents" }, text: "See all with: svc agents list --state all" },
   { remedy: { code: "list_attention" }, text: "See what waits with: svc attention list" },

@@ -7,6 +7,8 @@ import { toTimestamp } from "../../../src/system/clock.ts";
 import { castOf, createRecorderFixture, decision, terminal } from "../../support/recorder-fixture.ts";
 import { until } from "../../support/until.ts";
 
+const agentName = "worker";
+
 test("a segment is an asciicast that begins with the whole screen, and times are those of the output", async () => {
   const fixture = createRecorderFixture();
   const recorder = fixture.open();
@@ -142,9 +144,9 @@ test.each([
   const atMs = clock.nowMs();
   const [name = ""] = readdirSync(fixture.folder).filter((one) => one.endsWith(".jsonl"));
   const path = join(fixture.folder, name);
-  const before = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
+  const before = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs, agentName });
   appendFileSync(path, `${JSON.stringify({ t: atMs, ...damage })}\n`);
-  const moment = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs });
+  const moment = readMoment(fixture.scratch.files, fixture.gatewayRoot, { atMs, nowMs: atMs, agentName });
   expect(moment).toEqual(before);
   expect(moment.terminal?.ready).toBe(true);
   await recorder.stop();
@@ -313,6 +315,7 @@ describe("segments", () => {
     const { terminal: known } = readMoment(moved.scratch.files, moved.gatewayRoot, {
       atMs: atMs + 2_000,
       nowMs: atMs + 2_000,
+      agentName,
     });
     expect(known?.turn_phase).toBe("unknown");
   });

@@ -121,8 +121,8 @@ const replay = command({
     if (fromMs > nowMs) throw new UsageError(`--at ${args.at} has not come yet`, path);
     if (untilMs < fromMs) throw new UsageError("--until is before --at", path);
     const { gatewayRoot } = sessionPaths(agent.sessionRoot);
-    const cast = readCast(files, gatewayRoot, { fromMs, untilMs });
     const title = agent.manifest.agent_name;
+    const cast = readCast(files, gatewayRoot, { fromMs, untilMs, agentName: title });
     if (json) {
       for (const { line } of renderCast(cast, title)) await io.writeOut(line);
       return exitCodes.done;
@@ -188,8 +188,9 @@ const why = command({
     const nowMs = context.clock.nowMs();
     const atMs = parseMoment("at", args.at, nowMs);
     const { gatewayRoot } = sessionPaths(agent.sessionRoot);
-    const json = readMoment(context.files, gatewayRoot, { atMs, nowMs });
-    const line = atMs > nowMs ? null : `svc replay ${agent.manifest.agent_name} --at ${toTimestamp(atMs)}`;
+    const agentName = agent.manifest.agent_name;
+    const json = readMoment(context.files, gatewayRoot, { atMs, nowMs, agentName });
+    const line = atMs > nowMs ? null : `svc replay ${agentName} --at ${toTimestamp(atMs)}`;
     return { json, text: renderMoment(json, line) };
   },
 });

@@ -213,7 +213,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   const request = recent.kind === "ok" ? recent.requests.find((one) => isOf(one, awaited)) : undefined;
   const obstacle = recent.kind === "ok" ? recent.obstacle : null;
   if (request?.state === "accepted" && obstacle?.problem === "queue_closed") {
-    const why = `${nameOf(awaited)} will not begin: ${obstacle.detail}. This ends what was accepted before`;
+    const why = `${nameOf(awaited)} will not begin: ${obstacle.detail}. To open the queue ends what was accepted before`;
     const detail = withRemedy(why, obstacle.remedy, on.advise);
     throw new CommandFailure(exitCodes.refused, detail, { error: "blocked_reconciliation", detail });
   }

@@ -1,4 +1,3 @@
-import { setPriority } from "node:os";
 import { repositoryRoot } from "./bootstrap.ts";
 
 export interface Step {
@@ -11,8 +10,6 @@ export interface Step {
   timeoutMs?: number;
   /** Default the root of the repository. */
   cwd?: string;
-  /** Leaves the processor to others: 0 to 19. */
-  niceness?: number;
   /** Shows the output while it comes instead of keeping it. */
   live?: boolean;
 }
@@ -49,7 +46,6 @@ export async function runStep(step: Step): Promise<StepResult> {
       stderr: pipe,
       env: { ...(step.cleanEnv ? {} : process.env), ...step.env },
     });
-    if (step.niceness !== undefined) setPriority(child.pid, step.niceness);
     const stop = () => child.kill("SIGTERM");
     process.on("SIGINT", stop).on("SIGTERM", stop);
     // An interrupt first: most tools then say what they were doing.

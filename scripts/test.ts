@@ -119,14 +119,12 @@ try {
   let hasExecutables = !groups.some((group) => group.needsExecutables);
   const runnable = (lane: TestLane) =>
     groupsOf(lane).filter((group) => hasExecutables || !group.needsExecutables);
-  const afterBuild = async () => {
-    hasExecutables ||= await buildExecutables();
-    await runLane(runnable("waiting"));
-  };
-  // Rules need no executables: they begin while these are built.
-  const computing = runLane(groupsOf("computing"));
-  if (recordsTimings) await computing;
-  await Promise.all([computing, afterBuild()]);
+  // Rules need no executables: they run while these are built. Stories begin after them: beside rules their answers
+  // would be late, and beside stories a rule that computes for a minute would find no processor.
+  const built = hasExecutables ? Promise.resolve(true) : buildExecutables();
+  await runLane(groupsOf("computing"));
+  hasExecutables = await built;
+  await runLane(runnable("waiting"));
   await runLane(runnable("alone"));
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
@@ -192,8 +190,6 @@ async function runGroup(group: TestGroup): Promise<void> {
       ...(group.sampled ? { SVC_TEST_SAMPLE: `8/${commitOfRun()}` } : {}),
     },
     cleanEnv: true,
-    // Stories wait for answers that must not be late because a rule is computed.
-    ...(group.lane === "computing" ? { niceness: 10 } : {}),
     live: true,
     timeoutMs: 35 * 60_000,
   });

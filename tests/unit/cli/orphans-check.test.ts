@@ -70,7 +70,7 @@ test("orphans are reported without being touched, and are gone once they are fou
   expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "none" });
 });
 
-test("a name whose session has lost its folder is refused with both ways out", async () => {
+test("a name whose session has lost its folder is refused with both remedies", async () => {
   using fixture = createRegistryFixture();
   const { system, folder, registry } = fixture;
   const mark = `1 not-its-start ${join(folder, "gone", "manifest.json")}`;

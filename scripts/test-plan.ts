@@ -11,12 +11,8 @@ export interface TestWish {
   case: string | null;
 }
 
-/** Groups of one lane run one after the other; `alone`: after those of both other lanes. */
-export type TestLane = "computing" | "waiting" | "alone";
-
 export interface TestGroup {
   name: string;
-  lane: TestLane;
   files: string[];
   needsExecutables: boolean;
   /** Whether a matrix tries some of its cases only. */
@@ -128,19 +124,20 @@ export function isAwaited(file: string, { promised, hasNeeds }: TestFacts): bool
 /** With `all` every file runs, and matrices whole; else what a person waits for, and a sample of each matrix. */
 export function planTests(files: readonly string[], facts: TestFacts, all: boolean): TestGroup[] {
   const chosen = all ? files : files.filter((file) => isAwaited(file, facts));
-  return groupTests(chosen, facts.timings).map((group) => ({ ...group, sampled: !all }));
+  return groupTests(chosen, facts.timings, all ? 5 : 7).map((group) => ({ ...group, sampled: !all }));
 }
 
 /**
- * Each file in one group. Rules compute, and most of the time of a story is waiting for an agent: both run
- * beside each other, and more stories at once than there are cores.
+ * Each file in one group, and the groups in the order in which they run, one after the other: beside rules
+ * the answers of a story would be late, and beside stories a rule that computes for a minute would find no
+ * processor. Most of the time of a story is waiting for an agent: `storiesAtOnce` is above the number of
+ * cores, and lower where whole matrices keep these busy.
  */
-export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
+export function groupTests(files: readonly string[], timings: Timings, storiesAtOnce: number): TestGroup[] {
   const isRule = (file: string) => !isStory(file) && !isMachine(file);
   const isCareful = (file: string) => careful.some((start) => file.startsWith(start));
-  const group = (name: string, lane: TestLane, parallel: number, of: readonly string[]): TestGroup => ({
+  const group = (name: string, parallel: number, of: readonly string[]): TestGroup => ({
     name,
-    lane,
     parallel,
     needsExecutables: of.some(isStory),
     sampled: false,
@@ -148,13 +145,12 @@ export function groupTests(files: readonly string[], timings: Timings): TestGrou
   });
   return [
     // More than cores: those of the mailbox wait for the disk.
-    group("rules", "computing", 4, files.filter(isRule)),
+    group("rules", 4, files.filter(isRule)),
     group(
       "stories",
-      "waiting",
-      5,
+      storiesAtOnce,
       files.filter((file) => !isRule(file) && !isCareful(file)),
     ),
-    group("careful stories", "alone", 2, files.filter(isCareful)),
+    group("careful stories", 2, files.filter(isCareful)),
   ].filter(({ files: chosen }) => chosen.length > 0);
 }

@@ -17,7 +17,6 @@ import {
   readTestWish,
   type TestFacts,
   type TestGroup,
-  type TestLane,
   type Timings,
 } from "./test-plan.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
@@ -112,20 +111,15 @@ const onInterrupt = () => {
 process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
 
 try {
-  const groupsOf = (lane: TestLane) => groups.filter((group) => group.lane === lane);
-  const runLane = async (chosen: readonly TestGroup[]) => {
-    for (const group of chosen) if (!interrupted) await runGroup(group);
-  };
-  let hasExecutables = !groups.some((group) => group.needsExecutables);
-  const runnable = (lane: TestLane) =>
-    groupsOf(lane).filter((group) => hasExecutables || !group.needsExecutables);
-  // Rules need no executables: they run while these are built. Stories begin after them: beside rules their answers
-  // would be late, and beside stories a rule that computes for a minute would find no processor.
-  const built = hasExecutables ? Promise.resolve(true) : buildExecutables();
-  await runLane(groupsOf("computing"));
-  hasExecutables = await built;
-  await runLane(runnable("waiting"));
-  await runLane(runnable("alone"));
+  // Rules need no executables: they run while these are built.
+  const executables = groups.some((group) => group.needsExecutables)
+    ? buildExecutables()
+    : Promise.resolve(true);
+  for (const group of groups) {
+    if (group.needsExecutables && !(await executables)) continue;
+    if (!interrupted) await runGroup(group);
+  }
+  await executables;
   // Homes, temporary folders and reports of the whole run.
   for (const path of findLeftSecrets(playground, plantedSecret))
     fail(1, `a planted secret was left in ${path}`);

@@ -69,15 +69,15 @@ test("each file is in one group, and groups without files are left out", () => {
     "new",
   ];
   const one = tiers.map((tier) => `tests/${tier}/x.test.ts`);
-  const groups = groupTests(one, {});
+  const groups = groupTests(one, {}, 7);
   expect(groups.flatMap((group) => group.files).sort()).toEqual([...one].sort());
-  expect(groups.map(({ name, lane, needsExecutables }) => [name, lane, needsExecutables])).toEqual([
-    ["rules", "computing", false],
-    ["stories", "waiting", true],
-    ["careful stories", "alone", true],
+  expect(groups.map(({ name, needsExecutables }) => [name, needsExecutables])).toEqual([
+    ["rules", false],
+    ["stories", true],
+    ["careful stories", true],
   ]);
-  expect(groupTests(["tests/unit/x.test.ts"], {})).toHaveLength(1);
-  expect(groupTests(["tests/integration/x.test.ts"], {})).toMatchObject([{ needsExecutables: false }]);
+  expect(groupTests(["tests/unit/x.test.ts"], {}, 7)).toHaveLength(1);
+  expect(groupTests(["tests/integration/x.test.ts"], {}, 7)).toMatchObject([{ needsExecutables: false }]);
 });
 
 const facts = {

@@ -65,10 +65,18 @@ const commandsIn = (sentence: string) =>
 describe("each remedy", () => {
   const programs = { "svc-mgr": adviseInManager, svc: adviseInShort };
   const cases = Object.entries(programs).flatMap(([program, advise]) =>
-    remedies.map((remedy) => ({ program, code: remedy.code, sentence: toSentence(advise(remedy)) })),
+    remedies.map((remedy) => ({ program, code: remedy.code, advice: advise(remedy) })),
   );
-  test.each(cases)("$code of $program", ({ sentence }) => {
-    for (const line of commandsIn(sentence)) expect([line, isDocumented(line)]).toEqual([line, true]);
+  test.each(cases)("$code of $program", ({ advice }) => {
+    const steps = advice.command === null ? commandsIn(advice.step) : [advice.command];
+    const lines = [...steps, ...commandsIn(toSentence(advice))].filter((line) => line.startsWith("svc"));
+    expect(lines.filter((line) => !isDocumented(line))).toEqual([]);
+    expect(advice.step).not.toBe("");
+  });
+
+  test("has a command, but for the end of a limit, which comes by itself", () => {
+    const without = remedies.filter((remedy) => adviseInManager(remedy).command === null);
+    expect(without.map(({ code }) => code)).toEqual(["wait_for_limit"]);
   });
 });
 

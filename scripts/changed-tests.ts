@@ -13,9 +13,11 @@ const everywhere = ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json"];
 const always = "tests/guards/";
 
 /**
- * The test files that the changed files can reach: over imports, over the names of files and folders in
- * texts, which is how fixtures and documents are read, and over the areas of tests that start programs
- * (tests/areas.ts). A name may mean another file too; then a test runs in vain.
+ * The test files that the changed files can reach: over imports, and over the names of files and folders in
+ * texts, which is how fixtures and documents are read. A test that starts programs runs the whole command
+ * line inside its process and so imports nearly every source: of these it is reached by those that it
+ * imports or names itself and by those of its areas (tests/areas.ts). A name may mean another file too; then a test
+ * runs in vain.
  */
 export function reachedTests(
   sources: readonly SourceFile[],
@@ -25,24 +27,36 @@ export function reachedTests(
   if (changed.length === 0) return [];
   if (changed.some((path) => everywhere.includes(path))) return [...tests];
   const users = usersOf(sources);
-  const reached = new Set<string>(changed);
-  const open = [...changed];
-  for (const path of changed) {
-    for (const user of namedBy(sources, path)) add(user);
-  }
-  for (let path = open.pop(); path !== undefined; path = open.pop()) {
-    for (const user of users.get(path) ?? []) add(user);
-  }
+  const reached = reachedFrom(changed, sources, users);
+  const [changedSources, changedElsewhere] = [
+    changed.filter((path) => path.startsWith("src/")),
+    changed.filter((path) => !path.startsWith("src/")),
+  ];
+  const reachedElsewhere = reachedFrom(changedElsewhere, sources, users);
+  const usersOfSources = new Set(
+    changedSources.flatMap((path) => [...namedBy(sources, path), ...(users.get(path) ?? [])]),
+  );
   const areaNames = changedAreas(changed);
-  const isInChangedArea = (test: string) =>
-    areaNames === null ? isProgramTest(test) : areasOfTest(test).some(({ name }) => areaNames.has(name));
-  return tests.filter((test) => reached.has(test) || test.startsWith(always) || isInChangedArea(test));
+  const isReachedProgramTest = (test: string) =>
+    areaNames === null ||
+    areasOfTest(test).some(({ name }) => areaNames.has(name)) ||
+    reachedElsewhere.has(test) ||
+    usersOfSources.has(test);
+  return tests.filter((test) => {
+    if (test.startsWith(always)) return true;
+    return isProgramTest(test) ? isReachedProgramTest(test) : reached.has(test);
+  });
+}
 
-  function add(path: string): void {
-    if (reached.has(path)) return;
-    reached.add(path);
-    open.push(path);
-  }
+/** `changed`, the files that name one of them, and all that import one of these, directly or through others. */
+function reachedFrom(
+  changed: readonly string[],
+  sources: readonly SourceFile[],
+  users: ReadonlyMap<string, ReadonlySet<string>>,
+): ReadonlySet<string> {
+  const reached = new Set([...changed, ...changed.flatMap((path) => namedBy(sources, path))]);
+  for (const path of reached) for (const user of users.get(path) ?? []) reached.add(user);
+  return reached;
 }
 
 /** All files that each of `tests` imports, directly or through others. */

@@ -21,7 +21,8 @@ async function setup(options: { script?: object; args?: string[] } = {}) {
   const pane = await t.newSession("demo", ["env", "PS1=shell> ", "sh"]);
   const args = ["demo-agent", "--log", logPath, "--script", scriptPath, ...(options.args ?? [])];
   const keys = (...names: string[]) => t.run("send-keys", "-t", pane.paneId, ...names);
-  const entry = "hostile" in (options.script ?? {}) ? hostileProgram : program;
+  const misbehaves = ["hostile", "startup"].some((name) => name in (options.script ?? {}));
+  const entry = misbehaves ? hostileProgram : program;
   await keys("-l", "--", `stty -echo; ${[process.execPath, entry, ...args].join(" ")}; echo "code $?"`);
   await keys("Enter");
 

@@ -54,10 +54,9 @@ export interface SimPaneDeps {
 const repaintMs = 1000;
 
 export function createSimPane(deps: SimPaneDeps): SimPane {
-  const { clock, foreign = false } = deps;
+  const { clock, script, foreign = false } = deps;
   const startedMs = clock.nowMs();
-  const { hostile = {}, ...script } = deps.script;
-  const interference = createInterference(hostile, script.seed ?? 0);
+  const interference = createInterference(script);
   let state: DemoState = createDemoState({ script, speed: 1, interference });
   /** What is on the screen: of the last state that was painted. */
   let painted = state;

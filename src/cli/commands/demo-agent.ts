@@ -41,8 +41,7 @@ The scripted agent: behaves like a coding agent in a terminal, without a model.
 With --headless it takes one turn: prompt on standard input, JSON lines on standard output.
 With --acp it speaks the Agent Client Protocol on its standard streams, for any number of turns.
 
-  --script FILE  JSON file: directives for its prompts, rounds of mail, or a program
-                 that does its work
+  --script FILE  JSON file: rounds of mail, or a program that does its work
   --log FILE     append what it really received and did, one JSON object per line
   --speed F      divide the durations of turns by F (default 1)
   --signals      report prompts, questions and ends of turns to the gateway, as real tools do by hooks

@@ -9,7 +9,7 @@ import type { MailAct } from "./script.ts";
 export type DemoLogRecord = { at_ms: number; n: number } & DemoLogEntry;
 
 export type DemoLogEntry =
-  | { kind: "started"; pid: number; cols: number; rows: number; seed: number }
+  | { kind: "started"; pid: number; cols: number; rows: number }
   | { kind: "resize"; cols: number; rows: number }
   /** Literal keys, as one read brought them. */
   | { kind: "typed"; text: string }

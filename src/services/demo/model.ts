@@ -18,7 +18,7 @@ import {
   deadlines,
   type Work,
 } from "./state.ts";
-import { endTurn, openTrustDialog, runQueue, submit, takeDialogInput } from "./turn.ts";
+import { endTurn, runQueue, submit, takeDialogInput } from "./turn.ts";
 
 /** A lone ESC is the Escape key when nothing follows it for so long. */
 const ESCAPE_MS = 30;
@@ -34,7 +34,7 @@ export function next(
   const work = createWork(given);
   if (event.kind === "started") {
     const { pid, cols, rows } = event;
-    work.log({ kind: "started", pid, cols, rows, seed: given.script.seed ?? 0 });
+    work.log({ kind: "started", pid, cols, rows });
   }
   advance(work, event.atMs);
   if (!isGone(work)) take(work, event);
@@ -101,7 +101,7 @@ function meet(work: Work, what: Deadline["what"]): void {
   switch (what) {
     case "start":
       work.set({ phase: { kind: "idle" } });
-      if (work.state.script.startup?.trust_dialog) openTrustDialog(work);
+      work.state.interference?.started(work);
       return;
     case "turn_end":
       if (phase.kind === "busy") endTurn(work, phase.turn, "finished");

@@ -72,84 +72,12 @@ export function parseCommand(text: string): string | null {
   return /^(\/[a-z][a-z-]*)(?:[^\S\n][^\n]*)?\n*$/.exec(text)?.[1] ?? null;
 }
 
-/** When something shows: one of the three at most; none is every time. Ordinals count from 1. */
-interface Occasion {
-  every?: number;
-  on?: number[];
-  probability?: number;
-}
-
-/**
- * Whether the `ordinal`-th (from 1) occasion of `name` is one of the chosen. Random choices depend on seed,
- * name and ordinal alone, so that no behaviour disturbs another and timing changes nothing.
- */
-export function isChosen(occasion: Occasion, seed: number, name: string, ordinal: number): boolean {
-  if (occasion.every !== undefined) return ordinal % occasion.every === 0;
-  if (occasion.on !== undefined) return occasion.on.includes(ordinal);
-  if (occasion.probability !== undefined) return randomAt(seed, name, ordinal) < occasion.probability;
-  return true;
-}
-
-/** A number in [0, 1) that is a pure function of its arguments. */
-function randomAt(seed: number, name: string, ordinal: number): number {
-  let mixed = seed >>> 0;
-  for (const char of `${name}#${ordinal}`) {
-    mixed = Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
-  }
-  return mulberry32(mixed);
-}
-
-/** One step of the mulberry32 generator: public-domain integer mixing, uniform enough for a script. */
-function mulberry32(seed: number): number {
-  let mixed = (seed + 0x6d2b79f5) >>> 0;
-  mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-}
-
-const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };
-
-/** When a rule applies or a behaviour shows: one of the three. Ordinals count from 1. */
-export const occasion = {
-  every: Type.Optional(Type.Integer({ minimum: 1, description: "At every n-th occasion" })),
-  on: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { description: "At these occasions" })),
-  probability: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 1, description: "At random, decided by the seed and the ordinal" }),
-  ),
-};
-
-const RuleSchema = Type.Object(
-  {
-    ...occasion,
-    contains: Type.Optional(Type.String({ minLength: 1, description: "Only prompts with this text" })),
-    directive: Type.String({
-      minLength: 1,
-      description: "As in the last line of a prompt, such as SLOW 3000",
-    }),
-  },
-  {
-    ...closed,
-    description: "Gives a directive to prompts without one. Occasion: each that contains the text.",
-  },
-);
 
 /** The script file of the scripted agent. */
 const DemoScriptSchema = Type.Object(
   {
     schema_version: Type.Literal(1),
-    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 0xffffffff, description: "Default 0" })),
-    startup: Type.Optional(
-      Type.Object(
-        {
-          trust_dialog: Type.Optional(
-            Type.Boolean({ description: "Ask first whether the folder is trusted" }),
-          ),
-          delay_ms: Type.Optional(milliseconds("Nothing is painted and no input is looked at for so long")),
-        },
-        closed,
-      ),
-    ),
     mail_rounds: Type.Optional(
       Type.Boolean({
         description: "Acts on wake-up prompts: reads, answers and archives the mail that they name",
@@ -162,17 +90,15 @@ const DemoScriptSchema = Type.Object(
           "Command with its arguments that does the work of every prompt, which is its standard input; the turn lasts until it ends, and an interrupt ends it",
       }),
     ),
-    rules: Type.Optional(Type.Array(RuleSchema, { description: "The first that applies wins" })),
   },
   closed,
 );
 
 export type DemoScript = Static<typeof DemoScriptSchema>;
-export type DemoRule = Static<typeof RuleSchema>;
 
 export const emptyScript: DemoScript = { schema_version: 1 };
 
-/** Reads a script file's text. A refusal names each wrong place, such as `/rules/0/every: ...`. */
+/** Reads a script file's text. A refusal names each wrong place, such as `/program/0: ...`. */
 export function parseDemoScript(text: string): { script: DemoScript } | { errors: string[] } {
   let value: unknown;
   try {
@@ -180,26 +106,11 @@ export function parseDemoScript(text: string): { script: DemoScript } | { errors
   } catch (error) {
     return { errors: [error instanceof Error ? error.message : String(error)] };
   }
-  if (!Value.Check(DemoScriptSchema, value)) {
-    const errors = [...Value.Errors(DemoScriptSchema, value)].map(
-      ({ path, message }) => `${path || "/"}: ${message}`,
-    );
-    return { errors: [...new Set(errors)] };
-  }
-  const errors = ruleErrors(value.rules ?? []);
-  return errors.length > 0 ? { errors } : { script: value };
-}
-
-function ruleErrors(rules: readonly DemoRule[]): string[] {
-  return rules.flatMap(({ directive, every, on, probability }, index) => {
-    const occasions = [every, on, probability].filter((one) => one !== undefined).length;
-    return [
-      ...(occasions > 1 ? [`/rules/${index}: at most one of every, on, probability`] : []),
-      ...(parseDirective(directive)
-        ? []
-        : [`/rules/${index}/directive: ${JSON.stringify(directive)} is none`]),
-    ];
-  });
+  if (Value.Check(DemoScriptSchema, value)) return { script: value };
+  const errors = [...Value.Errors(DemoScriptSchema, value)].map(
+    ({ path, message }) => `${path || "/"}: ${message}`,
+  );
+  return { errors: [...new Set(errors)] };
 }
 
 /** One round of mail, as a wake-up prompt asks for it. */

@@ -1,7 +1,7 @@
 import { emptyParser, type ParserState, type TerminalInput } from "../../system/terminal-input.ts";
 import { type Composer, emptyComposer } from "./composer.ts";
 import type { DemoLogEntry, DemoLogRecord, DialogSource } from "./log.ts";
-import type { DemoScript, MailAct, MailRound, TurnEnding } from "./script.ts";
+import type { DemoScript, MailAct, MailRound, TurnEnding, TurnPlan } from "./script.ts";
 
 /** Everything the scripted agent knows. Never changed in place. Times are milliseconds since its start. */
 export interface DemoState {
@@ -22,7 +22,6 @@ export interface DemoState {
   /** Until when a second ctrl-c exits, or null. */
   readonly exitArmedUntilMs: number | null;
   readonly counts: Counts;
-  readonly ruleMatches: readonly number[];
 }
 
 type Phase =
@@ -101,10 +100,14 @@ export type DemoEvent =
  * called where the agent does the ordinary thing; one that returns true has done another instead.
  */
 export interface Interference {
+  /** Nothing is painted and no input is taken for so long after the start. */
+  readonly startDelayMs: number;
   /** All queued input becomes one turn. */
   readonly mergesQueue: boolean;
   /** The title stays idle while the agent works. */
   readonly hidesWork: boolean;
+  /** The start is over. */
+  started(work: Work): void;
   /** Input waits now. */
   holdsInput(): boolean;
   freezesScreen(): boolean;
@@ -116,9 +119,13 @@ export interface Interference {
   draftEdited(work: Work): void;
   draftCleared(work: Work): void;
   promptSubmitted(work: Work): boolean;
+  /** How a prompt without a directive runs; null: as usual. */
+  planTurn(prompt: string): TurnPlan | null;
   turnStarted(): void;
   /** A turn has ended and the agent is idle. */
   turnEnded(work: Work): void;
+  /** `index`: the chosen option, null after Escape. */
+  dialogAnswered(work: Work, source: DialogSource, index: number | null): boolean;
   /** When `act` is wanted, or null. */
   dueMs(state: DemoState): number | null;
   act(work: Work): void;
@@ -150,7 +157,7 @@ export function createDemoState(options: {
     interference: options.interference ?? null,
     speed: options.speed,
     nowMs: 0,
-    phase: { kind: "starting", untilMs: options.script.startup?.delay_ms ?? 0 },
+    phase: { kind: "starting", untilMs: options.interference?.startDelayMs ?? 0 },
     parser: emptyParser,
     escapeDueMs: null,
     backlog: [],
@@ -159,7 +166,6 @@ export function createDemoState(options: {
     cells: [{ kind: "banner", session: 1 }],
     exitArmedUntilMs: null,
     counts: { prompts: 0, turns: 0, chips: 0, sessions: 1, logLines: 0 },
-    ruleMatches: [],
   };
 }
 

@@ -1,9 +1,7 @@
 import type { TerminalInput } from "../../system/terminal-input.ts";
-import { type DialogSource, fingerprint, type TurnResult } from "./log.ts";
+import { fingerprint, type TurnResult } from "./log.ts";
 import {
   DEFAULT_MS,
-  type DemoRule,
-  isChosen,
   menuPlan,
   parseCommand,
   parseDirective,
@@ -11,7 +9,15 @@ import {
   type TurnPlan,
 } from "./script.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
-import { type Cell, type Dialog, type QueuedPrompt, streamedWords, type Turn, type Work } from "./state.ts";
+import {
+  type Cell,
+  type Dialog,
+  type Interference,
+  type QueuedPrompt,
+  streamedWords,
+  type Turn,
+  type Work,
+} from "./state.ts";
 
 /** The exit code of a crash that was asked for. */
 export const CRASH_CODE = 3;
@@ -98,12 +104,12 @@ export function endTurn(work: Work, turn: Turn, given: "finished" | "interrupted
 }
 
 function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
-  const { script, ruleMatches, counts } = work.state;
+  const { script, interference, counts } = work.state;
   const text = items.map((item) => item.text).join("\n");
-  const { plan, seen } = planTurn(text, script.rules ?? [], ruleMatches, script.seed ?? 0);
+  const plan = planTurn(text, interference);
   const turn = counts.turns + 1;
   const prompts = items.map((item) => item.prompt);
-  work.set({ ruleMatches: seen, counts: { ...counts, turns: turn } });
+  work.set({ counts: { ...counts, turns: turn } });
   work.show(...items.map((item): Cell => ({ kind: "user", text: item.text })));
   work.log({ kind: "turn_started", turn, prompts });
   const round = script.mail_rounds ? parseMailRound(text) : null;
@@ -182,46 +188,35 @@ function runCommand(work: Work, command: string, text: string): void {
   }
 }
 
-/**
- * The plan of a prompt. Its last line counts first, then a leading `MENU`, then the first rule that applies.
- * `seen`: how often each rule matched before, by index. The returned `seen` includes this prompt.
- */
+/** The plan of a prompt. Its last line counts first, then a leading `MENU`. */
 export function planTurn(
   prompt: string,
-  rules: readonly DemoRule[],
-  seen: readonly number[],
-  seed: number,
-): { plan: TurnPlan; seen: number[] } {
-  const counts = rules.map((_, index) => seen[index] ?? 0);
+  interference: Pick<Interference, "planTurn"> | null = null,
+): TurnPlan {
   const trimmed = prompt.trim();
   const echo = /^([\s\S]*)\nECHO\s*$/.exec(prompt)?.[1];
   const fast = echo === undefined ? null : parseDirective("FAST");
-  if (fast && echo !== undefined) return { plan: { ...fast, says: echo }, seen: counts };
+  if (fast && echo !== undefined) return { ...fast, says: echo };
   const own = parseDirective(trimmed.slice(trimmed.lastIndexOf("\n") + 1));
-  if (own) return { plan: own, seen: counts };
+  if (own) return own;
   const leading = /^MENU\b[^\S\n]*(.*)/.exec(trimmed);
-  if (leading) return { plan: menuPlan(leading[1] ?? ""), seen: counts };
-  for (const [index, rule] of rules.entries()) {
-    if (rule.contains !== undefined && !prompt.includes(rule.contains)) continue;
-    const ordinal = (counts[index] ?? 0) + 1;
-    counts[index] = ordinal;
-    const plan = isChosen(rule, seed, `rule ${index}`, ordinal) ? parseDirective(rule.directive) : null;
-    if (plan) return { plan, seen: counts };
-  }
-  return { plan: { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } }, seen: counts };
+  if (leading) return menuPlan(leading[1] ?? "");
+  const usual: TurnPlan = { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } };
+  return interference?.planTurn(prompt) ?? usual;
 }
 
 export function openDialog(
   work: Work,
-  { source, question }: { source: DialogSource; question: string },
+  {
+    source,
+    question,
+    options = ["Yes", "No", "Always"],
+  }: Pick<Dialog, "source" | "question"> & {
+    options?: string[];
+  },
 ): void {
-  const options = source === "trust" ? ["Yes, continue", "No, exit"] : ["Yes", "No", "Always"];
   work.set({ phase: { kind: "dialog", dialog: { source, question, options, selected: 0 } } });
   work.log({ kind: "menu_opened", source, question, options });
-}
-
-export function openTrustDialog(work: Work): void {
-  openDialog(work, { source: "trust", question: demoSignature.trustQuestion });
 }
 
 /** Input while a dialog is open: moves, chooses, cancels, or is lost. Leaves the agent idle once answered. */
@@ -259,9 +254,6 @@ function answer(work: Work, dialog: Dialog, index: number | null): void {
   const option = index === null ? null : index + 1;
   work.log({ kind: "menu_answered", source: dialog.source, option, label });
   work.set({ phase: { kind: "idle" } });
-  if (dialog.source === "trust") {
-    if (index !== 0) work.exit(0, "trust_refused", true);
-    return;
-  }
+  if (work.state.interference?.dialogAnswered(work, dialog.source, index)) return;
   work.show({ kind: "note", text: `menu: ${label ?? "cancelled"}`, tone: "dim" });
 }

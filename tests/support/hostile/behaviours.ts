@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
-import { occasion } from "../../../src/services/demo/script.ts";
+import { occasion } from "./occasions.ts";
 
 const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };
@@ -51,7 +51,7 @@ const hostileProperties = {
 } satisfies Record<string, TObject>;
 
 /** How the scripted agent misbehaves. */
-export const HostileSchema = Type.Partial(
+const HostileSchema = Type.Partial(
   Type.Object({
     ...hostileProperties,
     queue_merge: Type.Boolean({ description: "All queued input becomes one turn; default false" }),
@@ -61,3 +61,36 @@ export const HostileSchema = Type.Partial(
 );
 
 export type Hostile = Static<typeof HostileSchema>;
+
+const RuleSchema = Type.Object(
+  {
+    ...occasion,
+    contains: Type.Optional(Type.String({ minLength: 1, description: "Only prompts with this text" })),
+    directive: Type.String({
+      minLength: 1,
+      description: "As in the last line of a prompt, such as SLOW 3000",
+    }),
+  },
+  {
+    ...closed,
+    description: "Gives a directive to prompts without one. Occasion: each that contains the text.",
+  },
+);
+
+/** What only a test's script has. */
+export const MisbehaviourSchema = Type.Object({
+  seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 0xffffffff, description: "Default 0" })),
+  startup: Type.Optional(
+    Type.Object(
+      {
+        trust_dialog: Type.Optional(Type.Boolean({ description: "Ask first whether the folder is trusted" })),
+        delay_ms: Type.Optional(milliseconds("Nothing is painted and no input is looked at for so long")),
+      },
+      closed,
+    ),
+  ),
+  rules: Type.Optional(Type.Array(RuleSchema, { description: "The first that applies wins" })),
+  hostile: Type.Optional(HostileSchema),
+});
+
+export type Misbehaviour = Static<typeof MisbehaviourSchema>;

@@ -7,10 +7,12 @@ import {
 } from "../../../src/services/demo/composer.ts";
 import type { DialogSource, PersonDraftOutcome } from "../../../src/services/demo/log.ts";
 import { finishPaste, logPaste } from "../../../src/services/demo/model.ts";
-import { isChosen } from "../../../src/services/demo/script.ts";
+import { parseDirective } from "../../../src/services/demo/script.ts";
+import { demoSignature } from "../../../src/services/demo/signature.ts";
 import type { DemoState, Interference, Work } from "../../../src/services/demo/state.ts";
 import { CRASH_CODE, openDialog, submit } from "../../../src/services/demo/turn.ts";
-import type { Hostile } from "./behaviours.ts";
+import type { Hostile, Misbehaviour } from "./behaviours.ts";
+import { isChosen } from "./occasions.ts";
 
 /** What the script leaves open, in milliseconds. */
 const usual = { repaint: 250, dead: 200, piece: 60, dismiss: 700, key: 40, hold: 500 } as const;
@@ -51,9 +53,16 @@ interface PersonDraft {
 /** Something that happens at a time. */
 type Due = "dismiss" | "piece" | "menu" | "person_begins" | "person_types" | "repaint";
 
-/** Misbehaves as `hostile` says. What is random depends on the seed alone. */
-export function createInterference(hostile: Hostile, seed: number): Interference {
+/** Misbehaves as it is told. What is random depends on the seed alone. */
+export function createInterference({
+  hostile = {},
+  seed = 0,
+  startup = {},
+  rules = [],
+}: Misbehaviour): Interference {
   const occasions: Record<string, number> = {};
+  /** How many prompts met the condition of each rule. */
+  const matches = rules.map(() => 0);
   let split: SplitPaste | null = null;
   let person: PersonDraft | null = null;
   let menuDueMs: number | null = null;
@@ -223,6 +232,26 @@ export function createInterference(hostile: Hostile, seed: number): Interference
   };
 
   return {
+    startDelayMs: startup.delay_ms ?? 0,
+    started(work) {
+      if (!startup.trust_dialog) return;
+      const options = ["Yes, continue", "No, exit"];
+      openDialog(work, { source: "trust", question: demoSignature.trustQuestion, options });
+    },
+    dialogAnswered(work, source, index) {
+      if (source !== "trust") return false;
+      if (index !== 0) work.exit(0, "trust_refused", true);
+      return true;
+    },
+    planTurn(prompt) {
+      for (const [index, rule] of rules.entries()) {
+        if (rule.contains !== undefined && !prompt.includes(rule.contains)) continue;
+        const ordinal = (matches[index] ?? 0) + 1;
+        matches[index] = ordinal;
+        if (isChosen(rule, seed, `rule ${index}`, ordinal)) return parseDirective(rule.directive);
+      }
+      return null;
+    },
     mergesQueue: hostile.queue_merge ?? false,
     hidesWork: hostile.busy_title === false,
     holdsInput: () => split !== null,

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { isChosen, parseCommand, parseDirective } from "../../../src/services/demo/script.ts";
+import { parseCommand, parseDirective } from "../../../src/services/demo/script.ts";
 import { planTurn } from "../../../src/services/demo/turn.ts";
+import { createInterference } from "../../support/hostile/interference.ts";
+import { isChosen } from "../../support/hostile/occasions.ts";
 import { parseHostileScript } from "../../support/hostile/script.ts";
 
 const parse = (script: object) => parseHostileScript(JSON.stringify({ schema_version: 1, ...script }));
@@ -103,14 +105,12 @@ describe("directives", () => {
 
   test("the last line directs, then a leading MENU, then the rules", () => {
     const rules = [{ contains: "slow", every: 2, directive: "SLOW 9" }, { directive: "SLOW 5" }];
-    const durationOf = (prompt: string, seen: number[] = []) =>
-      planTurn(prompt, rules, seen, 0).plan.durationMs;
+    const misbehaving = createInterference({ rules });
+    const durationOf = (prompt: string) => planTurn(prompt, misbehaving).durationMs;
     expect(durationOf("do it slow\nFAST\n")).toBe(30);
-    expect(planTurn("MENU a\nb", rules, [], 0).plan.ending).toEqual({ kind: "menu", question: "a" });
-    expect(durationOf("do it slow", [0, 0])).toBe(5);
-    expect(durationOf("do it slow", [1, 0])).toBe(9);
-    expect(planTurn("do it slow", rules, [1, 0], 0).seen).toEqual([2, 0]);
-    expect(planTurn("plain", [], [], 0).plan.durationMs).toBe(1500);
+    expect(planTurn("MENU a\nb", misbehaving).ending).toEqual({ kind: "menu", question: "a" });
+    expect(["do it slow", "slowly", "as slow", "at once"].map(durationOf)).toEqual([5, 9, 5, 5]);
+    expect(planTurn("plain").durationMs).toBe(1500);
   });
 
   test.each([

@@ -65,6 +65,11 @@ export function messageOf(error: unknown): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
+/** The error of one step of a longer work; its message begins with the step. */
+export function stepError(step: string, cause: unknown): Error {
+  return new Error(`${step}: ${messageOf(cause)}`, { cause });
+}
+
 /** What the log keeps of a fault: its message on one line and its stack. */
 export function describeFault(error: unknown): { message: string; stack: string | null } {
   return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };

@@ -54,21 +54,24 @@ interface Act {
   promptChars: number;
 }
 
+export interface CycleResult {
+  row: NewAuditRow;
+  /** What is to be remembered of it. */
+  memory: NotifierMemory;
+  /** For how long it held a wake-up back; null when it did not, or for no time that is known. */
+  heldForMs: number | null;
+  /** The limit that keeps mail from waking the agent. */
+  limit: Pick<WakesHeld, "reason" | "detail"> | null;
+}
+
 /**
- * One poll: gathers what is known, decides, does it, and returns the one audit row and what is to be
- * remembered. `heldForMs`: when it held a wake-up back for a known time. Whatever goes wrong is a row too.
- * Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
+ * One poll: gathers what is known, decides and does it. Whatever goes wrong is a row too. Source: contract
+ * 2.6; spec/gateway.md 2.6 "Cycle".
  */
 export async function runCycle(
   deps: CycleDeps,
   facts: { trigger: NotifierTrigger; config: NotifierConfig; memory: NotifierMemory },
-): Promise<{
-  row: NewAuditRow;
-  memory: NotifierMemory;
-  heldForMs: number | null;
-  /** The limit that keeps mail from waking the agent. */
-  limit: Pick<WakesHeld, "reason" | "detail"> | null;
-}> {
+): Promise<CycleResult> {
   const { clock } = deps;
   const { trigger, config, memory } = facts;
   const polledAtUtc = timestampNow(clock);

@@ -1,16 +1,14 @@
-import type { NotifierMemory, NotifierStore } from "../../db/gateway/notifier-store.ts";
+import type { NewAuditRow, NotifierMemory, NotifierStore } from "../../db/gateway/notifier-store.ts";
 import type { WakesHeld } from "../../protocol/gateway.ts";
 import type {
   NotifierAudit,
-  NotifierAuditRow,
   NotifierConfig,
   NotifierStatus,
-  NotifierTrigger,
   NotifierUpdate,
 } from "../../protocol/notifier.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, stepError } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -25,8 +23,9 @@ import {
   type SupportProblem,
   toNotifierStatus,
 } from "./config.ts";
-import { runCycle } from "./cycle.ts";
+import { type CycleResult, runCycle } from "./cycle.ts";
 import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
+import { initialState, type NotifierEvent, type NotifierState, next, planPoll } from "./state.ts";
 
 /**
  * Wakes the one agent of this gateway when there is mail for it and it can take a prompt. Polls every
@@ -70,18 +69,9 @@ interface NotifierDeps {
   skillInstalled: () => boolean;
   clock: Clock;
   log: Log;
-  /** `busyWith` changed. */
+  /** `busyWith` or `wakesHeld` changed. */
   onChange: () => void;
 }
-
-/**
- * `pending`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy.
- * `held`: one looked and held the wake-up back until a known time.
- */
-type WakeTrigger = "silent" | "pending" | "deferred" | "held";
-
-/** A burst of mail for an agent that cannot be woken is looked at this often, lest it fill the audit. */
-const backoffMs = 1000;
 
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
@@ -92,20 +82,8 @@ const noMemory: NotifierMemory = {
 
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { store, agent, board, mail, context, clock, log } = deps;
-  let wakeTrigger: WakeTrigger = "pending";
-  /** When the next scheduled poll is due, on the monotonic clock. */
-  let scheduledPollAtMs = 0;
-  /** When a held wake-up may be given, on the monotonic clock. */
-  let heldUntilMs = 0;
-  /** Until then, on the monotonic clock, a trigger has no effect, except that a busy agent is free again. */
-  let backoff: { untilMs: number; why: "busy" | "held" } | null = null;
-  let busyWith: string | null = null;
-  let wakesHeld: WakesHeld | null = null;
-  /** The last turn found nothing to do for as long as the configuration is not changed. */
-  let off = false;
+  let state = initialState;
   let endArrivals = () => {};
-  /** The last poll's outcome as it was logged: a repeated one is logged once. */
-  let lastLogged = "";
 
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
 
@@ -143,72 +121,28 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     };
   }
 
+  function apply(event: NotifierEvent): void {
+    const before = state;
+    state = next(state, event);
+    const isSame =
+      contextActionOf(state) === contextActionOf(before) && state.wakesHeld === before.wakesHeld;
+    if (!isSame) deps.onChange();
+  }
+
   async function tend(action: BeforeWake, signal: AbortSignal): Promise<string | null> {
-    busyWith = action === "compact" ? "the notifier compacts the chat" : "the notifier begins a new chat";
-    deps.onChange();
+    apply({ kind: "context_action", action });
     try {
       return await context.tend(action, signal);
     } finally {
-      busyWith = null;
-      deps.onChange();
+      apply({ kind: "context_action", action: null });
     }
   }
 
-  function scheduleNextPoll(config: NotifierConfig): void {
-    scheduledPollAtMs = clock.monotonicMs() + (config.interval_seconds ?? 0) * 1000;
-  }
-
-  /** Which poll is due, if any. */
-  function due(): NotifierTrigger | null {
-    const nowMs = clock.monotonicMs();
-    const free = () => whyBusy(gate()) === null;
-    const backingOff = backoff !== null && nowMs < backoff.untilMs && (backoff.why === "held" || !free());
-    if (wakeTrigger === "pending" && !backingOff) return "doorbell";
-    if (wakeTrigger === "deferred" && free()) return "doorbell";
-    if (wakeTrigger === "held" && nowMs >= heldUntilMs) return "doorbell";
-    return nowMs >= scheduledPollAtMs ? "interval" : null;
-  }
-
-  /** When a poll is due that nothing but time makes due, on the monotonic clock. */
-  function nextAtMs(): number {
-    if (wakeTrigger === "held") return Math.min(heldUntilMs, scheduledPollAtMs);
-    return wakeTrigger === "pending" && backoff !== null
-      ? Math.min(backoff.untilMs, scheduledPollAtMs)
-      : scheduledPollAtMs;
-  }
-
-  function backoffAfter({ row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): typeof backoff {
-    const nowMs = clock.monotonicMs();
-    if (row.outcome === "busy_skip") return { untilMs: nowMs + backoffMs, why: "busy" };
-    return heldForMs === null ? null : { untilMs: nowMs + Math.min(backoffMs, heldForMs), why: "held" };
-  }
-
-  /** What a poll leaves of the trigger; one that came in the meantime is for the next poll. */
-  function settleTrigger(
-    answersTrigger: boolean,
-    { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
-  ): void {
-    if (row.outcome === "enqueued" && wakeTrigger !== "pending") wakeTrigger = "silent";
-    if (!answersTrigger || wakeTrigger !== "silent") return;
-    if (row.outcome === "busy_skip") wakeTrigger = "deferred";
-    if (heldForMs !== null) {
-      wakeTrigger = "held";
-      heldUntilMs = clock.monotonicMs() + heldForMs;
-    }
-  }
-
-  function setWakesHeld(limit: Pick<WakesHeld, "reason" | "detail"> | null): void {
-    if (limit?.reason === wakesHeld?.reason && limit?.detail === wakesHeld?.detail) return;
-    const since_utc = limit?.reason === wakesHeld?.reason ? wakesHeld?.since_utc : undefined;
-    wakesHeld = limit && { ...limit, since_utc: since_utc ?? timestampNow(clock) };
-    deps.onChange();
-  }
-
-  function logOutcome(row: Omit<NotifierAuditRow, "audit_id">): void {
+  /** A repeated outcome is logged once. */
+  function logOutcome(row: NewAuditRow, previous: NotifierState["lastPoll"]): void {
     const { outcome, detail, trigger, unread_count, enqueued_request_id, prompt_chars } = row;
-    const repeats = `${outcome} ${detail ?? ""}`;
-    if (outcome !== "enqueued" && repeats === lastLogged) return;
-    lastLogged = repeats;
+    const repeats = outcome === previous?.outcome && detail === previous.detail;
+    if (outcome !== "enqueued" && repeats) return;
     log.line("mail notifier", {
       outcome,
       trigger,
@@ -218,20 +152,21 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     });
   }
 
+  /** Due, act, record: `next` says what follows from each. */
   async function turn(signal: AbortSignal): Promise<number | null> {
     const { config, memory } = read();
     const baseUrl = deps.baseUrl();
-    off = !config.enabled || baseUrl === null;
-    if (off) setWakesHeld(null);
-    if (!config.enabled || baseUrl === null) return null;
-    const trigger = due();
-    if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
-    // A later trigger is for the next poll.
-    const answersTrigger = trigger === "doorbell" || wakeTrigger === "pending";
-    if (answersTrigger) wakeTrigger = "silent";
-    let acted = false;
+    if (!config.enabled || baseUrl === null) {
+      apply({ kind: "switched_off" });
+      return null;
+    }
+    apply({ kind: "switched_on" });
+    const plan = planPoll(state, { nowMs: clock.monotonicMs(), isFree: () => whyBusy(gate()) === null });
+    if ("waitMs" in plan) return plan.waitMs;
+    apply({ kind: "poll_began", trigger: plan.poll });
+    let result: CycleResult | null = null;
     try {
-      const result = await runCycle(
+      result = await runCycle(
         {
           agent,
           queue: deps.queue,
@@ -244,24 +179,20 @@ export function createNotifier(deps: NotifierDeps): Notifier {
           clock,
           newestWakes: store.newestWakes,
         },
-        { trigger, config, memory },
+        { trigger: plan.poll, config, memory },
       );
-      acted = result.row.outcome === "enqueued" || result.row.context_action_outcome !== null;
       store.recordPoll(result.row, result.memory);
-      logOutcome(result.row);
-      setWakesHeld(result.limit);
-      if (trigger === "interval") scheduleNextPoll(config);
-      settleTrigger(answersTrigger, result);
-      backoff = backoffAfter(result);
-      return 0;
     } catch (error) {
-      // A poll that is not on record has answered nothing, unless it did something that must not be done each
-      // second.
-      if (acted && clock.monotonicMs() >= scheduledPollAtMs) scheduleNextPoll(config);
-      if (!acted && answersTrigger) wakeTrigger = "pending";
-      backoff = { untilMs: clock.monotonicMs() + backoffMs, why: "held" };
-      throw error;
+      apply({ kind: "poll_failed", nowMs: clock.monotonicMs(), acted: result !== null && hasActed(result) });
+      throw stepError(result === null ? "poll of the mailbox" : "record of the poll", error);
     }
+    const previous = state.lastPoll;
+    const { row, heldForMs, limit } = result;
+    const { outcome, detail } = row;
+    const times = { nowMs: clock.monotonicMs(), nowUtc: timestampNow(clock) };
+    apply({ kind: "poll_ended", ...times, outcome, detail, heldForMs, limit });
+    logOutcome(row, previous);
+    return 0;
   }
 
   const loop = createLoop({
@@ -269,11 +200,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     turn,
     onError: (error) => log.line("mail notifier fault", { error: messageOf(error) }),
   });
-
-  function triggerWake(): void {
-    wakeTrigger = "pending";
-    loop.wake();
-  }
 
   return {
     status,
@@ -287,15 +213,13 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       }
       const wasEnabled = before?.enabled ?? false;
       store.saveConfig(config, timestampNow(clock));
-      if (!wasEnabled || before?.interval_seconds !== config.interval_seconds) scheduleNextPoll(config);
       log.line(`mail notifier ${config.enabled ? "enabled" : "disabled"}`, {
         interval_seconds: config.interval_seconds ?? 0,
       });
-      backoff = null;
-      if (!config.enabled) return status();
-      // Settings may let through what a limit held back.
-      if (wasEnabled && wakeTrigger !== "held" && wakesHeld === null) loop.wake();
-      else triggerWake();
+      const { enabled } = config;
+      const nowMs = clock.monotonicMs();
+      apply({ kind: "settings_changed", nowMs, intervalMs: intervalMsOf(config), enabled, wasEnabled });
+      if (enabled) loop.wake();
       return status();
     },
     disable() {
@@ -312,15 +236,21 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       const { rows, more } = store.audit({ limit, ...(before === undefined ? {} : { before }) });
       return { schema_version: 1, rows, next_before: more ? (rows.at(-1)?.audit_id ?? null) : null };
     },
-    busyWith: () => busyWith,
-    wakesHeld: () => wakesHeld,
+    busyWith() {
+      const action = contextActionOf(state);
+      return action && actionClauses[action];
+    },
+    wakesHeld: () => state.wakesHeld,
     wake() {
-      if (!off) loop.wake();
+      if (state.phase.is !== "off") loop.wake();
     },
     start() {
-      scheduleNextPoll(read().config);
+      apply({ kind: "started", nowMs: clock.monotonicMs(), intervalMs: intervalMsOf(read().config) });
       endArrivals();
-      endArrivals = mail.onArrival(triggerWake);
+      endArrivals = mail.onArrival(() => {
+        apply({ kind: "mail_arrived" });
+        loop.wake();
+      });
       loop.start();
     },
     async stop() {
@@ -330,3 +260,15 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     },
   };
 }
+
+const actionClauses: Readonly<Record<BeforeWake, string>> = {
+  compact: "the notifier compacts the chat",
+  new_chat: "the notifier begins a new chat",
+};
+
+const contextActionOf = ({ phase }: NotifierState) => (phase.is === "polling" ? phase.contextAction : null);
+
+const intervalMsOf = ({ interval_seconds }: NotifierConfig) => (interval_seconds ?? 0) * 1000;
+
+/** Whether a poll did something that must not be repeated each second. */
+const hasActed = ({ row }: CycleResult) => row.outcome === "enqueued" || row.context_action_outcome !== null;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { Detail } from "./fields.ts";
 import { noticeMaxChars } from "./mail.ts";
 import { RemedyRecord } from "./remedy.ts";
 import {
@@ -143,6 +144,42 @@ export const NotifierUpdate = Strict(
 );
 export type NotifierUpdate = Static<typeof NotifierUpdate>;
 
+/** Additional; ruling 17. */
+export const WakeObstacle = Strict(
+  {
+    reason: StringEnum(
+      [
+        "disabled",
+        "unsupported",
+        "request_admission",
+        "active_execution",
+        "typing_lease",
+        "queue_depth",
+        "readiness",
+        "budget",
+        "quiet_hours",
+        "max_wakes_per_hour",
+        "min_gap_seconds",
+        "wake_policy",
+        "max_hops",
+        "require_attestation",
+        "poll_error",
+        "pre_notification_context_error",
+        "context_recovery_error",
+        "busy_skip",
+        "empty",
+      ],
+      {
+        description:
+          "a fact of the gateway, a setting of the notifier, or what its last poll came to; empty: that poll found no mail that counts",
+      },
+    ),
+    detail: Detail,
+  },
+  { description: "one thing that keeps mail from waking the agent" },
+);
+export type WakeObstacle = Static<typeof WakeObstacle>;
+
 export const NotifierStatus = Strict(
   {
     schema_version: SchemaVersion1,
@@ -160,6 +197,13 @@ export const NotifierStatus = Strict(
     ),
     last_error: Nullable(
       Type.String({ description: "what the last poll failed with; null when it did not" }),
+    ),
+    wake_obstacles: Type.Optional(
+      Type.Array(WakeObstacle, {
+        ...shortList,
+        description:
+          "what keeps mail from waking the agent, the first cause first: of the agent and its queue at this moment, of the mail as of the last poll; empty when nothing does",
+      }),
     ),
   },
   { description: "how the mail notifier is set up, and what it last did" },

@@ -52,6 +52,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
       last_poll_at_utc: null,
       last_notification_at_utc: null,
       last_error: null,
+      wake_obstacles: [{ reason: "disabled", detail: "the mail notifier is off" }],
     });
   });
 

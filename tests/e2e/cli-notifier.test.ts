@@ -124,6 +124,8 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     );
     expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: 60, mode: "unread_only" });
   }
+  const why = await fixture.mgr("agents", "single", "--agent-name", "worker", "why");
+  expect(why.stdout).toMatch(/^mail +does not wake the agent: the mail notifier is off$/m);
   const again = await fixture.mgr(...enable, "--json");
   expect(again.json()).toMatchObject({ enabled: true, interval_seconds: 60, mode: "unread_only" });
   const never = await fixture.mgr(...enable, "--quiet-hours", "22:00-22:00 UTC");

@@ -23,10 +23,14 @@ export interface NotifierFixture extends AsyncDisposable {
     readiness: Readiness;
     admission: "open" | "blocked_unavailable";
     execution: "idle" | "running";
+    /** Who types into the terminal. */
+    typist: string | null;
     depth: number;
     degraded: string | null;
     /** The result of a maintenance of the context; null is well. */
     problem: string | null;
+    /** Of a budget that holds. */
+    budget: string | null;
     binding: string | null;
     refuse: Error | null;
     /** What the disk says to the row of a poll. */
@@ -64,9 +68,11 @@ export function createNotifierFixture(
     readiness: ready,
     admission: "open",
     execution: "idle",
+    typist: null,
     depth: 0,
     degraded: null,
     problem: null,
+    budget: null,
     binding: null,
     refuse: null,
     unrecorded: null,
@@ -97,6 +103,8 @@ export function createNotifierFixture(
           request_admission: world.admission,
           active_execution: world.execution,
           queue_depth: world.depth,
+          ...(world.typist === null ? {} : { typing_lease: { holder: world.typist } }),
+          ...(world.budget === null ? {} : { budget: { level: "hold", detail: world.budget } }),
         }) as never,
     },
     mail: {

@@ -1,5 +1,11 @@
 import type { NotifierMemory } from "../../db/gateway/notifier-store.ts";
-import type { NotifierConfig, NotifierStatus, NotifierUpdate, QuietHours } from "../../protocol/notifier.ts";
+import type {
+  NotifierConfig,
+  NotifierStatus,
+  NotifierUpdate,
+  QuietHours,
+  WakeObstacle,
+} from "../../protocol/notifier.ts";
 import { type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { isTimeZone } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -88,8 +94,9 @@ export function toNotifierStatus(facts: {
   memory: NotifierMemory | null;
   /** Why the notifier cannot run; null when it can. */
   problem: SupportProblem | null;
+  obstacles: WakeObstacle[];
 }): NotifierStatus {
-  const { config, memory, problem } = facts;
+  const { config, memory, problem, obstacles } = facts;
   return {
     schema_version: 1,
     ...config,
@@ -100,6 +107,7 @@ export function toNotifierStatus(facts: {
     last_poll_at_utc: memory?.lastPollAtUtc ?? null,
     last_notification_at_utc: memory?.lastNotificationAtUtc ?? null,
     last_error: memory?.lastError ?? null,
+    wake_obstacles: obstacles,
   };
 }
 

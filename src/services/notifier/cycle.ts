@@ -25,7 +25,7 @@ import {
   unprovedDetail,
   whyBusy,
 } from "./decide.ts";
-import { rememberWake, type WakingMail } from "./wake.ts";
+import { type Hold, rememberWake, type WakingMail } from "./wake.ts";
 
 interface CycleDeps {
   agent: Pick<Agent, "tool" | "terminalState">;
@@ -58,8 +58,8 @@ export interface CycleResult {
   row: NewAuditRow;
   /** What is to be remembered of it. */
   memory: NotifierMemory;
-  /** For how long it held a wake-up back; null when it did not, or for no time that is known. */
-  heldForMs: number | null;
+  /** What held a wake-up back; null when nothing did. */
+  hold: Hold | null;
   /** The limit that keeps mail from waking the agent. */
   limit: Pick<WakesHeld, "reason" | "detail"> | null;
 }
@@ -110,19 +110,18 @@ export async function runCycle(
     rendered_block_entries: act.blocks,
     prompt_chars: act.promptChars,
   };
-  const heldForMs = decision.outcome === "wake_held" ? decision.forMs : null;
+  const hold = decision.outcome === "wake_held" ? decision.hold : null;
   const next = remember(memory, row, mail.listed ? mail.messages : []);
-  return { row, memory: next, heldForMs, limit: limitOf(decision, mail, config) };
+  return { row, memory: next, hold, limit: limitOf(hold, mail, config) };
 }
 
+/** A limit that a person should know of. */
 function limitOf(
-  decision: CycleDecision,
+  hold: Hold | null,
   mail: EligibleMail,
   { max_hops }: NotifierConfig,
 ): Pick<WakesHeld, "reason" | "detail"> | null {
-  if (decision.outcome === "wake_held" && decision.limit) {
-    return { reason: decision.limit, detail: decision.detail };
-  }
+  if (hold?.reason === "max_wakes_per_hour") return { reason: hold.reason, detail: hold.why };
   if (!mail.listed) return null;
   if (mail.unproved.length > 0) {
     return { reason: "require_attestation", detail: unprovedDetail(mail.unproved) };

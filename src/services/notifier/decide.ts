@@ -1,5 +1,11 @@
 import type { Notified } from "../../db/gateway/notifier-store.ts";
-import type { NotifierConfig, NotifierOutcome, RenderedBlockEntry } from "../../protocol/notifier.ts";
+import type { ActiveExecution, RequestAdmission, WakesHeld } from "../../protocol/gateway.ts";
+import type {
+  NotifierConfig,
+  NotifierOutcome,
+  RenderedBlockEntry,
+  WakeObstacle,
+} from "../../protocol/notifier.ts";
 import type { Readiness } from "../agent/agent.ts";
 import type { Mail } from "../mail/mailbox.ts";
 import { type RenderFacts, renderNotices, renderPrompt } from "./render.ts";
@@ -7,8 +13,10 @@ import { type Hold, holdOf } from "./wake.ts";
 
 /** Whether the agent could be given a prompt this moment. */
 export interface GateFacts {
-  admission: string;
-  execution: string;
+  admission: RequestAdmission;
+  execution: ActiveExecution;
+  /** Who types into the terminal by hand; what is done to the conversation before a wake-up is typed, too. */
+  typist: string | null;
   queueDepth: number;
   readiness: Readiness;
 }
@@ -51,13 +59,8 @@ export type BeforeWake = "compact" | "new_chat";
 
 export type CycleDecision =
   | { outcome: Extract<NotifierOutcome, "poll_error" | "busy_skip">; detail: string }
-  /** `forMs`: as of a `Hold`. */
-  | {
-      outcome: Extract<NotifierOutcome, "wake_held">;
-      detail: string;
-      forMs: number | null;
-      limit?: Hold["limit"];
-    }
+  /** `hold`: null where each message is held back by itself. */
+  | { outcome: Extract<NotifierOutcome, "wake_held">; detail: string; hold: Hold | null }
   | { outcome: "empty" }
   | { outcome: "wake"; before: BeforeWake[] };
 
@@ -71,15 +74,12 @@ export function decideCycle(facts: CycleFacts): CycleDecision {
   if (!mail.listed) return { outcome: "poll_error", detail: mail.error };
   if (mail.messages.length === 0) {
     const detail = parkedDetail(mail, config);
-    return detail === null ? { outcome: "empty" } : { outcome: "wake_held", detail, forMs: null };
+    return detail === null ? { outcome: "empty" } : { outcome: "wake_held", detail, hold: null };
   }
   const busy = whyBusy(facts.gate);
   if (busy !== null) return { outcome: "busy_skip", detail: busy };
-  const held = holdOf({ ...facts, mail: mail.messages });
-  if (held !== null) {
-    const { why: detail, forMs, limit } = held;
-    return { outcome: "wake_held", detail, forMs, ...(limit ? { limit } : {}) };
-  }
+  const hold = holdOf({ ...facts, mail: mail.messages });
+  if (hold !== null) return { outcome: "wake_held", detail: hold.why, hold };
   const before: BeforeWake[] = [];
   if (config.pre_notification_context_action === "compact") before.push("compact");
   if (facts.degraded && config.context_error_policy === "clear_context") before.push("new_chat");
@@ -115,15 +115,80 @@ export function parkedDetail(
   return parts.length > 0 ? parts.join("; ") : null;
 }
 
-/** Why the agent is left alone, naming each failing fact; null when it may be given a prompt. */
+/**
+ * Each fact that keeps the agent from being given a prompt; none when it may be. Its readiness counts when
+ * nothing else does: what runs makes it busy. Pure.
+ */
+function gateObstacles({ admission, execution, typist, queueDepth, readiness }: GateFacts): WakeObstacle[] {
+  const obstacles: WakeObstacle[] = [];
+  const add = (reason: WakeObstacle["reason"], detail: string) => obstacles.push({ reason, detail });
+  if (admission !== "open") add("request_admission", `request_admission=${admission}`);
+  if (execution !== "idle") add("active_execution", `active_execution=${execution}`);
+  if (typist !== null) add("typing_lease", `typing_lease: "${typist}" types in the terminal`);
+  if (queueDepth > 0) add("queue_depth", `queue_depth=${queueDepth}`);
+  if (obstacles.length === 0 && !readiness.ready) add("readiness", `${readiness.code}: ${readiness.detail}`);
+  return obstacles;
+}
+
+/** Why the agent is left alone, for people and the audit; null when it may be given a prompt. */
 export function whyBusy(gate: GateFacts): string | null {
-  const failing = [
-    ...(gate.admission === "open" ? [] : [`request_admission=${gate.admission}`]),
-    ...(gate.execution === "idle" ? [] : [`active_execution=${gate.execution}`]),
-    ...(gate.queueDepth === 0 ? [] : [`queue_depth=${gate.queueDepth}`]),
-  ];
-  if (failing.length > 0) return failing.join(", ");
-  return gate.readiness.ready ? null : `${gate.readiness.code}: ${gate.readiness.detail}`;
+  const details = gateObstacles(gate).map(({ detail }) => detail);
+  return details.length > 0 ? details.join(", ") : null;
+}
+
+/** What the last poll came to. */
+export interface LastPoll {
+  outcome: NotifierOutcome;
+  detail: string | null;
+  hold: Pick<Hold, "reason" | "why"> | null;
+}
+
+/**
+ * Everything that keeps mail from waking the agent, the first cause first: a notifier that does not run, the
+ * agent and its queue, a budget, for which a wake-up waits in the queue, then what the last poll found of the
+ * mail. Empty when nothing does. Pure.
+ */
+export function explainWakes(facts: {
+  config: Pick<NotifierConfig, "enabled" | "mode">;
+  /** Why the notifier cannot run; null when it can. */
+  problem: string | null;
+  gate: GateFacts;
+  /** Of a budget that holds; null without one. */
+  budget: string | null;
+  lastPoll: LastPoll | null;
+  /** As of the last poll. */
+  wakesHeld: Pick<WakesHeld, "reason" | "detail"> | null;
+}): WakeObstacle[] {
+  const { config, problem, budget, lastPoll, wakesHeld } = facts;
+  if (!config.enabled) return [{ reason: "disabled", detail: "the mail notifier is off" }];
+  if (problem !== null) return [{ reason: "unsupported", detail: problem }];
+  const obstacles = gateObstacles(facts.gate);
+  const isFree = obstacles.length === 0;
+  if (budget !== null) obstacles.push({ reason: "budget", detail: budget });
+  const hold = lastPoll?.hold ?? null;
+  if (hold !== null) obstacles.push({ reason: hold.reason, detail: hold.why });
+  if (wakesHeld !== null && wakesHeld.reason !== hold?.reason) {
+    obstacles.push({ reason: wakesHeld.reason, detail: wakesHeld.detail });
+  }
+  switch (lastPoll?.outcome) {
+    case "poll_error":
+    case "pre_notification_context_error":
+    case "context_recovery_error":
+      obstacles.push({ reason: lastPoll.outcome, detail: lastPoll.detail ?? "" });
+      break;
+    case "busy_skip":
+      if (isFree) {
+        const detail = `the agent was busy at the last poll (${lastPoll.detail}); the next one looks again`;
+        obstacles.push({ reason: "busy_skip", detail });
+      }
+      break;
+    case "empty": {
+      const mail = config.mode === "unread_only" ? "unread mail" : "mail";
+      const missing = lastPoll.detail === null ? "" : `; ${lastPoll.detail}`;
+      obstacles.push({ reason: "empty", detail: `the last poll found no ${mail} in the inbox${missing}` });
+    }
+  }
+  return obstacles;
 }
 
 /** The prompt of a wake-up and what became of the notices in it. */

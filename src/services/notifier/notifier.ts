@@ -24,7 +24,7 @@ import {
   toNotifierStatus,
 } from "./config.ts";
 import { type CycleResult, runCycle } from "./cycle.ts";
-import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
+import { type BeforeWake, explainWakes, type GateFacts, whyBusy } from "./decide.ts";
 import { initialState, type NotifierEvent, type NotifierState, next, planPoll } from "./state.ts";
 
 /**
@@ -107,15 +107,25 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   function status(): NotifierStatus {
     const { config, memory } = read();
-    return toNotifierStatus({ config, memory, problem: supportProblem(config) });
+    const problem = supportProblem(config);
+    const { budget } = board.status();
+    const obstacles = explainWakes({
+      config,
+      problem: problem?.detail ?? null,
+      gate: gate(),
+      budget: budget?.level === "hold" ? budget.detail : null,
+      lastPoll: state.lastPoll,
+      wakesHeld: state.wakesHeld,
+    });
+    return toNotifierStatus({ config, memory, problem, obstacles });
   }
 
   function gate(): GateFacts {
     const { request_admission, active_execution, queue_depth, typing_lease } = board.status();
     return {
       admission: request_admission,
-      // What is done to the conversation before a wake-up is typed, too.
-      execution: typing_lease ? "running" : active_execution,
+      execution: active_execution,
+      typist: typing_lease?.holder ?? null,
       queueDepth: queue_depth,
       readiness: agent.readiness("turn_boundary"),
     };
@@ -124,8 +134,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   function apply(event: NotifierEvent): void {
     const before = state;
     state = next(state, event);
-    const isSame =
-      contextActionOf(state) === contextActionOf(before) && state.wakesHeld === before.wakesHeld;
+    const isSame = contextActionOf(state) === contextActionOf(before) && state.wakesHeld === before.wakesHeld;
     if (!isSame) deps.onChange();
   }
 
@@ -187,10 +196,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       throw stepError(result === null ? "poll of the mailbox" : "record of the poll", error);
     }
     const previous = state.lastPoll;
-    const { row, heldForMs, limit } = result;
+    const { row, hold, limit } = result;
     const { outcome, detail } = row;
     const times = { nowMs: clock.monotonicMs(), nowUtc: timestampNow(clock) };
-    apply({ kind: "poll_ended", ...times, outcome, detail, heldForMs, limit });
+    apply({ kind: "poll_ended", ...times, outcome, detail, hold, limit });
     logOutcome(row, previous);
     return 0;
   }
@@ -200,6 +209,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     turn,
     onError: (error) => log.line("mail notifier fault", { error: messageOf(error) }),
   });
+
+  function triggerWake(): void {
+    apply({ kind: "mail_arrived" });
+    loop.wake();
+  }
 
   return {
     status,
@@ -247,10 +261,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     start() {
       apply({ kind: "started", nowMs: clock.monotonicMs(), intervalMs: intervalMsOf(read().config) });
       endArrivals();
-      endArrivals = mail.onArrival(() => {
-        apply({ kind: "mail_arrived" });
-        loop.wake();
-      });
+      endArrivals = mail.onArrival(triggerWake);
       loop.start();
     },
     async stop() {

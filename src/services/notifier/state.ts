@@ -1,6 +1,7 @@
 import type { WakesHeld } from "../../protocol/gateway.ts";
-import type { NotifierOutcome, NotifierTrigger } from "../../protocol/notifier.ts";
-import type { BeforeWake } from "./decide.ts";
+import type { NotifierTrigger } from "../../protocol/notifier.ts";
+import type { BeforeWake, LastPoll } from "./decide.ts";
+import type { Hold } from "./wake.ts";
 
 /**
  * What the notifier of one agent does and what makes its next poll due. Times are monotonic milliseconds.
@@ -38,7 +39,7 @@ export interface NotifierState {
   /** The limit that keeps mail from waking the agent, as of the last poll. */
   wakesHeld: WakesHeld | null;
   /** What the last poll came to; null before the first. */
-  lastPoll: { outcome: NotifierOutcome; detail: string | null } | null;
+  lastPoll: LastPoll | null;
 }
 
 export type NotifierEvent =
@@ -55,11 +56,8 @@ export type NotifierEvent =
   /** The poll is not on record. `acted`: it did something that must not be repeated each second. */
   | { kind: "poll_failed"; nowMs: number; acted: boolean };
 
-interface PollResult {
-  outcome: NotifierOutcome;
-  detail: string | null;
-  /** For how long it held the wake-up back, where that is known. */
-  heldForMs: number | null;
+interface PollResult extends Omit<LastPoll, "hold"> {
+  hold: Hold | null;
   limit: Pick<WakesHeld, "reason" | "detail"> | null;
 }
 
@@ -128,7 +126,8 @@ function afterPoll(
   state: NotifierState,
   { nowMs, nowUtc, ...result }: Extract<NotifierEvent, { kind: "poll_ended" }>,
 ): NotifierState {
-  const { outcome, detail, heldForMs, limit } = result;
+  const { outcome, detail, hold, limit } = result;
+  const heldForMs = hold?.forMs ?? null;
   const after: NotifierState = {
     ...state,
     phase: { is: "waiting" },
@@ -140,7 +139,7 @@ function afterPoll(
           ? null
           : { untilMs: nowMs + Math.min(backoffMs, heldForMs), endsWhenFree: false },
     wakesHeld: limit && holdSince(limit, state.wakesHeld, nowUtc),
-    lastPoll: { outcome, detail },
+    lastPoll: { outcome, detail, hold },
   };
   const wasScheduled = state.phase.is === "polling" && state.phase.trigger === "interval";
   return wasScheduled ? schedule(after, nowMs) : after;
@@ -148,7 +147,7 @@ function afterPoll(
 
 function mailAfter(
   state: NotifierState,
-  { outcome, heldForMs }: PollResult,
+  { outcome, hold }: PollResult,
   nowMs: number,
 ): NotifierState["mail"] {
   // It came during the poll.
@@ -156,7 +155,7 @@ function mailAfter(
   if (outcome === "enqueued") return { is: "none" };
   if (!answersMail(state)) return state.mail;
   if (outcome === "busy_skip") return { is: "deferred" };
-  return heldForMs === null ? { is: "none" } : { is: "held", untilMs: nowMs + heldForMs };
+  return hold?.forMs == null ? { is: "none" } : { is: "held", untilMs: nowMs + hold.forMs };
 }
 
 /** The same object while nothing of it changes. */

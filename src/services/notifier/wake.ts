@@ -1,6 +1,5 @@
 import type { Notified } from "../../db/gateway/notifier-store.ts";
-import type { WakesHeld } from "../../protocol/gateway.ts";
-import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
+import type { NotifierConfig, QuietHours, WakeObstacle } from "../../protocol/notifier.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import type { Mail } from "../mail/mailbox.ts";
 
@@ -11,14 +10,17 @@ const hourMs = 3_600_000;
 
 /** What keeps an agent from being woken that could be. */
 export interface Hold {
+  /** The setting that holds. */
+  reason: Extract<
+    WakeObstacle["reason"],
+    "quiet_hours" | "max_wakes_per_hour" | "min_gap_seconds" | "wake_policy"
+  >;
   why: string;
   /**
    * After so many milliseconds this alone holds no longer; null where only other mail or a scheduled poll
    * ends it.
    */
   forMs: number | null;
-  /** A limit that a person should know of. */
-  limit?: WakesHeld["reason"];
 }
 
 /**
@@ -38,7 +40,8 @@ export function holdOf(facts: {
   const { config, nowMs, lastNotificationMs } = facts;
   if (config.quiet_hours && isQuiet(config.quiet_hours, nowMs)) {
     const { start, end, time_zone } = config.quiet_hours;
-    return { why: `quiet_hours ${start}-${end} ${time_zone}`, forMs: untilEndMs(config.quiet_hours, nowMs) };
+    const why = `quiet_hours ${start}-${end} ${time_zone}`;
+    return { reason: "quiet_hours", why, forMs: untilEndMs(config.quiet_hours, nowMs) };
   }
   const capped = capOf(facts);
   if (capped !== null) return capped;
@@ -47,13 +50,14 @@ export function holdOf(facts: {
   const gapMs = config.min_gap_seconds * 1000;
   if (sinceMs < gapMs) {
     const ago = `last wake-up ${Math.round(sinceMs / 1000)} s ago`;
-    return { why: `min_gap_seconds=${config.min_gap_seconds}, ${ago}`, forMs: gapMs - sinceMs };
+    const why = `min_gap_seconds=${config.min_gap_seconds}, ${ago}`;
+    return { reason: "min_gap_seconds", why, forMs: gapMs - sinceMs };
   }
   if (config.wake_policy === "on_change") {
     const untilMs = Math.min(...facts.mail.map((one) => pausedUntilMs(one, facts.notified, nowMs)));
     const seconds = Math.ceil((untilMs - nowMs) / 1000);
     const why = `wake_policy=on_change, nothing new; repeated in ${seconds} s`;
-    if (untilMs > nowMs) return { why, forMs: null };
+    if (untilMs > nowMs) return { reason: "wake_policy", why, forMs: null };
   }
   return null;
 }
@@ -94,7 +98,7 @@ function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold |
   const oldest = within.at(-1);
   if (max === 0 || within.length < max || oldest === undefined) return null;
   const why = `max_wakes_per_hour=${max} is reached`;
-  return { why, forMs: oldest + hourMs - nowMs, limit: "max_wakes_per_hour" };
+  return { reason: "max_wakes_per_hour", why, forMs: oldest + hourMs - nowMs };
 }
 
 /** How long the same mail wakes nobody after `repeats` + 1 wake-ups. */

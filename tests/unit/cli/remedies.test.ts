@@ -120,6 +120,7 @@ describe("a problem that a status names has its remedy in the terms of the progr
     config: defaultNotifierConfig,
     memory: null,
     problem: { detail: "no mailbox", remedy },
+    obstacles: [],
   });
   test.each([
     {

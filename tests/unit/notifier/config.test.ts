@@ -77,7 +77,7 @@ describe("the notifier's settings", () => {
   test("the status reports how many tokens there are and no token", () => {
     const config = { ...defaultNotifierConfig, notify_block_shared_tokens: ["one", "two"] };
     const problem = { detail: "no mailbox", remedy: null };
-    const status = toNotifierStatus({ config, memory: null, problem });
+    const status = toNotifierStatus({ config, memory: null, problem, obstacles: [] });
     expect(status.notify_block_shared_tokens).toEqual([maskedToken, maskedToken]);
     expect([status.supported, status.support_error]).toEqual([false, "no mailbox"]);
   });

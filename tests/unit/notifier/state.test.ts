@@ -27,7 +27,7 @@ const ended = (change: Partial<Extract<NotifierEvent, { kind: "poll_ended" }>>):
   nowUtc,
   outcome: "empty",
   detail: null,
-  heldForMs: null,
+  hold: null,
   limit: null,
   ...change,
 });
@@ -41,6 +41,7 @@ const changed = (
   wasEnabled: true,
   ...change,
 });
+const hold = (forMs: number | null) => ({ reason: "min_gap_seconds", why: "why", forMs }) as const;
 const limit = { reason: "max_wakes_per_hour", detail: "max_wakes_per_hour=2 is reached" } as const;
 const wakesHeld = { ...limit, since_utc: "2026-06-01T11:00:00.000+00:00" };
 
@@ -109,7 +110,7 @@ describe("the notifier's state", () => {
       want: {
         phase: { is: "waiting" },
         mail: { is: "none" },
-        lastPoll: { outcome: "enqueued", detail: null },
+        lastPoll: { outcome: "enqueued", detail: null, hold: null },
       },
     },
     {
@@ -145,7 +146,7 @@ describe("the notifier's state", () => {
     {
       id: "a wake-up that is held for a known time waits for it; a burst of mail a second at most",
       from: polling(true),
-      event: ended({ outcome: "wake_held", heldForMs: 30_000 }),
+      event: ended({ outcome: "wake_held", hold: hold(30_000) }),
       want: {
         mail: { is: "held", untilMs: nowMs + 30_000 },
         backoff: { untilMs: nowMs + 1000, endsWhenFree: false },
@@ -154,13 +155,13 @@ describe("the notifier's state", () => {
     {
       id: "a burst waits no longer than the hold itself",
       from: polling(true),
-      event: ended({ outcome: "wake_held", heldForMs: 200 }),
+      event: ended({ outcome: "wake_held", hold: hold(200) }),
       want: { backoff: { untilMs: nowMs + 200, endsWhenFree: false } },
     },
     {
       id: "a wake-up that is held for no known time waits for other mail or the interval",
       from: polling(true),
-      event: ended({ outcome: "wake_held" }),
+      event: ended({ outcome: "wake_held", hold: hold(null) }),
       want: { mail: { is: "none" }, backoff: null },
     },
     {
@@ -223,7 +224,7 @@ describe("the notifier's state", () => {
       want: { scheduledAtMs: nowMs + 5000 },
     },
     {
-      id: "whoever enables it is looked for mail at once",
+      id: "enabling looks for mail at once",
       from: { ...waiting, phase: { is: "off" } },
       event: changed({ wasEnabled: false }),
       want: { mail: { is: "new" }, scheduledAtMs: nowMs + 60_000 },
@@ -251,7 +252,7 @@ describe("the notifier's state", () => {
     expect(next(from, event)).toMatchObject(want);
   });
 
-  test("a limit that stays as it is is the same object: nothing is published anew", () => {
+  test("a limit that stays as it is is the same object: nothing is published again", () => {
     const after = next({ ...polling(true), wakesHeld }, ended({ outcome: "wake_held", limit }));
     expect(after.wakesHeld).toBe(wakesHeld);
   });
@@ -306,7 +307,11 @@ describe("the next poll", () => {
       isFree: false,
       want: { waitMs: 60_000 },
     },
-    { id: "is due for deferred mail when the agent is free", state: { mail: deferred }, want: { poll: "doorbell" } },
+    {
+      id: "is due for deferred mail when the agent is free",
+      state: { mail: deferred },
+      want: { poll: "doorbell" },
+    },
     { id: "waits for the end of a hold", state: { mail: held }, want: { waitMs: 30_000 } },
     {
       id: "is due at the end of a hold, also of a busy agent",

@@ -117,6 +117,14 @@ async function readTokens(
     .filter((line) => line !== "");
 }
 
+/** Whether mail wakes the agent, and why not; null where it has no mailbox. Pure. */
+export function wakesText(status: NotifierStatus): string | null {
+  const { enabled, supported, wake_obstacles: obstacles } = status;
+  if (obstacles === undefined || !(enabled || supported)) return null;
+  if (obstacles.length === 0) return "wakes the agent";
+  return `does not wake the agent: ${obstacles.map(({ detail }) => detail).join("; ")}`;
+}
+
 /** Pure. */
 export function renderNotifier(status: NotifierStatus, advise: Advise): string {
   const { quiet_hours: quiet, support_error: error } = status;
@@ -124,6 +132,7 @@ export function renderNotifier(status: NotifierStatus, advise: Advise): string {
   return renderPairs([
     ["notifier", status.enabled ? `enabled, every ${status.interval_seconds} s` : "disabled"],
     ["supported", error === null ? "yes" : `no: ${withRemedy(error, remedy, advise)}`],
+    ["mail", wakesText(status)],
     ["mode", status.mode],
     ["guidance", status.appendix_text === "" ? null : `${status.appendix_text.length} characters`],
     ["context error", status.context_error_policy],

@@ -17,6 +17,7 @@ import { warn } from "../../command-line/narrate.ts";
 import { parseMoment, parseSize, parseSpan } from "../../extensions/observe/moment.ts";
 import { renderMoment, renderRecorder } from "../../extensions/observe/moment-text.ts";
 import { playCast } from "../../extensions/observe/replay-screen.ts";
+import { wakesText } from "./notifier.ts";
 
 const actions = ["on", "off", "status"] as const;
 
@@ -172,7 +173,7 @@ async function writeCast(files: Files, path: string, lines: Iterable<{ line: str
 const why = command({
   name: "why",
   description:
-    "say what keeps the agent from taking a prompt, or kept it at a recorded moment: each fact, the queue, the events before",
+    "say what keeps the agent from taking a prompt and mail from waking it, or kept it at a recorded moment: each fact, the queue, the events before",
   examples: [
     "svc-mgr agents single --agent-name worker why",
     "svc-mgr agents single --agent-name worker why --at 03:12",
@@ -199,6 +200,7 @@ async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
   const target = await openLiveTarget(invocation);
   const { link, agent } = target;
   const status = bodyOf(await link.client.call("status", {}));
+  const notifier = bodyOf(await link.client.call("readNotifier", {}));
   const headless = agent.manifest.headless !== undefined;
   const explanation = headless ? null : bodyOf(await link.client.call("explain", {}));
   const { waiting, admission_block: block, queue_depth: depth } = status;
@@ -206,6 +208,7 @@ async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
     ["queue", depth === 0 ? "nothing" : String(depth)],
     ["waits", waiting ? `${waiting.reason}: ${waiting.detail}, since ${waiting.since_utc}` : null],
     ["admission", block ? `${block.reason}: ${blockText(target, status)}` : null],
+    ["mail", wakesText(notifier)],
   ]);
   return {
     json: {
@@ -214,6 +217,8 @@ async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
       waiting: waiting ?? null,
       admission_block: block ?? null,
       request_admission: status.request_admission,
+      wake_obstacles: notifier.wake_obstacles ?? null,
+      last_notification_at_utc: notifier.last_notification_at_utc,
     },
     text: [queue, ...(explanation ? ["", renderExplanation(explanation)] : [])].join("\n"),
   };

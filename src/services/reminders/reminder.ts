@@ -54,6 +54,50 @@ export function candidatesOf(
   return { due: due.sort((left, right) => left.dueMs - right.dueMs || compare(left, right)), nextMs };
 }
 
+/** The reminders in memory, with the sums and the order of all of them. */
+export function createReminderSet() {
+  const byId = new Map<string, Reminder>();
+  let chars = 0;
+  let nextOrder = 0;
+  /** Undefined until it is looked for: five thousand are not compared for each record. */
+  let effective: Reminder | null | undefined;
+
+  function remove(reminderId: string): void {
+    const removed = byId.get(reminderId);
+    if (removed) chars -= charsOf(removed);
+    byId.delete(reminderId);
+    effective = undefined;
+  }
+
+  return {
+    get: (reminderId: string): Reminder | undefined => byId.get(reminderId),
+    /** Replaces the reminder with the same id. */
+    put(reminder: Reminder): void {
+      remove(reminder.reminder_id);
+      byId.set(reminder.reminder_id, reminder);
+      chars += charsOf(reminder);
+      nextOrder = Math.max(nextOrder, reminder.order + 1);
+    },
+    remove,
+    clear(): void {
+      byId.clear();
+      chars = 0;
+      effective = undefined;
+    },
+    size: (): number => byId.size,
+    /** Of all texts together; see `charsOf`. */
+    chars: (): number => chars,
+    /** `order` of the next reminder that is made. No removed one gives its number back. */
+    nextOrder: (): number => nextOrder,
+    values: (): Iterable<Reminder> => byId.values(),
+    /** See `effectiveOf`. */
+    effective(): Reminder | null {
+      if (effective === undefined) effective = effectiveOf(byId.values());
+      return effective;
+    },
+  };
+}
+
 interface RecordFacts {
   nowMs: number;
   effective: Reminder | null;

@@ -11,7 +11,7 @@ import {
   type ReminderRecord,
 } from "../../protocol/reminders.ts";
 import { type Clock, timestampNow, toTimestamp } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, stepError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Agent, Readiness } from "../agent/agent.ts";
@@ -25,6 +25,7 @@ import { createReminderHistory, preview } from "./history.ts";
 import {
   candidatesOf,
   charsOf,
+  createReminderSet,
   effectiveOf,
   inRanking,
   type Reminder,
@@ -80,40 +81,29 @@ const refusedAgainMs = 250;
 /** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
 const maxSleepMs = 60_000;
 
+/**
+ * At most one reminder is delivered at a time; `delivery` says how far it is:
+ *
+ * ```
+ *   null ──due, and the agent is fit──> attempt ──still its turn──> execution ──typed, or failed──> null
+ *                                          └──refused, or no longer wanted──> null
+ * ```
+ *
+ * A crash during an execution leaves it on disk: the next start reports its outcome as unknown. A reminder
+ * that is changed or removed during its execution is delivered to its end.
+ */
 export function createReminders(deps: RemindersDeps): Reminders {
   const { agent, clock, ids, log, store } = deps;
   const history = createReminderHistory(deps);
   const deferrals = createDeferrals({ clock, onReason: history.deferred });
-  const all = new Map<string, Reminder>();
-  let created = 0;
-  let chars = 0;
-  /** Undefined until it is looked for again. */
-  let first: Reminder | null | undefined;
-  /** `attempt`: the agent is looked at, nothing is typed yet. */
-  let slot: { phase: "attempt" | "execution"; reminderId: string } | null = null;
+  const all = createReminderSet();
+  let delivery: { phase: "attempt" | "execution"; reminderId: string } | null = null;
   let lost: RemindersLost | null = null;
-  let state: "new" | "started" | "stopped" = "new";
+  let lifecycle: "new" | "started" | "stopped" = "new";
 
   const now = () => timestampNow(clock);
-  const executes = (reminderId: string) => slot?.phase === "execution" && slot.reminderId === reminderId;
-
-  function effective(): Reminder | null {
-    if (first === undefined) first = effectiveOf(all.values());
-    return first;
-  }
-
-  function put(reminder: Reminder): void {
-    drop(reminder.reminder_id);
-    all.set(reminder.reminder_id, reminder);
-    chars += charsOf(reminder);
-  }
-
-  function drop(reminderId: string): void {
-    const before = all.get(reminderId);
-    if (before) chars -= charsOf(before);
-    all.delete(reminderId);
-    first = undefined;
-  }
+  const executes = (reminderId: string) =>
+    delivery?.phase === "execution" && delivery.reminderId === reminderId;
 
   /**
    * A change of a durable reminder fails with its write; of another only the report of its loss depends on
@@ -132,7 +122,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
     return reminders.map((reminder) =>
       toRecord(reminder, {
         nowMs: clock.nowMs(),
-        effective: effective(),
+        effective: all.effective(),
         executing: executes(reminder.reminder_id),
         waiting: deferrals.waitingOf(reminder),
       }),
@@ -148,7 +138,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
   function listOf(reminders: readonly Reminder[]): ReminderList {
     return {
       schema_version: 1,
-      effective_reminder_id: effective()?.reminder_id ?? null,
+      effective_reminder_id: all.effective()?.reminder_id ?? null,
       reminders: recordsOf(reminders),
     };
   }
@@ -165,7 +155,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
   }
 
   function refuseLong(added: readonly Pick<Reminder, "title" | "prompt" | "send_keys">[], before = 0): void {
-    const sum = added.reduce((total, one) => total + charsOf(one), chars - before);
+    const sum = added.reduce((total, one) => total + charsOf(one), all.chars() - before);
     if (sum <= maxReminderChars) return;
     throw new ServiceError(
       "conflict",
@@ -188,15 +178,15 @@ export function createReminders(deps: RemindersDeps): Reminders {
   /** The reminder as it is being delivered; null, with nothing changed, when it is no longer its turn. */
   function begin(reminder: Reminder, requestId: string): Reminder | null {
     const isNext =
-      all.get(reminder.reminder_id) === reminder && (reminder.independent || effective() === reminder);
+      all.get(reminder.reminder_id) === reminder && (reminder.independent || all.effective() === reminder);
     // A fresh look has just proved that the agent is fit; what was known before it does not count.
     if (!isNext || decide(reminder, { ready: true }).do !== "deliver") return null;
     const ids = { last_request_id: requestId, executing_request_id: requestId };
     const started = { ...reminder, last_started_at_utc: now(), ...ids };
     // On disk before the first byte: a later crash must not lead to a second delivery.
     if (started.durable) store.save([started], { durable: true });
-    put(started);
-    slot = { phase: "execution", reminderId: reminder.reminder_id };
+    all.put(started);
+    delivery = { phase: "execution", reminderId: reminder.reminder_id };
     history.started(started);
     deps.onChange();
     return started;
@@ -211,8 +201,8 @@ export function createReminders(deps: RemindersDeps): Reminders {
     const { reminder_id, title, executing_request_id, last_started_at_utc } = started;
     const nextDueMs = isLeft ? dueAgain(started, clock.nowMs()) : null;
     const left = nextDueMs === null ? null : { ...started, dueMs: nextDueMs, executing_request_id: null };
-    if (left) put(left);
-    else drop(reminder_id);
+    if (left) all.put(left);
+    else all.remove(reminder_id);
     const request_id = executing_request_id ?? reminder_id;
     const firing: ReminderFiring = {
       request_id,
@@ -234,9 +224,9 @@ export function createReminders(deps: RemindersDeps): Reminders {
     const { reminder_id } = reminder;
     const requestId = `${reminder_id}-${ids.hex(3)}`;
     let started = reminder;
-    slot = { phase: "attempt", reminderId: reminder_id };
+    delivery = { phase: "attempt", reminderId: reminder_id };
     try {
-      const delivery = await deliver(agent, reminder, requestId, {
+      const result = await deliver(agent, reminder, requestId, {
         begin() {
           const begun = begin(reminder, requestId);
           started = begun ?? reminder;
@@ -244,42 +234,46 @@ export function createReminders(deps: RemindersDeps): Reminders {
         },
         onEvidence: (evidence) => history.evidence(started, evidence),
       });
-      switch (delivery.outcome) {
+      switch (result.outcome) {
         case "withdrawn":
           return 0;
         case "refused":
           if (all.get(reminder_id) === reminder) {
-            const { code: reason, detail } = delivery.refusal;
+            const { code: reason, detail } = result.refusal;
             deferrals.note(reminder, { reason, detail });
           }
           return refusedAgainMs;
         case "delivered":
-          finish(started, { outcome: "delivered", detail: null }, all.has(reminder_id));
+          finish(started, { outcome: "delivered", detail: null }, all.get(reminder_id) !== undefined);
           return 0;
         case "failed":
-          finish(started, { outcome: "failed", detail: delivery.detail }, all.has(reminder_id));
+          finish(started, { outcome: "failed", detail: result.detail }, all.get(reminder_id) !== undefined);
           return 0;
       }
     } finally {
-      slot = null;
+      delivery = null;
       deps.onChange();
     }
   }
 
   async function turn(): Promise<number | null> {
     const nowMs = clock.nowMs();
-    const { due, nextMs } = candidatesOf(all.values(), { nowMs, effective: effective() });
+    const { due, nextMs } = candidatesOf(all.values(), { nowMs, effective: all.effective() });
     const readiness = agent.readiness("turn_boundary");
     for (const reminder of due) {
       const decision = decide(reminder, readiness);
-      if (decision.do === "deliver") return attempt(reminder);
+      if (decision.do === "deliver") {
+        return attempt(reminder).catch((error) => {
+          throw stepError(`delivery of ${reminder.reminder_id}`, error);
+        });
+      }
       if (decision.do === "defer") deferrals.note(reminder, decision);
     }
     return nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), maxSleepMs);
   }
 
   function restore(reminder: Reminder): void {
-    put(reminder);
+    all.put(reminder);
     if (reminder.executing_request_id === null) {
       history.restored(reminder);
       return;
@@ -291,7 +285,6 @@ export function createReminders(deps: RemindersDeps): Reminders {
   /** What the former process left: durable reminders go on, of the others is said that they are lost. */
   function takeOver(): void {
     const left = store.left();
-    created = Math.max(0, ...left.kept.map(({ order }) => order + 1));
     left.damaged.forEach(history.damaged);
     if (left.lost.length > 0) {
       const facts = { nowMs: clock.nowMs(), effective: effectiveOf([...left.kept, ...left.lost]) };
@@ -312,24 +305,31 @@ export function createReminders(deps: RemindersDeps): Reminders {
 
   return {
     create(definitions) {
-      if (state === "stopped") throw new ServiceError("unavailable", "the gateway is stopping");
+      if (lifecycle === "stopped") throw new ServiceError("unavailable", "the gateway is stopping");
       const defined = read(definitions, (nth) => ["reminders", nth]);
-      if (all.size + defined.length > maxReminders) {
+      if (all.size() + defined.length > maxReminders) {
         throw new ServiceError(
           "conflict",
-          `a gateway holds at most ${maxReminders} reminders, and ${all.size} are here; remove some first`,
+          `a gateway holds at most ${maxReminders} reminders, and ${all.size()} are here; remove some first`,
         );
       }
       refuseLong(defined);
-      const reminders = defined.map((one): Reminder => {
+      const firstOrder = all.nextOrder();
+      const reminders = defined.map((one, nth): Reminder => {
         const reminder_id = `greminder-${ids.hex(6)}`;
         const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };
-        return { ...one, ...born, last_request_id: null, executing_request_id: null, order: created++ };
+        return {
+          ...one,
+          ...born,
+          last_request_id: null,
+          executing_request_id: null,
+          order: firstOrder + nth,
+        };
       });
       const durable = reminders.some((one) => one.durable);
       persist(durable, () => store.save(reminders, { durable }));
       for (const reminder of reminders) {
-        put(reminder);
+        all.put(reminder);
         history.registered(reminder);
       }
       loop.wake();
@@ -350,7 +350,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       refuseLong([reminder], charsOf(before));
       const durable = before.durable || reminder.durable;
       persist(durable, () => store.save([reminder], { durable }));
-      put(reminder);
+      all.put(reminder);
       history.updated(reminder);
       loop.wake();
       return recordOf(reminderId);
@@ -359,7 +359,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       const reminder = find(reminderId);
       const executing = executes(reminderId);
       persist(reminder.durable, () => store.remove(reminder));
-      drop(reminderId);
+      all.remove(reminderId);
       const detail = executing ? "the delivery under way goes on; nothing follows it" : "deleted";
       history.deleted(reminderId, { executing, detail });
       loop.wake();
@@ -372,21 +372,21 @@ export function createReminders(deps: RemindersDeps): Reminders {
         detail,
       };
     },
-    phase: () => slot?.phase ?? null,
+    phase: () => delivery?.phase ?? null,
     lost: () => lost,
     wake() {
-      if (all.size > 0) loop.wake();
+      if (all.size() > 0) loop.wake();
     },
     start() {
-      if (state === "started") return;
-      state = "started";
+      if (lifecycle === "started") return;
+      lifecycle = "started";
       persist(false, takeOver);
       loop.start();
     },
     async stop() {
-      state = "stopped";
+      lifecycle = "stopped";
       await loop.stop();
-      const facts = { nowMs: clock.nowMs(), effective: effective() };
+      const facts = { nowMs: clock.nowMs(), effective: all.effective() };
       const ended = inRanking(all.values()).filter(({ durable }) => !durable);
       all.clear();
       if (ended.length === 0) return;

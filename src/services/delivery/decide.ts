@@ -1,6 +1,8 @@
+import type { NewEntry } from "../../db/coordinator/delivery-store.ts";
 import type { AttentionItem } from "../../protocol/attention.ts";
 import type { DeliveredItem, DeliveryRule } from "../../protocol/delivery.ts";
 import { isQuiet, untilEndMs } from "../notifier/wake.ts";
+import type { NamedRule } from "./rules.ts";
 
 const firstRetryMs = 5000;
 const maxRetryMs = 3_600_000;
@@ -46,6 +48,48 @@ export function matchesName(pattern: string, name: string): boolean {
   while (wanted[at] === "*") at++;
   return at === wanted.length;
 }
+
+/** An item that a rule sends: the same one as long as its epoch is. */
+export interface Match {
+  rule: string;
+  itemId: string;
+}
+
+/**
+ * What is to be written of the waiting items: `entries`, which the store does not have yet, and the keys of
+ * those that are `gone`. `written`: what it has, by key. Pure.
+ */
+export function planWriting(facts: {
+  rules: readonly NamedRule[];
+  items: Iterable<AttentionItem>;
+  written: ReadonlyMap<string, Match>;
+  nowMs: number;
+}): { entries: NewEntry[]; gone: string[] } {
+  const { rules, written, nowMs } = facts;
+  const waiting = new Set<string>();
+  const entries: NewEntry[] = [];
+  for (const item of facts.items) {
+    for (const rule of rules) {
+      if (!matchesRule(rule, item)) continue;
+      const key = keyOf(rule.name, item);
+      waiting.add(key);
+      if (written.has(key)) continue;
+      const plan = planSending(rule, item.kind, nowMs);
+      const delivered = toDelivered(item, rule.include);
+      entries.push({
+        rule: rule.name,
+        target: rule.kind,
+        item: delivered,
+        ...plan,
+        mayRecur: mayRecur(item.kind),
+      });
+    }
+  }
+  return { entries, gone: [...written.keys()].filter((key) => !waiting.has(key)) };
+}
+
+export const keyOf = (rule: string, { id, epoch }: { id: string; epoch: number | null }) =>
+  `${rule}\0${id}\0${epoch ?? ""}`;
 
 /** Kinds that a restart of a gateway or a busy machine shows for a moment: they are sent when they last. */
 const transient: ReadonlySet<AttentionItem["kind"]> = new Set([

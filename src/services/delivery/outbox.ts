@@ -1,19 +1,11 @@
-import type { DeliveryStore, NewEntry, PendingDelivery } from "../../db/coordinator/delivery-store.ts";
+import type { DeliveryStore, PendingDelivery } from "../../db/coordinator/delivery-store.ts";
 import type { AttentionItem } from "../../protocol/attention.ts";
 import type { DeliveredItem } from "../../protocol/delivery.ts";
 import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Attention } from "../attention/attention.ts";
-import {
-  decideFailure,
-  matchesRule,
-  mayRecur,
-  planSending,
-  quietForMs,
-  retryAfterMs,
-  toDelivered,
-} from "./decide.ts";
+import { decideFailure, keyOf, type Match, planWriting, quietForMs, retryAfterMs } from "./decide.ts";
 import type { NamedRule } from "./rules.ts";
 import type { Send } from "./send.ts";
 
@@ -42,6 +34,26 @@ const entriesAtOnce = 250;
 const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
 
 /**
+ * What the outbox knows of the waiting items and of what the store has of them:
+ *
+ * ```
+ *   items null ──first list──> behind ──written down──> level
+ *                                ^──an item came or went, other rules, a fault, items not sent──┘
+ * ```
+ *
+ * `level`: the store has each item of each rule. Nothing is sent while `items` is null.
+ */
+interface OutboxState {
+  /** What waits now, by id; null before the first list. */
+  items: Map<string, AttentionItem> | null;
+  /** As of the last turn; null before the first. */
+  rules: readonly NamedRule[] | null;
+  store: "behind" | "level";
+  /** What the store has of the items, by `keyOf`; null until what ended while no server ran is written. */
+  written: Map<string, Match> | null;
+}
+
+/**
  * Sends the items that wait for a person by the rules of this user. Stores each item before it sends it, and
  * compares the waiting items with the stored ones: the next server finds an item that came while none ran. A
  * delivery is attempted until its target takes it, at most for a day; all attempts have one id. Source:
@@ -49,76 +61,54 @@ const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
  */
 export function createOutbox(deps: OutboxDeps): Lifecycle {
   const { store, clock } = deps;
-  /** What waits now; null before the first look. */
-  let current: Map<string, AttentionItem> | null = null;
-  /** Something may wait, or a rule be new, that is not written yet. */
-  let unwritten = true;
-  /** Rule and item of `current` that the store has. */
-  const written = new Set<string>();
+  const state: OutboxState = { items: null, rules: null, store: "behind", written: null };
   const underWay = new Map<number, { rule: string; done: Promise<void> }>();
   let following: { leave: AbortController; done: Promise<void> } | null = null;
   let prunedMs = Number.NEGATIVE_INFINITY;
-  let ruleNames: string | null = null;
-  let writtenBy: readonly NamedRule[] | null = null;
-  /** What ended while no server ran is known. */
-  let compared = false;
-  const report = (error: unknown) => deps.log("delivery fault", { error: String(error) });
+  const report = (step: string) => (error: unknown) =>
+    deps.log("delivery fault", { step, error: String(error) });
 
   async function followOnce(signal: AbortSignal): Promise<void> {
     for await (const step of deps.attention.follow({ signal })) {
       if (step.item === "heartbeat") continue;
       const { kind, items } = step.event;
-      if (kind === "attention_list") current = new Map(items.map((item) => [item.id, item]));
-      else if (kind === "attention_gone") for (const { id } of items) current?.delete(id);
-      else for (const item of items) current?.set(item.id, item);
-      unwritten = true;
+      if (kind === "attention_list") state.items = new Map(items.map((item) => [item.id, item]));
+      else if (kind === "attention_gone") for (const { id } of items) state.items?.delete(id);
+      else for (const item of items) state.items?.set(item.id, item);
+      state.store = "behind";
       loop.wake();
     }
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await followOnce(signal).catch(report);
+      await followOnce(signal).catch(report("follow what waits"));
       await sleep(clock, followAgainMs, signal);
     }
   }
 
-  const keyOf = (rule: string, { id, epoch }: { id: string; epoch: number | null }) =>
-    `${rule}\0${id}\0${epoch ?? ""}`;
-
-  /** Writes down what waits and is not written yet. */
-  async function writeDown(rules: readonly NamedRule[], signal: AbortSignal): Promise<void> {
-    const present = new Set<string>();
-    const entries: NewEntry[] = [];
-    if (!compared) {
+  /** Writes down what waits and is not written yet, and what waits no more. */
+  async function writeDown(
+    rules: readonly NamedRule[],
+    items: ReadonlyMap<string, AttentionItem>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (state.written === null) {
       store.leave(
-        store.present().filter(({ itemId }) => !current?.has(itemId)),
+        store.present().filter(({ itemId }) => !items.has(itemId)),
         clock.nowMs(),
       );
-      compared = true;
+      state.written = new Map();
     }
-    for (const item of current?.values() ?? []) {
-      for (const rule of rules) {
-        if (!matchesRule(rule, item)) continue;
-        const key = keyOf(rule.name, item);
-        present.add(key);
-        if (written.has(key)) continue;
-        const { name, kind: target, include } = rule;
-        const delivered = toDelivered(item, include);
-        const plan = planSending(rule, item.kind, clock.nowMs());
-        entries.push({ rule: name, target, item: delivered, ...plan, mayRecur: mayRecur(item.kind) });
-      }
-    }
-    const left = [...written].filter((key) => !present.has(key));
-    for (const key of left) written.delete(key);
-    store.leave(
-      left.map((key) => ({ rule: key.split("\0")[0] ?? "", itemId: key.split("\0")[1] ?? "" })),
-      clock.nowMs(),
-    );
+    const { written } = state;
+    const { entries, gone } = planWriting({ rules, items: items.values(), written, nowMs: clock.nowMs() });
+    const ended = gone.flatMap((key) => written.get(key) ?? []);
+    store.leave(ended, clock.nowMs());
+    for (const key of gone) written.delete(key);
     for (let at = 0; at < entries.length && !signal.aborted; at += entriesAtOnce) {
       const some = entries.slice(at, at + entriesAtOnce);
       store.enqueue(some, clock.nowMs());
-      for (const { rule, item } of some) written.add(keyOf(rule, item));
+      for (const { rule, item } of some) written.set(keyOf(rule, item), { rule, itemId: item.id });
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }
@@ -135,7 +125,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
         continue;
       }
       const done = attempt(rule, delivery)
-        .catch(report)
+        .catch(report(`attempt of ${delivery.deliveryId}`))
         .finally(() => {
           underWay.delete(delivery.seq);
           loop.wake();
@@ -146,14 +136,14 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
 
   /** They were not sent; when they wait again, they are. */
   function forget(rule: string, items: readonly DeliveredItem[]): void {
-    for (const item of items) written.delete(keyOf(rule, item));
-    if (items.length > 0) unwritten = true;
+    for (const item of items) state.written?.delete(keyOf(rule, item));
+    if (items.length > 0) state.store = "behind";
   }
 
   async function attempt(rule: NamedRule, delivery: PendingDelivery): Promise<void> {
     const { seq, deliveryId, createdMs } = delivery;
     const begunMs = clock.nowMs();
-    const waiting = delivery.items.filter(({ id }) => current?.has(id));
+    const waiting = delivery.items.filter(({ id }) => state.items?.has(id));
     if (waiting.length === 0) {
       forget(rule.name, delivery.items);
       store.settle(seq, { state: "withdrawn", atMs: begunMs, error: null });
@@ -190,25 +180,28 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
     prunedMs = nowMs;
     const beforeMs = clock.nowMs() - kept.ageMs;
     // What still waits would be taken for new.
-    store.prune({ count: kept.count, beforeMs }, (id) => current?.has(id) ?? true);
+    store.prune({ count: kept.count, beforeMs }, (id) => state.items?.has(id) ?? true);
   }
 
   async function turn(signal: AbortSignal): Promise<number> {
     const rules = deps.rules();
     if (rules === null) return maxWaitMs;
-    const names = rules.map(({ name }) => name);
-    if (names.join() !== ruleNames) {
-      store.withdrawOthers(names, clock.nowMs());
-      ruleNames = names.join();
+    if (rules !== state.rules) {
+      store.withdrawOthers(
+        rules.map(({ name }) => name),
+        clock.nowMs(),
+      );
+      state.rules = rules;
+      state.store = "behind";
     }
-    if (current === null) return maxWaitMs;
-    if (unwritten || rules !== writtenBy) {
-      unwritten = false;
-      writtenBy = rules;
+    if (state.items === null) return maxWaitMs;
+    if (state.store === "behind") {
+      // What comes while it is written is for the next turn.
+      state.store = "level";
       try {
-        await writeDown(rules, signal);
+        await writeDown(rules, state.items, signal);
       } catch (error) {
-        unwritten = true;
+        state.store = "behind";
         throw error;
       }
     }
@@ -228,7 +221,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
 
   const ofRule = (name: string) => [...underWay].filter(([, { rule }]) => rule === name).map(([seq]) => seq);
 
-  const loop = createLoop({ clock, turn, onError: report });
+  const loop = createLoop({ clock, turn, onError: report("turn of the outbox") });
 
   return {
     start() {

@@ -5,13 +5,16 @@ import type { DeliveryRule } from "../../../src/protocol/delivery.ts";
 import {
   decideFailure,
   giveUpAfterMs,
+  keyOf,
   leastAttempts,
   matchesName,
   matchesRule,
   planSending,
+  planWriting,
   retryAfterMs,
   toDelivered,
 } from "../../../src/services/delivery/decide.ts";
+import type { NamedRule } from "../../../src/services/delivery/rules.ts";
 import { attentionItem } from "../../support/attention-items.ts";
 
 describe("a rule is about an item", () => {
@@ -53,6 +56,47 @@ describe("a rule is about an item", () => {
 
   test("a pattern of many wildcards takes no time", () => {
     expect(matchesName("*a".repeat(32), "a".repeat(64).concat("b"))).toBe(false);
+  });
+});
+
+describe("what is written of the items that wait", () => {
+  const hook: NamedRule = {
+    name: "hook",
+    kind: "webhook",
+    target: { url: "https://x.test", secret_file: "s" },
+  };
+  const dead: NamedRule = { ...hook, name: "dead", reasons: ["dead_agent"] };
+  const item = attentionItem({ id: "q" });
+  const stored = (epoch: number | null, rule = "hook") => [keyOf(rule, { id: "q", epoch })] as const;
+
+  test.each([
+    { id: "nothing without items", items: [], written: [], entries: [], gone: [] },
+    { id: "each item of each rule about it", items: [item], written: [], entries: ["hook q"], gone: [] },
+    { id: "nothing that is written", items: [item], written: stored(3), entries: [], gone: [] },
+    {
+      id: "an item of another epoch again; the former waits no more",
+      items: [item],
+      written: stored(2),
+      entries: ["hook q"],
+      gone: stored(2),
+    },
+    { id: "what waits no more", items: [], written: stored(3), entries: [], gone: stored(3) },
+    {
+      id: "what a rule that is gone sent",
+      items: [item],
+      written: [...stored(3), ...stored(3, "former")],
+      entries: [],
+      gone: stored(3, "former"),
+    },
+  ])("$id", ({ items, written, entries, gone }) => {
+    const plan = planWriting({
+      rules: [hook, dead],
+      items,
+      written: new Map(written.map((key) => [key, { rule: "hook", itemId: "q" }])),
+      nowMs: 0,
+    });
+    expect(plan.entries.map(({ rule, item: { id } }) => `${rule} ${id}`)).toEqual([...entries]);
+    expect(plan.gone).toEqual([...gone]);
   });
 });
 

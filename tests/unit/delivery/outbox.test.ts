@@ -25,16 +25,24 @@ function createFixture(rules: readonly NamedRule[] | null = [hook]) {
   const attention = fakeAttention();
   const sent: { rule: string; id: string; items: string[] }[] = [];
   let made = 0;
+  /** The disk refuses the writes with this label. */
+  const disk = { refuses: "" };
   const store = openDeliveryStore({
     path: ":memory:",
     clock,
-    steps: quietSteps,
+    steps: {
+      ...quietSteps,
+      before(label) {
+        if (label === disk.refuses) throw new Error("disk full");
+      },
+    },
     makeId: () => `dlv_${++made}`,
   });
   const fixture = {
     clock,
     attention,
     sent,
+    disk,
     store,
     rules,
     answer: async (_: ToSend): Promise<SendResult> => taken,
@@ -112,6 +120,19 @@ describe("an item", () => {
     await fixture.clock.advance(0);
     expect(fixture.sent.map(({ items }) => items)).toEqual([["question-1"], ["question-2"]]);
     await second.stop();
+  });
+
+  test("that ended while the disk refused to write so is written as ended later", async () => {
+    const fixture = createFixture();
+    const outbox = fixture.start();
+    await fixture.waits(item(1));
+    expect(fixture.store.present()).toEqual([{ rule: "hook", itemId: "question-1" }]);
+    fixture.disk.refuses = "sql:delivery-leave";
+    await fixture.waits();
+    fixture.disk.refuses = "";
+    await fixture.clock.advance(minuteMs);
+    expect(fixture.store.present()).toEqual([]);
+    await outbox.stop();
   });
 
   test("that ended before it was sent is withdrawn, and sent when it waits again", async () => {

@@ -1,23 +1,15 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
 import type { RecordedDecision, RecordedQueue, RecordedTerminal } from "../../protocol/recorder.ts";
 import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { faultLine } from "../../system/storage-fault.ts";
 import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import { type Batch, createEncoder, type Item } from "./encoder.ts";
-import { nothingKnown, renderRecord } from "./records.ts";
-import {
-  expiredSegments,
-  measureSegments,
-  type RecorderLimits,
-  recordingsOf,
-  refuseForeign,
-  type Segment,
-  segmentLimits,
-  segmentPath,
-} from "./segments.ts";
+import { createPendingItems } from "./pending-items.ts";
+import { nothingKnown } from "./records.ts";
+import { createSegmentWriter } from "./segment-writer.ts";
+import type { RecorderLimits } from "./segments.ts";
 
 /** What a recorder hears. Each returns how to stop listening. */
 export interface RecorderSources {
@@ -57,208 +49,93 @@ const batchMs = 250;
 const holdMs = 1000;
 /** After so long without a record one is written, so that a reader knows that nothing happened. */
 export const aliveMs = 60_000;
-const maxPendingBytes = 4 * 1024 * 1024;
-const maxPendingItems = 20_000;
-/**
- * In one turn of the event loop no more is read for secrets: a gateway answers meanwhile, whatever the
- * terminal shows.
- */
-const maxPartBytes = 16 * 1024;
-const maxPartItems = 100;
-/** A segment that is over ends without a picture when none comes. */
-const pictureMs = 5_000;
 const firstRetryMs = 1_000;
 const lastRetryMs = 30_000;
 const paneAgainMs = 2_000;
 const stopMs = 2_000;
-const defaultReserveBytes = 32 * 1024 * 1024;
-/** A clock that is corrected by less is not turned back. */
-const setBackMs = 1_000;
 
-interface OpenSegment extends Segment {
-  records: Awaited<ReturnType<Files["createInBackground"]>>;
-  cast: Awaited<ReturnType<Files["createInBackground"]>> | null;
+/**
+ * Whether the disk takes the recording:
+ *
+ * ```
+ *   good ──failed──> failing ──failed──> failing, which waits twice as long
+ *    ^                  └──written──> good
+ * ```
+ *
+ * What comes before `retryAtMs`, monotonic, is a gap.
+ */
+export type DiskState =
+  | { is: "good" }
+  | { is: "failing"; reason: string; retryAtMs: number; nextRetryMs: number };
+
+export type DiskEvent = { kind: "failed"; reason: string; nowMs: number } | { kind: "written" };
+
+/** Pure. */
+export function nextDisk(disk: DiskState, event: DiskEvent): DiskState {
+  if (event.kind === "written") return { is: "good" };
+  const retryMs = disk.is === "failing" ? disk.nextRetryMs : firstRetryMs;
+  return {
+    is: "failing",
+    reason: event.reason,
+    retryAtMs: event.nowMs + retryMs,
+    nextRetryMs: Math.min(retryMs * 2, lastRetryMs),
+  };
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
-  const { files, clock, gatewayRoot, limits, sources } = deps;
-  const each = segmentLimits(limits);
-  let segments: Segment[] = [];
-  let current: OpenSegment | null = null;
+  const { clock, sources } = deps;
+  const segments = createSegmentWriter(deps);
+  const pending = createPendingItems(clock);
   let encoder = createEncoder({ title: deps.title, known: nothingKnown });
-  let pending: Item[] = [];
-  let pendingBytes = 0;
-  let lastMs = 0;
+  let disk: DiskState = { is: "good" };
+  /** Of the last item that was written. */
   let writtenMs = 0;
-  let problem: string | null = null;
-  let retryMs = firstRetryMs;
-  let retryAtMs = 0;
-  /** Since when the segment is over and waits for a picture to begin the next one with; monotonic. */
-  let overSinceMs: number | null = null;
   let repaint = () => {};
-  let watching: AbortController | null = null;
-  let unhook: (() => void)[] = [];
+  /** Null while it does not run. */
+  let hearing: { pane: AbortController; unhook: (() => void)[] } | null = null;
 
-  function add(item: Item extends infer One ? (One extends Item ? Omit<One, "t"> : never) : never): void {
-    const nowMs = clock.nowMs();
-    const wasEmpty = pending.length === 0;
-    if (nowMs < lastMs - setBackMs) {
-      lastMs = nowMs;
-      pending.push({ is: "set_back", t: nowMs });
-      repaint();
-    }
-    lastMs = Math.max(lastMs, nowMs);
-    if (item.is === "output") {
-      for (let from = 0; from < item.bytes.length; from += maxPartBytes)
-        pending.push({ is: "output", bytes: item.bytes.subarray(from, from + maxPartBytes), t: lastMs });
-    } else pending.push({ ...item, t: lastMs } as Item);
-    pendingBytes += item.is === "output" ? item.bytes.length : 0;
-    if (pendingBytes > maxPendingBytes || pending.length > maxPendingItems) {
-      skip("the disk did not take the recording in time");
-    }
+  function add(item: Parameters<typeof pending.add>[0]): void {
+    const wasEmpty = pending.count() === 0;
+    if (pending.add(item) === "set_back") repaint();
+    if (pending.isTooMuch()) skip("the disk did not take the recording in time");
     if (wasEmpty) loop.wake();
   }
 
   /** Keeps what is known right, and nothing else of what waits. */
   function skip(why: string): void {
-    const fromMs = pending[0]?.t ?? lastMs;
-    encoder.skip(pending, why);
-    encoder.abandon(fromMs, why);
-    pending = [];
-    pendingBytes = 0;
+    const items = pending.takeAll();
+    encoder.skip(items, why);
+    encoder.abandon(items[0]?.t ?? pending.lastMs(), why);
     repaint();
-  }
-
-  async function close(segment: OpenSegment | null): Promise<void> {
-    await segment?.records.close().catch(() => {});
-    await segment?.cast?.close().catch(() => {});
-  }
-
-  /** A new file of a segment, in a folder that is this user's alone. */
-  function create(segment: Segment, kind: "jsonl" | "cast") {
-    const folder = recordingsOf(gatewayRoot);
-    if (files.isLink(folder)) refuseForeign(files, folder);
-    files.ensureDirectory("file:recording-folder", folder);
-    refuseForeign(files, folder);
-    const exposed = files.exposure(folder, { below: gatewayRoot });
-    if (exposed) throw new ServiceError("precondition_failed", `${exposed.path} ${exposed.reason}`);
-    const path = segmentPath(files, gatewayRoot, segment, kind);
-    return files.createInBackground("file:recording", path);
-  }
-
-  /** The next segment, on disk and empty. */
-  async function begin(startMs: number): Promise<OpenSegment> {
-    const reserve = deps.reserveBytes ?? defaultReserveBytes;
-    if (files.freeBytes(gatewayRoot) < reserve) {
-      const free = Math.round(reserve / 1024 / 1024);
-      throw new ServiceError("precondition_failed", `less than ${free} MiB are free on the disk`);
-    }
-    const segment = { number: (segments.at(-1)?.number ?? 0) + 1, startMs, bytes: 0 };
-    const opened = { ...segment, records: await create(segment, "jsonl"), cast: null };
-    segments.push(opened);
-    await removeExpired();
-    return opened;
-  }
-
-  /** None where the folder cannot be used: then nothing is written there either, which is reported. */
-  function foundSegments(): Segment[] {
-    try {
-      return measureSegments(files, gatewayRoot);
-    } catch {
-      return [];
-    }
-  }
-
-  async function removeExpired(): Promise<void> {
-    for (const old of expiredSegments(segments, limits, clock.nowMs())) {
-      await remove(old);
-      segments = segments.filter(({ number }) => number !== old.number);
-    }
-  }
-
-  async function remove(segment: Segment): Promise<void> {
-    for (const kind of ["cast", "jsonl"] as const) {
-      const path = segmentPath(files, gatewayRoot, segment, kind, "entry");
-      await files.removeInBackground("file:recording-drop", path);
-    }
-  }
-
-  async function write({ begins, records, cast, lastMs: endMs }: Batch): Promise<void> {
-    if (begins !== null) {
-      await close(current);
-      current = await begin(begins.startMs);
-      overSinceMs = null;
-    }
-    const segment = current;
-    if (segment === null) return;
-    if (cast !== "") {
-      segment.cast ??= await create(segment, "cast");
-      await segment.cast.write(Buffer.from(cast));
-    }
-    if (records !== "") await segment.records.write(Buffer.from(records));
-    segment.bytes += Buffer.byteLength(cast) + Buffer.byteLength(records);
-    writtenMs = Math.max(writtenMs, endMs);
-    const over = segment.bytes >= each.bytes || endMs - segment.startMs >= each.ms;
-    if (over && overSinceMs === null) {
-      overSinceMs = clock.monotonicMs();
-      repaint();
-    }
-  }
-
-  function rotation(): "no" | "at_picture" | "now" {
-    if (overSinceMs === null) return "no";
-    const waits = watching !== null && sources.pane !== null;
-    return waits && clock.monotonicMs() - overSinceMs < pictureMs ? "at_picture" : "now";
   }
 
   /** Takes what waits now, part by part. */
   async function drain(): Promise<void> {
-    let left = pending.length;
+    let remaining = pending.count();
     do {
-      const part = takePart(left);
-      left -= part.length;
+      const part = pending.take(remaining);
+      remaining -= part.length;
       await drainPart(part);
-      if (left > 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+      if (remaining > 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
       // Items that were dropped meanwhile wait no more.
-      left = Math.min(left, pending.length);
-    } while (left > 0);
-  }
-
-  function takePart(most: number): Item[] {
-    let [count, bytes] = [0, 0];
-    for (const item of pending.slice(0, Math.min(most, maxPartItems))) {
-      const own = item.is === "output" ? item.bytes.length : 0;
-      if (count > 0 && bytes + own > maxPartBytes) break;
-      count += 1;
-      bytes += own;
-    }
-    pendingBytes -= bytes;
-    return pending.splice(0, count);
+      remaining = Math.min(remaining, pending.count());
+    } while (remaining > 0);
   }
 
   async function drainPart(items: readonly Item[]): Promise<void> {
-    if (problem !== null && clock.monotonicMs() < retryAtMs) {
-      encoder.skip(items, problem);
+    if (disk.is === "failing" && clock.monotonicMs() < disk.retryAtMs) {
+      encoder.skip(items, disk.reason);
       return;
     }
-    const fromMs = items[0]?.t ?? lastMs;
-    const rotate = rotation();
-    const batches = encoder.encode(items, { rotate });
-    if (rotate === "now" && items.length > 0) repaint();
-    const heldMs = encoder.heldSinceMs();
-    // Items that wait may continue the held text.
-    const isLast = pending.length === 0;
-    if (isLast && heldMs !== null && clock.nowMs() - heldMs >= holdMs && current !== null) {
-      const cast = encoder.flush();
-      const last = batches.at(-1);
-      if (last) last.cast += cast;
-      else batches.push({ begins: null, records: "", cast, lastMs });
-    }
+    const fromMs = items[0]?.t ?? pending.lastMs();
+    const batches = encodeAll(items);
     try {
-      for (const batch of batches) await write(batch);
-      if (items.length > 0 && problem !== null) {
-        problem = null;
-        retryMs = firstRetryMs;
+      for (const batch of batches) {
+        if (await segments.write(batch)) repaint();
+        writtenMs = Math.max(writtenMs, batch.lastMs);
+      }
+      if (items.length > 0 && disk.is === "failing") {
+        disk = nextDisk(disk, { kind: "written" });
         repaint();
       }
     } catch (error) {
@@ -266,45 +143,47 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     }
   }
 
-  function fail(fromMs: number, error: unknown): void {
-    const reason = faultLine(error);
-    if (reason !== problem) deps.onProblem(reason);
-    problem = reason;
-    retryAtMs = clock.monotonicMs() + retryMs;
-    retryMs = Math.min(retryMs * 2, lastRetryMs);
-    void giveUp(current).catch((failed) => deps.onProblem(faultLine(failed)));
-    current = null;
-    encoder.abandon(fromMs, reason);
-    overSinceMs = null;
+  function encodeAll(items: readonly Item[]): Batch[] {
+    const rotate = segments.rotation(hearing !== null && sources.pane !== null);
+    const batches = encoder.encode(items, { rotate });
+    if (rotate === "now" && items.length > 0) repaint();
+    const heldMs = encoder.heldSinceMs();
+    // Items that wait may continue the held text.
+    const isLast = pending.count() === 0;
+    if (isLast && heldMs !== null && clock.nowMs() - heldMs >= holdMs && segments.isOpen()) {
+      const cast = encoder.flush();
+      const last = batches.at(-1);
+      if (last) last.cast += cast;
+      else batches.push({ begins: null, records: "", cast, lastMs: pending.lastMs() });
+    }
+    return batches;
   }
 
-  /** One that holds nothing is not left behind. */
-  async function giveUp(segment: OpenSegment | null): Promise<void> {
-    await close(segment);
-    if (segment === null || segment.bytes > 0) return;
-    segments = segments.filter(({ number }) => number !== segment.number);
-    await remove(segment);
+  function fail(fromMs: number, error: unknown): void {
+    const reason = faultLine(error);
+    if (disk.is === "good" || disk.reason !== reason) deps.onProblem(reason);
+    disk = nextDisk(disk, { kind: "failed", reason, nowMs: clock.monotonicMs() });
+    void segments.abandon().catch((failed) => deps.onProblem(faultLine(failed)));
+    encoder.abandon(fromMs, reason);
   }
 
   const loop = createLoop({
     clock,
     async turn(signal) {
-      if (pending.length > 0) await sleep(clock, batchMs, signal);
+      if (pending.count() > 0) await sleep(clock, batchMs, signal);
       const nowMs = clock.nowMs();
-      const quiet = nowMs - writtenMs >= aliveMs || isOld(nowMs);
-      if (pending.length === 0 && problem === null && quiet) {
+      const isQuiet = nowMs - writtenMs >= aliveMs || segments.isOld(nowMs);
+      if (pending.count() === 0 && disk.is === "good" && isQuiet) {
         add({ is: "record", record: { k: "alive" } });
       }
       await drain();
-      if (pending.length > 0) return 0;
-      if (problem !== null) return Math.max(batchMs, retryAtMs - clock.monotonicMs());
-      if (encoder.heldSinceMs() !== null || overSinceMs !== null) return holdMs;
-      return Math.min(aliveMs, each.ms);
+      if (pending.count() > 0) return 0;
+      if (disk.is === "failing") return Math.max(batchMs, disk.retryAtMs - clock.monotonicMs());
+      if (encoder.heldSinceMs() !== null || segments.isOver()) return holdMs;
+      return Math.min(aliveMs, segments.maxMs);
     },
     onError: (error) => deps.onProblem(faultLine(error)),
   });
-
-  const isOld = (nowMs: number) => current !== null && nowMs - current.startMs >= each.ms;
 
   /** Follows the pane; each `repaint` begins again with the whole screen. */
   async function watch(pane: NonNullable<RecorderSources["pane"]>, signal: AbortSignal): Promise<void> {
@@ -331,41 +210,35 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     const stoppedMs = clock.nowMs();
     await loop.stop();
     await drain();
-    const segment = current;
-    if (segment === null) return;
-    const cast = encoder.flush();
-    if (cast !== "") await segment.cast?.write(Buffer.from(cast));
     // Until then it was seen that nothing happened after the last record.
-    const endMs = Math.max(lastMs, stoppedMs);
-    await segment.records.write(Buffer.from(renderRecord({ k: "end", goesOn: false, t: endMs })));
-    await close(segment);
-    current = null;
+    if (segments.isOpen()) await segments.end(encoder.flush(), Math.max(pending.lastMs(), stoppedMs));
   }
 
   return {
     start() {
-      if (watching !== null) return;
-      watching = new AbortController();
-      segments = foundSegments();
+      if (hearing !== null) return;
+      const pane = new AbortController();
+      hearing = { pane, unhook: [] };
+      segments.open();
       encoder = createEncoder({ title: deps.title, known: { ...nothingKnown, queue: sources.queue() } });
       writtenMs = clock.nowMs();
       add({ is: "record", record: { k: "alive" } });
-      unhook = [
+      hearing.unhook = [
         sources.events((event) => add({ is: "record", record: { k: "event", event } })),
         sources.terminal((terminal) => add({ is: "record", record: { k: "terminal", terminal } })),
         sources.decisions((decision) => add({ is: "record", record: { k: "decision", decision } })),
       ];
       if (sources.pane) {
-        void watch(sources.pane, watching.signal).catch((error) => deps.onProblem(faultLine(error)));
+        void watch(sources.pane, pane.signal).catch((error) => deps.onProblem(faultLine(error)));
       }
       loop.start();
     },
     async stop() {
-      if (watching === null) return;
-      watching.abort();
-      watching = null;
+      if (hearing === null) return;
+      const { pane, unhook } = hearing;
+      hearing = null;
+      pane.abort();
       for (const end of unhook) end();
-      unhook = [];
       // A disk that hangs must not keep the gateway from ending.
       await withinTime(
         clock,
@@ -373,11 +246,6 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         finish().catch((error) => deps.onProblem(faultLine(error))),
       );
     },
-    facts: () => ({
-      segments: segments.length,
-      bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
-      fromMs: segments[0]?.startMs ?? null,
-      problem,
-    }),
+    facts: () => ({ ...segments.facts(), problem: disk.is === "failing" ? disk.reason : null }),
   };
 }

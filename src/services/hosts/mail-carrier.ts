@@ -69,6 +69,37 @@ const maxQuoted = 200;
 const notOurs = "it waited in this folder before this host had joined it; send it again";
 
 /**
+ * What becomes of a message that waits in the outbox for another host:
+ *
+ * ```
+ *   waiting ──send──> unconfirmed ──receipt of the other host──> settled
+ *      │    <──ten minutes──┘ │
+ *      └────give_up───────────┴──note to the sender──> settled
+ * ```
+ *
+ * `wait`: it is on the way, or an older message to its host is, behind which it stays: were more on the way,
+ * what it loses would arrive after later mail. A message that is too large for the way, and all mail that
+ * waited before this host joined the folder, is given up too. Times are milliseconds, `sentMs`, `triedMs` and
+ * `monotonicMs` monotonic ones; `triedMs`: since when this process tries to send to a host that confirms
+ * nothing. Pure.
+ */
+export function decideSending(facts: {
+  nowMs: number;
+  monotonicMs: number;
+  acceptedMs: number | null;
+  sentMs: number | undefined;
+  triedMs: number | undefined;
+  /** An older message to the same host is unconfirmed. */
+  isBehind: boolean;
+}): "send" | "wait" | "give_up" {
+  const { nowMs, monotonicMs, sentMs, triedMs } = facts;
+  const isTriedEnough = triedMs !== undefined && monotonicMs - triedMs >= resendAfterMs;
+  if (isTriedEnough && nowMs - (facts.acceptedMs ?? nowMs) > givenUpAfterMs) return "give_up";
+  const isOnTheWay = sentMs !== undefined && monotonicMs - sentMs < resendAfterMs;
+  return facts.isBehind || isOnTheWay ? "wait" : "send";
+}
+
+/**
  * Mail between hosts: takes what waits in the outboxes of this host's mailbox roots to where it goes, and
  * puts what comes into their mailboxes, each message in one commit. A message stays in the outbox until the
  * other host has confirmed it; the way may lose everything.
@@ -118,21 +149,28 @@ export function createMailCarrier(deps: {
   const wayOf = (root: MailRoot, to: string) => `${root.root} ${to}`;
   const keyOf = (root: MailRoot, entry: OutboxEntry) => `${wayOf(root, entry.host)} ${entry.messageId}`;
 
-  /**
-   * Sends to each host the oldest of what waits: were more on the way, what it loses would arrive after later
-   * mail.
-   */
+  /** Sends to each host the oldest of what waits; see `decideSending`. */
   async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
     const outbox = openHostOutbox(root.catalog);
     await join(root, signal);
     const unconfirmed = new Set<string>();
     await forEachWaiting(outbox, signal, async (entry) => {
-      if (isOverdue(root, entry)) {
-        const why = `the host ${entry.host} has not confirmed it for three days; it may still arrive`;
+      const { host: to } = entry;
+      const decision = decideSending({
+        nowMs: clock.nowMs(),
+        monotonicMs: clock.monotonicMs(),
+        acceptedMs: parseTimestamp(entry.acceptedAtUtc),
+        sentMs: sentAtMs.get(keyOf(root, entry)),
+        triedMs: triedAtMs.get(wayOf(root, to)),
+        isBehind: unconfirmed.has(to),
+      });
+      if (decision === "give_up") {
+        const why = `the host ${to} has not confirmed it for three days; it may still arrive`;
         return giveUp(root, outbox, entry, why);
       }
-      if (unconfirmed.has(entry.host)) return;
-      if ((await sendEntry(root, outbox, entry)) === "unconfirmed") unconfirmed.add(entry.host);
+      if (decision === "wait" || (await sendEntry(root, outbox, entry)) === "unconfirmed") {
+        unconfirmed.add(to);
+      }
     });
   }
 
@@ -151,13 +189,6 @@ export function createMailCarrier(deps: {
       deps.joined.add(root.root);
     }
     outbox.joinAs(host);
-  }
-
-  function isOverdue(root: MailRoot, { host: to, acceptedAtUtc }: OutboxEntry): boolean {
-    const triedMs = triedAtMs.get(wayOf(root, to));
-    if (triedMs === undefined || clock.monotonicMs() - triedMs < resendAfterMs) return false;
-    const nowMs = clock.nowMs();
-    return nowMs - (parseTimestamp(acceptedAtUtc) ?? nowMs) > givenUpAfterMs;
   }
 
   async function forEachWaiting(
@@ -182,9 +213,6 @@ export function createMailCarrier(deps: {
     outbox: HostOutbox,
     entry: OutboxEntry,
   ): Promise<"unconfirmed" | "settled"> {
-    const key = keyOf(root, entry);
-    const sentMs = sentAtMs.get(key);
-    if (sentMs !== undefined && clock.monotonicMs() - sentMs < resendAfterMs) return "unconfirmed";
     const stored = messageIn(root, outbox, entry.messageId);
     const mail = stored && toHostMail(stored, { ownHost: host, host: entry.host });
     if (!mail) {
@@ -196,7 +224,7 @@ export function createMailCarrier(deps: {
     if (!triedAtMs.has(wayKey)) triedAtMs.set(wayKey, clock.monotonicMs());
     try {
       await way.send(entry.host, entry.messageId, mail);
-      sentAtMs.set(key, clock.monotonicMs());
+      sentAtMs.set(keyOf(root, entry), clock.monotonicMs());
       return "unconfirmed";
     } catch (error) {
       if (!(error instanceof ServiceError) || error.reason !== "too_large") throw error;
@@ -259,18 +287,18 @@ export function createMailCarrier(deps: {
   const loop = createLoop({
     clock,
     async turn(signal) {
-      const seen: { count: number; oldestUtc: string | null }[] = [];
+      const sizes: { count: number; oldestUtc: string | null }[] = [];
       for (const root of openRoots()) {
         if (signal.aborted) break;
         try {
-          seen.push(openHostOutbox(root.catalog).size());
+          sizes.push(openHostOutbox(root.catalog).size());
           await drain(root, signal);
           complain(`mail that waits in ${root.root}`, null);
         } catch (error) {
           complain(`mail that waits in ${root.root}`, error);
         }
       }
-      waiting = toTotal(seen);
+      waiting = toTotal(sizes);
       return pollIntervalMs;
     },
     onError: (error) => deps.log(`mail to other hosts: ${messageOf(error)}`),

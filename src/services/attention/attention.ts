@@ -49,19 +49,35 @@ const expectedMs = 10_000;
 
 const runs = ({ record }: KnownAgent) => isRunning(record);
 
-/** Looks at agents only while somebody asks, follows or is about to follow. */
+/** What looks at all agents, for those who follow. */
+interface Watch {
+  /** What waits; null before the first look at all agents and the first reading of mail. */
+  items: AttentionItem[] | null;
+  end: () => Promise<void>;
+}
+
+/**
+ * Looks at agents only while somebody asks, follows or is about to follow. `watching`:
+ *
+ * ```
+ *   null ──a reader follows or is expected──> items null ──first look──> items
+ *     ^                                          │                        │
+ *     └───────the last reader left, or none came in time──────────────────┘
+ * ```
+ *
+ * A reader that is expected while nobody follows gets a new watch, for what another saw may be seconds old.
+ */
 export function createAttention(deps: AttentionDeps) {
   const { directory, clock } = deps;
   /** Which agent an item that was listed is of. */
   const owners = new Map<string, string>();
-  let current: AttentionItem[] = [];
-  let known = false;
   const readers = new Set<() => void>();
   /** Of those who wait for the first list. */
   const waiting: (() => void)[] = [];
   const closed = new AbortController();
-  let watching: { end: () => Promise<void> } | null = null;
+  let watching: Watch | null = null;
   let cancelExpected: (() => void) | null = null;
+  const waitingItems = () => watching?.items ?? null;
 
   function silent(agent: KnownAgent, why: string): AttentionFacts {
     return {
@@ -111,16 +127,15 @@ export function createAttention(deps: AttentionDeps) {
     throw movedOn(id);
   }
 
-  function startWatching(): { end: () => Promise<void> } {
+  function startWatching(): Watch {
     const over = new AbortController();
     let facts: AttentionFacts[] | null = null;
     let mail: PersonMail[] | null = null;
-    const seen = Promise.withResolvers<void>();
+    const firstLook = Promise.withResolvers<void>();
     const show = () => {
-      if (facts !== null) seen.resolve();
+      if (facts !== null) firstLook.resolve();
       if (facts === null || mail === null) return;
-      current = itemsOf(facts, mail);
-      known = true;
+      watch.items = itemsOf(facts, mail);
       for (const wake of [...readers, ...waiting.splice(0)]) wake();
     };
     const mailLoop = createLoop({
@@ -135,7 +150,7 @@ export function createAttention(deps: AttentionDeps) {
         return mailPollIntervalMs;
       },
     });
-    const watch = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({
+    const fleet = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({
       directory,
       clock,
       onError: deps.onError,
@@ -153,26 +168,27 @@ export function createAttention(deps: AttentionDeps) {
     });
     const hints = (async () => {
       // A connection to each gateway: the first look, for which somebody waits, comes before them.
-      await orAborted(seen.promise, over.signal);
+      await orAborted(firstLook.promise, over.signal);
       for await (const { item, ...rest } of deps.events.follow({ after: null, signal: over.signal })) {
         const id = item === "event" && "event" in rest ? rest.event.agent_id : null;
-        if (id !== null) watch.hint(id);
+        if (id !== null) fleet.hint(id);
       }
     })().catch(deps.onError);
-    watch.start();
-    mailLoop.start();
-    return {
+    const watch: Watch = {
+      items: null,
       async end() {
         over.abort();
-        await Promise.all([watch.stop(), mailLoop.stop(), hints]);
+        await Promise.all([fleet.stop(), mailLoop.stop(), hints]);
       },
     };
+    fleet.start();
+    mailLoop.start();
+    return watch;
   }
 
   async function endWatching(): Promise<void> {
     const ended = watching;
     watching = null;
-    known = false;
     await ended?.end();
   }
 
@@ -183,7 +199,7 @@ export function createAttention(deps: AttentionDeps) {
 
   /** What was seen for an earlier reader may be seconds old: an expected one gets a new look. */
   function lookForExpected(): void {
-    const isUnderWay = watching !== null && !known;
+    const isUnderWay = watching !== null && waitingItems() === null;
     if (readers.size > 0 || cancelExpected === null || isUnderWay) return;
     endWatching().catch(deps.onError);
     watching = startWatching();
@@ -217,12 +233,12 @@ export function createAttention(deps: AttentionDeps) {
     /** What a reader that begins to follow now is given first. Never rejects. */
     async firstList(): Promise<AttentionItem[]> {
       if (watching === null) expectReader();
-      while (!known && !closed.signal.aborted) {
+      while (waitingItems() === null && !closed.signal.aborted) {
         await new Promise<void>((resolve) => {
           waiting.push(resolve);
         });
       }
-      return current;
+      return waitingItems() ?? [];
     },
     /**
      * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal`
@@ -241,15 +257,15 @@ export function createAttention(deps: AttentionDeps) {
           const woken = new Promise<true>((resolve) => {
             wake = () => resolve(true);
           });
-          if (known) {
-            const now = current;
+          const now = waitingItems();
+          if (now !== null) {
             const changes =
               before === null
                 ? [event("attention_list", now)]
                 : changesBetween(before, now).map(({ kind, item }) => event(kind, [item]));
             before = new Map(now.map((item) => [item.id, item]));
             yield* changes;
-            if (current !== now) continue;
+            if (waitingItems() !== now) continue;
           }
           const some = await withinTime(clock, heartbeatMs, woken, signal);
           if (some === null && !signal.aborted) yield { item: "heartbeat" };

@@ -67,9 +67,8 @@ export function createDirectory(deps: {
 }): Directory {
   const { files, clock, registry } = deps;
   const root = join(deps.registryRoot, "live_agents");
-  let kept = new Map<string, Kept>();
-  let byAlias = new Map<string, KnownAgent[]>();
-  let sorted: KnownAgent[] = [];
+  /** As of the last look that found something else than the one before it. */
+  let view = toView(new Map());
   let lookedMs = Number.NEGATIVE_INFINITY;
 
   function keyOf(path: string): string | null {
@@ -80,7 +79,7 @@ export function createDirectory(deps: {
   function lookAt(agentId: string, looking: Files): Kept | null {
     const recordKey = keyOf(`${root}/${agentId}/record.json`);
     if (recordKey === null) return null;
-    const before = kept.get(agentId);
+    const before = view.byId.get(agentId);
     // A right that is given back changes neither file.
     if (before?.recordKey === recordKey && before.agent.problem?.state !== "unreadable") {
       const { manifest_path: path } = before.agent.record.runtime;
@@ -94,25 +93,16 @@ export function createDirectory(deps: {
 
   function look(): void {
     lookedMs = clock.monotonicMs();
-    const found = new Map<string, Kept>();
     const looking = judgingFoldersOnce(files);
-    let same = true;
-    for (const agentId of files.list(root)) {
-      const one = lookAt(agentId, looking);
-      if (!one) continue;
-      found.set(agentId, one);
-      same &&= kept.get(agentId) === one;
-    }
-    same &&= found.size === kept.size;
-    if (same) return;
-    kept = found;
-    sorted = [...found.values()].map(({ agent }) => agent).sort(byTransportAndId);
-    byAlias = new Map();
-    for (const agent of sorted) {
-      for (const alias of aliasesOf(agent.identity)) {
-        byAlias.set(alias, [...(byAlias.get(alias) ?? []), agent]);
-      }
-    }
+    const byId = new Map(
+      files.list(root).flatMap((agentId): [string, Kept][] => {
+        const entry = lookAt(agentId, looking);
+        return entry ? [[agentId, entry]] : [];
+      }),
+    );
+    const isSame =
+      byId.size === view.byId.size && [...byId].every(([id, entry]) => view.byId.get(id) === entry);
+    if (!isSame) view = toView(byId);
   }
 
   function lookUnlessFresh(): void {
@@ -122,18 +112,36 @@ export function createDirectory(deps: {
   return {
     agents() {
       lookUnlessFresh();
-      return sorted;
+      return view.sorted;
     },
     resolve(ref) {
-      const wanted = ref.trim();
+      const alias = ref.trim();
       lookUnlessFresh();
-      if (!byAlias.has(wanted)) look();
-      return chooseAgent(byAlias.get(wanted) ?? [], wanted);
+      if (!view.byAlias.has(alias)) look();
+      return chooseAgent(view.byAlias.get(alias) ?? [], alias);
     },
     refresh() {
       lookedMs = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** What a look found, in the forms in which it is asked for. */
+interface DirectoryView {
+  byId: ReadonlyMap<string, Kept>;
+  sorted: KnownAgent[];
+  byAlias: ReadonlyMap<string, KnownAgent[]>;
+}
+
+function toView(byId: ReadonlyMap<string, Kept>): DirectoryView {
+  const sorted = [...byId.values()].map(({ agent }) => agent).sort(byTransportAndId);
+  const byAlias = new Map<string, KnownAgent[]>();
+  for (const agent of sorted) {
+    for (const alias of aliasesOf(agent.identity)) {
+      byAlias.set(alias, [...(byAlias.get(alias) ?? []), agent]);
+    }
+  }
+  return { byId, sorted, byAlias };
 }
 
 /** Null for anything but a record; we make no folder without an agent id as its name. */

@@ -222,7 +222,7 @@ export const NotifierOutcome = StringEnum(
   ],
   {
     description:
-      "what the poll decided; wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour, max_hops or quiet_hours held it back",
+      "what the poll decided; wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour, quiet_hours, max_hops or require_attestation held the wake-up back, or the notifier was disabled during the poll; `detail` says which",
   },
 );
 export type NotifierOutcome = Static<typeof NotifierOutcome>;
@@ -257,7 +257,8 @@ export const MailSummaryEntry = Strict(
 export type MailSummaryEntry = Static<typeof MailSummaryEntry>;
 
 export const NotifierTrigger = StringEnum(["interval", "doorbell"], {
-  description: "what caused the poll; interval: it was due; doorbell: mail came",
+  description:
+    "what caused the poll; interval: it was due; doorbell: mail came, the gateway started, the notifier was enabled or changed, a busy agent became free, or a limit that held a wake-up back ended",
 });
 export type NotifierTrigger = Static<typeof NotifierTrigger>;
 
@@ -270,7 +271,8 @@ export const NotifierAuditRow = Strict(
     detail: Nullable(Type.String({ description: "why the poll decided so; null when nothing needs saying" })),
     unread_count: Nullable(
       Type.Integer({
-        description: "eligible messages; `detail` says when there are more than were looked at",
+        description:
+          "messages in the inbox that may wake the agent: of the newest ones that `mode` selects, those that can be read and that neither max_hops nor require_attestation keeps from waking it; `detail` names what is not counted; null when the mailbox could not be read",
       }),
     ),
     unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),

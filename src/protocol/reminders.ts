@@ -290,8 +290,7 @@ export const reminderEndpoints = {
     method: "POST",
     path: "/v1/reminders",
     summary: "Create reminders",
-    description:
-      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable one survives a restart of the gateway; what fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent one blocks no other and is blocked by none. With `cron` it is due at times of the calendar in `time_zone`: those that the clocks skip are due once when they go forward, one that they repeat is due once; hours that begin with `*` leave out what is skipped and go on through both. A gateway holds at most 5000; 409 then.",
+    description: `Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable one survives a restart of the gateway; what fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent one blocks no other and is blocked by none. With \`cron\` it is due at times of the calendar in \`time_zone\`: those that the clocks skip are due once when they go forward, one that they repeat is due once; hours that begin with \`*\` leave out what is skipped and go on through both. A gateway holds at most ${maxReminders}; 409 then.`,
     body: ReminderCreateRequest,
     status: 200,
     response: ReminderList,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { ReminderDefinition } from "../../src/protocol/reminders.ts";
 import { createFakeAgent, notReady } from "../support/fake-agent.ts";
 import { settle } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
@@ -14,6 +15,29 @@ const good = {
 const { prompt: _prompt, ...promptless } = good;
 const { start_after_seconds: _start, ...timeless } = good;
 const keys = { ...promptless, send_keys: { sequence: "/compact", ensure_enter: true } };
+
+/** Definitions that differ from `good` in optional fields. */
+const optionalFields = [
+  { given: { ...good, paused: true } },
+  { given: { ...good, durable: true } },
+  { given: { ...good, independent: true } },
+  { given: { ...good, mode: "repeat", interval_seconds: 60 } },
+  { given: { ...timeless, deliver_at_utc: "2026-01-01T00:01:00Z" } },
+  { given: { ...timeless, mode: "repeat", cron: "30 9 * * 1-5", time_zone: "Europe/Berlin" } },
+  { given: keys },
+].map(({ given }) => ({
+  given,
+  fields: Object.keys(given)
+    .filter((field) => !(field in good))
+    .join(" and "),
+}));
+
+test("the table of optional fields has each of them", () => {
+  const required: readonly string[] = ReminderDefinition.required ?? [];
+  const optional = Object.keys(ReminderDefinition.properties).filter((field) => !required.includes(field));
+  const listed = new Set([good, ...optionalFields.map(({ given }) => given)].flatMap(Object.keys));
+  expect(optional.filter((field) => !listed.has(field))).toEqual([]);
+});
 
 interface Body {
   detail: { type: string; loc: unknown[]; msg: string }[];
@@ -306,6 +330,19 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
     // One bad item rejects the batch.
     expect(gateway.reminders.list().reminders.map((one) => one.title)).toEqual(["kept"]);
   });
+
+  test.each(optionalFields)(
+    "PUT replaces the whole definition: without $fields they are gone",
+    async ({ given }) => {
+      await using gateway = await setup();
+      const other = await gateway.createOne(good);
+      const { body: expected } = await gateway.ask(`/${other}`);
+      await gateway.ask(`/${other}`, { method: "DELETE" });
+      const id = await gateway.createOne(given);
+      const { status, body } = await gateway.ask(`/${id}`, json(good, "PUT"));
+      expect([status, body]).toEqual([200, { ...expected, reminder_id: id }]);
+    },
+  );
 
   test("no reminder at all is 422", async () => {
     await using gateway = await setup();

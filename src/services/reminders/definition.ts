@@ -13,12 +13,25 @@ interface DefinitionFacts {
   exactKeys: boolean;
 }
 
-/** The part of a reminder that its definition decides. */
-type Defined = Omit<
-  Reminder,
-  | ("reminder_id" | "order" | "created_at_utc" | "last_started_at_utc")
-  | ("last_request_id" | "executing_request_id")
->;
+/** What a reminder keeps when it is redefined. */
+type FixedField =
+  | "reminder_id"
+  | "order"
+  | "created_at_utc"
+  | "last_started_at_utc"
+  | "last_request_id"
+  | "executing_request_id";
+
+/** The part of a reminder that its definition decides: each field, so that a definition replaces all of them. */
+type Defined = Required<Omit<Reminder, FixedField>>;
+
+/** `previous` with `defined` in place of its definition. Pure. Source: spec/gateway.md 2.3, PUT. */
+export function redefine(previous: Reminder, defined: Defined): Reminder {
+  const { reminder_id, order, created_at_utc, last_started_at_utc } = previous;
+  const { last_request_id, executing_request_id } = previous;
+  const course = { last_started_at_utc, last_request_id, executing_request_id };
+  return { ...defined, ...course, reminder_id, order, created_at_utc };
+}
 
 /**
  * All definitions of one request as reminders. Throws ServiceError `invalid_request` with the problems in

@@ -19,7 +19,7 @@ import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createDeferrals, decideReminder, type ReminderDecision } from "./decide.ts";
-import { dueAgain, readDefinitions } from "./definition.ts";
+import { dueAgain, readDefinitions, redefine } from "./definition.ts";
 import { deliver } from "./deliver.ts";
 import { createReminderHistory, preview } from "./history.ts";
 import {
@@ -342,11 +342,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
     get: recordOf,
     update(reminderId, definition) {
       const before = find(reminderId);
-      const [defined] = read([definition], () => []);
+      const [reminder = before] = read([definition], () => []).map((one) => redefine(before, one));
       if (executes(reminderId)) {
         throw new ServiceError("conflict", "the reminder is being delivered; update it afterwards");
       }
-      const reminder = { ...before, ...defined };
       refuseLong([reminder], charsOf(before));
       const durable = before.durable || reminder.durable;
       persist(durable, () => store.save([reminder], { durable }));

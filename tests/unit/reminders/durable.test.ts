@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { createGatewayBundle, type GatewayBundle } from "../../support/gateway-bundle.ts";
 import { define, holdSubmission, make, repeat, told } from "../../support/reminder-samples.ts";
@@ -11,6 +12,7 @@ function setup() {
   const path = scratch.path("queue.sqlite");
   const open: GatewayBundle[] = [];
   return {
+    path,
     next(afterMs = 0, options: Parameters<typeof createGatewayBundle>[0] = {}) {
       const bundle = createGatewayBundle({ path, startMs: startMs + afterMs, ...options });
       open.push(bundle);
@@ -158,6 +160,19 @@ describe("a durable reminder", () => {
     expect(told(second, "reminder_lost_on_restart")).toMatchObject([{ reminder_id: demoted }]);
     expect(make(second)).not.toBe(kept);
   });
+});
+
+test("a field that a new definition leaves out is gone, also one of a later version", async () => {
+  await using at = setup();
+  const first = at.next();
+  const id = make(first, { durable: true });
+  await first[Symbol.asyncDispose]();
+  using queue = new Database(at.path);
+  queue.run("UPDATE gateway_reminders SET reminder_json = json_set(reminder_json, '$.place', 'office')");
+  const { reminders } = at.next();
+  expect(reminders.get(id)).toMatchObject({ place: "office" });
+  reminders.update(id, define({ durable: true }));
+  expect(reminders.get(id)).not.toHaveProperty("place");
 });
 
 test("a change writes one row, however many reminders there are", async () => {

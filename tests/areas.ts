@@ -248,6 +248,7 @@ export const areas: readonly Area[] = [
       "services/headless/",
       "protocol/turn",
       "cli/agent/agent-turns",
+      "cli/agent/model-flags",
       "cli/commands/turn-bridge",
       "cli/extensions/bridges/acp-turns",
       "cli/commands/run",

@@ -207,7 +207,7 @@ export const ReasoningPreset = Strict(
 );
 export const ModelSelection = Strict(
   {
-    name: Type.Optional(NonBlank("model name")),
+    name: Type.Optional(NonBlank("name of the model, as the tool takes it")),
     reasoning: Type.Optional(
       describe(ReasoningPreset, "how much the model reasons; the tool's default without it"),
     ),

@@ -153,7 +153,7 @@ const MessageRef = Type.String({
   minLength: 1,
   maxLength: 512,
   pattern: visiblePattern,
-  description: "message_ref of a listed message",
+  description: "reference of a listed message",
   ...enforced({ pattern: patterns.messageRef }),
 });
 
@@ -161,9 +161,13 @@ export const MailListRequest = Strict(
   {
     schema_version: schemaVersion,
     box: Type.Optional(Box),
-    read_state: Type.Optional(StringEnum(["any", "read", "unread"], { description: "any when absent" })),
+    read_state: Type.Optional(
+      StringEnum(["any", "read", "unread"], { description: "only mail in this state; any when absent" }),
+    ),
     answered_state: Type.Optional(
-      StringEnum(["any", "answered", "unanswered"], { description: "any when absent" }),
+      StringEnum(["any", "answered", "unanswered"], {
+        description: "only mail in this state; any when absent",
+      }),
     ),
     archived: Type.Optional(
       Nullable(Type.Boolean({ description: "true or false: only such messages; null or absent: both" })),
@@ -207,7 +211,7 @@ export const MailRefRequest = Strict(
   {
     schema_version: schemaVersion,
     message_ref: MessageRef,
-    box: Type.Optional(Nullable(Box)),
+    box: Type.Optional(Nullable(describe(Box, "only when the message is in this box"))),
   },
   { description: "the message to look at" },
 );
@@ -243,7 +247,7 @@ const content = {
   }),
   body_content: Type.String({
     description:
-      "Markdown; may be empty. The first fence svc-notify in it becomes the notice unless notify_block is given",
+      "the text, as Markdown; may be empty; its first fence svc-notify becomes the notice unless notify_block is given",
     ...enforced({ pattern: patterns.withoutNul }),
   }),
   attachments: Type.Optional(
@@ -258,8 +262,8 @@ const notify = {
 export const MailSendRequest = Strict(
   {
     schema_version: schemaVersion,
-    to: Recipients("full addresses of the recipients", { minItems: 1 }),
-    cc: Type.Optional(Recipients("full addresses that get a copy")),
+    to: Recipients("full address of each recipient", { minItems: 1 }),
+    cc: Type.Optional(Recipients("full address of each recipient of a copy")),
     ...content,
     ...notify,
   },
@@ -297,7 +301,7 @@ export type MailReplyRequest = Static<typeof MailReplyRequest>;
 
 /** Whether they differ is checked by the service: the validator's own way takes seconds for long texts. */
 const MessageRefs = Type.Array(MessageRef, {
-  description: "references of listed messages, all different",
+  description: "reference of each listed message, once",
   minItems: 1,
   maxItems: maxPage,
   distinct: true,

@@ -36,7 +36,11 @@ export const MailboxStatusAnswer = Answer({
 });
 export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
 
-const RegistrationMode = StringEnum(["safe", "force", "stash"]);
+export const RegistrationMode = StringEnum(["safe", "force", "stash"], {
+  default: "safe",
+  description:
+    "what becomes of a mailbox that is in the way; safe: it stays and the registration is refused; force: it is replaced and its mail removed; stash: it is put aside",
+});
 export const MailboxRegisterAnswer = Answer({
   ok: Type.Literal(true),
   mode: RegistrationMode,
@@ -51,7 +55,11 @@ export const MailboxRegisterAnswer = Answer({
 });
 export type MailboxRegisterAnswer = Static<typeof MailboxRegisterAnswer>;
 
-const DeregistrationMode = StringEnum(["deactivate", "purge"]);
+export const DeregistrationMode = StringEnum(["deactivate", "purge"], {
+  default: "deactivate",
+  description:
+    "what becomes of the mailbox; deactivate: its folder and state are kept for a later registration; purge: they are removed",
+});
 export const MailboxUnregisterAnswer = Answer({
   ok: Type.Literal(true),
   mode: DeregistrationMode,
@@ -192,7 +200,11 @@ const maintenanceResult = {
 export const MailboxMaintenanceAnswer = Answer(maintenanceResult);
 export type MailboxMaintenanceAnswer = Static<typeof MailboxMaintenanceAnswer>;
 
-export const SymlinkMode = StringEnum(["materialize", "preserve"]);
+export const SymlinkMode = StringEnum(["materialize", "preserve"], {
+  default: "materialize",
+  description:
+    "how messages are in boxes; materialize: as separate files; preserve: as links inside of the folder",
+});
 export type SymlinkMode = Static<typeof SymlinkMode>;
 
 /** One artifact of an export; `reason` says why it was skipped or blocked, or what it is. */

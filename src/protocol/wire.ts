@@ -46,7 +46,7 @@ type LiteralsOf<W extends readonly string[]> = { -readonly [K in keyof W]: TLite
 /** A closed set of words. */
 export function StringEnum<const W extends readonly string[]>(
   words: W,
-  options: { description?: string; enforced?: Record<string, unknown> } = {},
+  options: { description?: string; default?: W[number]; enforced?: Record<string, unknown> } = {},
 ): TUnion<LiteralsOf<W>> {
   return Type.Union(
     words.map((word) => Type.Literal(word)),

@@ -1,6 +1,6 @@
-import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { Static, TLiteral, TObject, TSchema, TUnion } from "@sinclair/typebox";
 import { visiblePattern } from "../../protocol/wire.ts";
-import { type Flag, UsageError } from "./command.ts";
+import { type Flag, type OfferedValues, UsageError } from "./command.ts";
 import { givenFields } from "./flag-values.ts";
 
 /** How the flag of a field differs from what follows from its schema. */
@@ -10,6 +10,7 @@ export interface FieldFlag {
   /** Default: the description in the schema. */
   readonly description?: string;
   readonly valueHint?: string;
+  readonly offers?: OfferedValues;
   readonly required?: true;
   /** `--x yes` and `--x no` for a boolean that can be set and cleared; without it `--x` sets it. */
   readonly form?: "yes or no";
@@ -54,11 +55,15 @@ interface FieldFlags<S extends TObject, O> {
    * The fields whose flags were given, each under its name after `prefix`. Throws UsageError for a value that
    * the schema refuses. Pure.
    */
-  read(
-    args: Readonly<Record<string, unknown>>,
-    prefix?: string,
-  ): { [Field in Fields<S, O>]?: ValueOf<S, Field> };
+  read(args: Readonly<Record<string, unknown>>, prefix?: string): GivenFields<S, O>;
 }
+
+type IsRequired<O, Field> = DifferenceOf<O, Field> extends { required: true } ? true : false;
+type GivenFields<S extends TObject, O> = {
+  [Field in Fields<S, O> as IsRequired<O, Field> extends true ? Field : never]: ValueOf<S, Field>;
+} & {
+  [Field in Fields<S, O> as IsRequired<O, Field> extends true ? never : Field]?: ValueOf<S, Field>;
+};
 
 /**
  * A flag for each field of `schema` but its version: name, kind, range, default and help come from the schema.
@@ -91,6 +96,19 @@ export function fieldFlags<S extends TObject, const O extends Differences<S> = R
           ]),
         ),
       ) as ReturnType<FieldFlags<S, O>["read"]>,
+  };
+}
+
+/** The flag of a closed set of words, for a command that applies the default itself. */
+export function wordFlag<S extends TUnion<TLiteral<string>[]>>(
+  schema: S,
+  preset: Static<S> = schema["default"],
+): { type: "enum"; options: readonly Static<S>[]; description: string; default: Static<S> } {
+  return {
+    type: "enum",
+    options: wordsOf(schema) ?? [],
+    description: schema.description ?? "",
+    default: preset,
   };
 }
 

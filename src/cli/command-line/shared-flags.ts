@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
-import type { PromptPayload } from "../../protocol/gateway.ts";
 import type { JoinRequest } from "../../services/sessions/join.ts";
 import { type CliIo, type Flags, UsageError, type Values } from "./command.ts";
-import { toWholeNumber } from "./flag-values.ts";
 
 /** Flags of every command that touches agents: where their records and sessions are. */
 export const rootFlags = {
@@ -67,34 +65,6 @@ export const addressFlag = {
 export const promptFlag = {
   prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },
 } satisfies Flags;
-
-/** Flags that choose the model of one headless turn. */
-export const modelFlags = {
-  model: { type: "string", description: "model for this turn (headless agents only)" },
-  "reasoning-level": {
-    type: "string",
-    description: "reasoning preset of this turn (headless agents only)",
-    valueHint: "N",
-  },
-} satisfies Flags;
-
-/** Nothing when neither was given. */
-export function readExecution(args: {
-  model: string | undefined;
-  "reasoning-level": string | undefined;
-}): Pick<PromptPayload, "execution"> {
-  const { model } = args;
-  const level = toWholeNumber("reasoning-level", args["reasoning-level"], 0, 1000);
-  if (model === undefined && level === undefined) return {};
-  return {
-    execution: {
-      model: {
-        ...(model === undefined ? {} : { name: model }),
-        ...(level === undefined ? {} : { reasoning: { level } }),
-      },
-    },
-  };
-}
 
 /** Flags of every command that adopts an agent. */
 export const joinFlags = {

@@ -1,5 +1,6 @@
 import type { TeamOwner } from "../../protocol/files.ts";
 import { toLaunchAnswer, withNotifier, withVersion } from "../agent/launch-answer.ts";
+import { modelFlags, readModel } from "../agent/model-flags.ts";
 import { command, UsageError } from "../command-line/command.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { mailboxRootFlag, noSignalsFlag } from "../command-line/shared-flags.ts";
@@ -71,12 +72,7 @@ export default command({
       type: "boolean",
       description: "without a terminal program: each turn is a separate process",
     },
-    model: { type: "string", description: "model of its turns (with --headless)" },
-    "reasoning-level": {
-      type: "string",
-      description: "reasoning preset of its turns (with --headless)",
-      valueHint: "N",
-    },
+    ...modelFlags,
     "headless-display-style": {
       type: "enum",
       options: ["plain", "json", "fancy"],
@@ -107,6 +103,7 @@ export default command({
     "team-member": { type: "string", description: "its name in that file", valueHint: "NAME", hidden: true },
   },
   async run({ args, rest, inherited, io }) {
+    const { name: model, level: reasoningLevel } = readModel(args);
     const launched = await launchNamed(
       { io, inherited },
       {
@@ -125,8 +122,8 @@ export default command({
         noSignals: args["no-signals"],
         turns: {
           headless: args.headless,
-          model: args.model,
-          reasoningLevel: toWholeNumber("reasoning-level", args["reasoning-level"], 0, 1000),
+          model,
+          reasoningLevel,
           displayStyle: args["headless-display-style"],
           displayDetail: args["headless-display-detail"],
         },

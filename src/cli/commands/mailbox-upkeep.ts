@@ -1,10 +1,11 @@
-import type {
-  MailboxExportAnswer,
-  MailboxHistory,
-  MailboxMaintenanceAnswer,
-  MailboxRepairAnswer,
-  MailboxVerifyAnswer,
-  MaintenanceAction,
+import {
+  type MailboxExportAnswer,
+  type MailboxHistory,
+  type MailboxMaintenanceAnswer,
+  type MailboxRepairAnswer,
+  type MailboxVerifyAnswer,
+  type MaintenanceAction,
+  SymlinkMode,
 } from "../../protocol/mailbox-admin.ts";
 import { verifyHistories } from "../../services/mail/filesystem/delivery/history.ts";
 import { repairMailRoot } from "../../services/mail/filesystem/repair/repair.ts";
@@ -14,6 +15,7 @@ import { exportMailRoot } from "../../services/mail/filesystem/upkeep/export.ts"
 import type { MaintenanceResult } from "../../services/mail/filesystem/upkeep/maintenance.ts";
 import { type Answer, command, type Flags, type Invocation, UsageError } from "../command-line/command.ts";
 import { confirmed } from "../command-line/confirm.ts";
+import { wordFlag } from "../command-line/field-flags.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
 import { toKnownRemedy, withRemedy } from "../command-line/remedies.ts";
@@ -227,12 +229,7 @@ const exportMail = command({
       valueHint: "NAME@DOMAIN",
       offers: "addresses",
     },
-    "symlink-mode": {
-      type: "enum",
-      options: ["materialize", "preserve"],
-      default: "materialize",
-      description: "messages in boxes as separate files, or as links inside of the folder",
-    },
+    "symlink-mode": wordFlag(SymlinkMode),
   },
   async run(invocation) {
     const { args, io, path } = invocation;

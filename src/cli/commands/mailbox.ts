@@ -1,13 +1,15 @@
 import { join } from "node:path";
-import type {
-  AccountsGetAnswer,
-  AccountsListAnswer,
-  MailboxInitAnswer,
-  MailboxRegisterAnswer,
-  MailboxStatusAnswer,
-  MailboxUnregisterAnswer,
-  MessagesGetAnswer,
-  MessagesListAnswer,
+import {
+  type AccountsGetAnswer,
+  type AccountsListAnswer,
+  DeregistrationMode,
+  type MailboxInitAnswer,
+  type MailboxRegisterAnswer,
+  type MailboxStatusAnswer,
+  type MailboxUnregisterAnswer,
+  type MessagesGetAnswer,
+  type MessagesListAnswer,
+  RegistrationMode,
 } from "../../protocol/mailbox-admin.ts";
 import { toRemedyRecord } from "../../protocol/remedy.ts";
 import {
@@ -22,6 +24,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { dropControl } from "../../system/visible.ts";
 import { command } from "../command-line/command.ts";
 import { confirmed } from "../command-line/confirm.ts";
+import { wordFlag } from "../command-line/field-flags.ts";
 import { givenFields } from "../command-line/flag-values.ts";
 import { renderPairs, renderTable } from "../command-line/format.ts";
 import { withRemedy } from "../command-line/remedies.ts";
@@ -105,12 +108,7 @@ const register = command({
   args: {
     address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
     "principal-id": { type: "string", required: true, description: "whose it is", valueHint: "SVC-NAME" },
-    mode: {
-      type: "enum",
-      options: ["safe", "force", "stash"],
-      default: "safe",
-      description: "what is in the way: safe refuses, force replaces it, stash puts it aside",
-    },
+    mode: wordFlag(RegistrationMode),
     yes: { type: "boolean", description: "replace what is in the way without asking" },
     "mailbox-path": {
       type: "string",
@@ -175,12 +173,7 @@ const unregister = command({
   ],
   args: {
     ...addressFlag,
-    mode: {
-      type: "enum",
-      options: ["deactivate", "purge"],
-      default: "deactivate",
-      description: "deactivate keeps its folder and state, purge removes them",
-    },
+    mode: wordFlag(DeregistrationMode),
   },
   async run(invocation) {
     const { address, mode } = invocation.args;

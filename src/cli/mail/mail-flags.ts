@@ -1,5 +1,11 @@
 import { resolve } from "node:path";
-import { type AttachmentInput, NotifyBlockInput } from "../../protocol/mail.ts";
+import {
+  type AttachmentInput,
+  MailArchiveRequest,
+  MailRefRequest,
+  MailReplyRequest,
+  NotifyBlockInput,
+} from "../../protocol/mail.ts";
 import type { Files } from "../../system/files.ts";
 import { type CliIo, type Flags, UsageError, type Values } from "../command-line/command.ts";
 import { fieldFlags } from "../command-line/field-flags.ts";
@@ -10,9 +16,16 @@ const notice = fieldFlags(NotifyBlockInput, {
   placement: { flag: "notify-block-placement" },
 });
 
+const body = fieldFlags(MailReplyRequest, {
+  message_ref: null,
+  attachments: null,
+  notify_block: null,
+  notify_auth: null,
+});
+
 /** Flags of every command that writes a message. */
 export const contentFlags = {
-  "body-content": { type: "string", description: "the text, as Markdown", valueHint: "TEXT" },
+  ...body.flags,
   "body-file": {
     type: "string",
     description: "file with the text; without either, standard input is read",
@@ -27,27 +40,16 @@ export const contentFlags = {
   ...notice.flags,
 } satisfies Flags;
 
-export const refFlag = {
-  "message-ref": {
-    type: "string",
-    required: true,
-    description: "message_ref of a listed message",
-    valueHint: "REF",
-  },
-} satisfies Flags;
+/** The message that a command looks at or answers. */
+export const refFields = fieldFlags(MailRefRequest, {
+  message_ref: { required: true, valueHint: "REF" },
+  box: { valueHint: "BOX" },
+});
 
-export const refsFlag = {
-  "message-ref": {
-    type: "string",
-    multiple: true,
-    description: "message_ref of a listed message",
-    valueHint: "REF",
-  },
-} satisfies Flags;
+const refs = fieldFlags(MailArchiveRequest, { message_refs: { flag: "message-ref", valueHint: "REF" } });
 
-export const boxFlag = {
-  box: { type: "string", description: "only when it is in this box", valueHint: "BOX" },
-} satisfies Flags;
+/** The messages that a command changes, for `readRefs`. */
+export const refsFlag = refs.flags;
 
 type ContentArgs = Values<typeof contentFlags>;
 
@@ -73,7 +75,8 @@ export async function readContent(
  * An empty text is sent only when it was given as such: what is empty by accident says nothing to anybody.
  */
 async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "readInput">): Promise<string> {
-  const { "body-content": content, "body-file": file } = args;
+  const { body_content: content } = body.read(args);
+  const { "body-file": file } = args;
   if (content !== undefined && file !== undefined) {
     throw new UsageError("give one of --body-content and --body-file, not both");
   }
@@ -95,10 +98,11 @@ function toAttachment(path: string, files: Pick<Files, "stat">): AttachmentInput
   return { path };
 }
 
-/** UsageError without any. */
-export function readRefs(refs: readonly string[]): string[] {
-  if (refs.length === 0) throw new UsageError("give --message-ref, once for each message");
-  return [...new Set(refs)];
+/** Each once. UsageError without any. */
+export function readRefs(args: Values<typeof refsFlag>): string[] {
+  const { message_refs: given } = refs.read(args);
+  if (given === undefined) throw new UsageError("give --message-ref, once for each message");
+  return [...new Set(given)];
 }
 
 /** Of two flags that exclude each other: true, false, or undefined when neither is given. */

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { readExecution } from "../../../src/cli/agent/model-flags.ts";
 import { UsageError } from "../../../src/cli/command-line/command.ts";
-import { fieldFlags } from "../../../src/cli/command-line/field-flags.ts";
+import { fieldFlags, wordFlag } from "../../../src/cli/command-line/field-flags.ts";
 import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
+import { ReasoningPreset } from "../../../src/protocol/gateway.ts";
+import { MailListRequest } from "../../../src/protocol/mail.ts";
 import { NotifierUpdate } from "../../../src/protocol/notifier.ts";
 import { ReminderDefinition } from "../../../src/protocol/reminders.ts";
 import { TrackingTimings } from "../../../src/protocol/terminal.ts";
@@ -68,11 +71,52 @@ test.each([
   expect(() => sample.read(given)).toThrow(new UsageError(says));
 });
 
+test("a flag may be required and have values to complete", () => {
+  const { flags, read } = fieldFlags(Type.Pick(Sample, ["note", "names"]), {
+    note: { required: true },
+    names: { offers: "addresses" },
+  });
+  expect(flags as object).toMatchObject({ note: { required: true }, names: { offers: "addresses" } });
+  expect(read({ note: "x", names: [] })).toEqual({ note: "x" });
+});
+
+test("a closed set of words is a flag with the default of its schema, or of its command", () => {
+  const Mode = StringEnum(["safe", "force"], { description: "what is in the way", default: "safe" });
+  const flag = { type: "enum", options: ["safe", "force"], description: "what is in the way" } as const;
+  expect(wordFlag(Mode)).toEqual({ ...flag, default: "safe" });
+  expect(wordFlag(Mode, "force")).toEqual({ ...flag, default: "force" });
+});
+
+test.each([
+  { id: "neither", args: {}, execution: {} },
+  { id: "a model", args: { model: "big" }, execution: { execution: { model: { name: "big" } } } },
+  {
+    id: "a level above every preset, which the field takes",
+    args: { "reasoning-level": "1001" },
+    execution: { execution: { model: { reasoning: { level: 1001 } } } },
+  },
+])("the flags of a model say $id", ({ args, execution }) => {
+  expect(readExecution({ model: undefined, "reasoning-level": undefined, ...args })).toEqual(execution);
+});
+
+test.each([
+  { args: { model: " " }, says: "--model is empty" },
+  {
+    args: { "reasoning-level": "-1" },
+    says: '--reasoning-level must be a whole number from 0, not "-1"',
+  },
+])("the flags of a model refuse what their fields refuse: $says", ({ args, says }) => {
+  const read = () => readExecution({ model: undefined, "reasoning-level": undefined, ...args });
+  expect(read).toThrow(new UsageError(says));
+});
+
 describe.each([
   { id: "NotifierUpdate", schema: NotifierUpdate },
   { id: "ReminderDefinition", schema: ReminderDefinition },
   { id: "TrackingTimings", schema: TrackingTimings },
   { id: "the query of the notifier's audit", schema: gatewayEndpoints.notifierAudit.query },
+  { id: "ReasoningPreset", schema: ReasoningPreset },
+  { id: "MailListRequest", schema: MailListRequest },
   { id: "the query of a wait", schema: gatewayEndpoints.wait.query },
 ])("the flags of $id", ({ schema }) => {
   const { flags, read } = fieldFlags(schema);

@@ -1,4 +1,10 @@
-import { MailListRequest, type MailMessage } from "../../../protocol/mail.ts";
+import {
+  MailListRequest,
+  type MailMessage,
+  MailMoveRequest,
+  MailPostRequest,
+  MailSendRequest,
+} from "../../../protocol/mail.ts";
 import { openTarget } from "../../agent/target.ts";
 import { type Answer, type Command, command, UsageError } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
@@ -7,15 +13,7 @@ import { givenFields } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { type MailAsked, performMail, performOrAsk, resolveLive } from "../../mail/agent-mail.ts";
 import { mailOf, openMailTarget } from "../../mail/agent-mailbox.ts";
-import {
-  boxFlag,
-  choice,
-  contentFlags,
-  readContent,
-  readRefs,
-  refFlag,
-  refsFlag,
-} from "../../mail/mail-flags.ts";
+import { choice, contentFlags, readContent, readRefs, refFields, refsFlag } from "../../mail/mail-flags.ts";
 import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail/mail-text.ts";
 
 const status = command({
@@ -43,8 +41,6 @@ const listFields = fieldFlags(MailListRequest, {
     description: "inbox (default), sent, archive, ...; with --archived it is archive",
     valueHint: "BOX",
   },
-  read_state: { description: "only mail in this state; any when absent" },
-  answered_state: { description: "only mail in this state; any when absent" },
   archived: null,
   limit: { description: "at most this many; default: all" },
   since: { valueHint: "TIME" },
@@ -83,6 +79,16 @@ const list = command({
 const peek = showCommand("peek", "show one message and leave it unread");
 const read = showCommand("read", "show one message and mark it read");
 
+/** `contentFlags` say these fields. */
+const noContent = { body_content: null, attachments: null, notify_block: null, notify_auth: null };
+
+const sendFields = fieldFlags(MailSendRequest, {
+  ...noContent,
+  to: { valueHint: "ADDRESS", offers: "addresses" },
+  cc: { valueHint: "ADDRESS", offers: "addresses" },
+  subject: { required: true },
+});
+
 const send = command({
   name: "send",
   description: "send mail from the mailbox",
@@ -90,33 +96,19 @@ const send = command({
     'svc-mgr agents single --agent-name worker mail send --to other@svc.localhost --subject "hello" --body-content "text"',
     "svc-mgr agents self mail send --to other@svc.localhost --subject report --attach report.pdf < report.md",
   ],
-  args: {
-    to: {
-      type: "string",
-      multiple: true,
-      description: "full address",
-      valueHint: "ADDRESS",
-      offers: "addresses",
-    },
-    cc: {
-      type: "string",
-      multiple: true,
-      description: "the same, for a copy",
-      valueHint: "ADDRESS",
-      offers: "addresses",
-    },
-    subject: { type: "string", required: true, description: "one line", valueHint: "TEXT" },
-    ...contentFlags,
-  },
+  args: { ...sendFields.flags, ...contentFlags },
   async run(invocation) {
     const { args, io } = invocation;
-    if (args.to.length === 0) throw new UsageError("give --to, once for each recipient");
+    const { to, cc = [], subject } = sendFields.read(args);
+    if (to === undefined) throw new UsageError("give --to, once for each recipient");
     const target = await openMailTarget(invocation);
     const content = await readContent(args, io, target.context.files);
-    const fields = { schema_version: 1 as const, to: args.to, cc: args.cc, subject: args.subject };
-    return answerSent("sent", await performOrAsk(target, "send", { ...fields, ...content }, io));
+    const request = { schema_version: 1 as const, to, cc, subject, ...content };
+    return answerSent("sent", await performOrAsk(target, "send", request, io));
   },
 });
+
+const postFields = fieldFlags(MailPostRequest, { ...noContent, subject: { required: true } });
 
 const post = command({
   name: "post",
@@ -125,21 +117,12 @@ const post = command({
     'svc-mgr agents single --agent-name worker mail post --subject "priorities" --body-content "tests first"',
     "svc-mgr agents single --agent-name worker mail post --subject note --reply-policy none < note.md",
   ],
-  args: {
-    subject: { type: "string", required: true, description: "one line", valueHint: "TEXT" },
-    "reply-policy": {
-      type: "enum",
-      options: ["operator_mailbox", "none"],
-      description: "whether one may reply to the operator",
-      default: "operator_mailbox",
-    },
-    ...contentFlags,
-  },
+  args: { ...postFields.flags, ...contentFlags },
   async run(invocation) {
     const { args, io } = invocation;
+    const fields = { schema_version: 1 as const, ...postFields.read(args) };
     const target = await openMailTarget(invocation);
     const content = await readContent(args, io, target.context.files);
-    const fields = { schema_version: 1 as const, subject: args.subject, reply_policy: args["reply-policy"] };
     return answerSent("posted", await performMail(target, "post", { ...fields, ...content }));
   },
 });
@@ -151,12 +134,13 @@ const reply = command({
     'svc-mgr agents single --agent-name worker mail reply --message-ref REF --body-content "done"',
     "svc-mgr agents self mail reply --message-ref REF --body-file answer.md",
   ],
-  args: { ...refFlag, ...contentFlags },
+  args: { "message-ref": refFields.flags["message-ref"], ...contentFlags },
   async run(invocation) {
     const { args, io } = invocation;
+    const { message_ref } = refFields.read(args);
     const target = await openMailTarget(invocation);
     const content = await readContent(args, io, target.context.files);
-    const request = { schema_version: 1 as const, message_ref: args["message-ref"], ...content };
+    const request = { schema_version: 1 as const, message_ref, ...content };
     return answerSent("replied", await performOrAsk(target, "reply", request, io));
   },
 });
@@ -185,32 +169,27 @@ const mark = command({
       throw new UsageError("say what to mark: --read, --unread, --answered, ...");
     }
     const target = await openMailTarget(invocation);
-    const request = { schema_version: 1 as const, message_refs: readRefs(args["message-ref"]), ...changes };
+    const request = { schema_version: 1 as const, message_refs: readRefs(args), ...changes };
     return answerChanged("marked", await performOrAsk(target, "mark", request, invocation.io));
   },
+});
+
+const moveFields = fieldFlags(MailMoveRequest, {
+  message_refs: null,
+  destination_box: { required: true, valueHint: "BOX" },
 });
 
 const move = command({
   name: "move",
   description: "move messages to a box, which is made when it is not there",
   examples: ["svc-mgr agents single --agent-name worker mail move --message-ref REF --destination-box later"],
-  args: {
-    ...refsFlag,
-    "destination-box": {
-      type: "string",
-      required: true,
-      description: "inbox, archive or any name",
-      valueHint: "BOX",
-    },
-  },
+  args: { ...refsFlag, ...moveFields.flags },
   async run(invocation) {
     const { args } = invocation;
+    const { destination_box } = moveFields.read(args);
+    const message_refs = readRefs(args);
     const target = await openMailTarget(invocation);
-    const outcome = await performMail(target, "move", {
-      schema_version: 1,
-      message_refs: readRefs(args["message-ref"]),
-      destination_box: args["destination-box"],
-    });
+    const outcome = await performMail(target, "move", { schema_version: 1, message_refs, destination_box });
     return answerChanged("moved", outcome);
   },
 });
@@ -224,7 +203,7 @@ const archive = command({
     const target = await openMailTarget(invocation);
     const outcome = await performMail(target, "archive", {
       schema_version: 1,
-      message_refs: readRefs(invocation.args["message-ref"]),
+      message_refs: readRefs(invocation.args),
     });
     return answerChanged("archived", outcome);
   },
@@ -281,15 +260,11 @@ function showCommand(name: "peek" | "read", description: string): Command {
     name,
     description,
     examples: [`svc-mgr agents single --agent-name worker mail ${name} --message-ref REF`],
-    args: { ...refFlag, ...boxFlag },
+    args: refFields.flags,
     async run(invocation) {
-      const { args } = invocation;
+      const fields = refFields.read(invocation.args);
       const target = await openMailTarget(invocation);
-      const { done } = await performMail(target, name, {
-        schema_version: 1,
-        message_ref: args["message-ref"],
-        ...(args.box === undefined ? {} : { box: args.box }),
-      });
+      const { done } = await performMail(target, name, { schema_version: 1, ...fields });
       return { json: done, text: renderMail(done.message) };
     },
   });

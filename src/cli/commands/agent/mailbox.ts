@@ -1,4 +1,6 @@
 import type { MailboxBinding, Manifest } from "../../../protocol/files.ts";
+import { MailTransport } from "../../../protocol/mail.ts";
+import { DeregistrationMode, RegistrationMode } from "../../../protocol/mailbox-admin.ts";
 import { type Advise, type Remedy, toRemedyRecord } from "../../../protocol/remedy.ts";
 import { bindingOf, type MailSupport } from "../../../services/mail/binding.ts";
 import { unregisterMailbox } from "../../../services/mail/binding-register.ts";
@@ -13,6 +15,7 @@ import { ServiceError } from "../../../system/errors.ts";
 import { openTarget } from "../../agent/target.ts";
 import type { CliContext } from "../../command-line/cli-context.ts";
 import { type CliIo, command, type Flags } from "../../command-line/command.ts";
+import { wordFlag } from "../../command-line/field-flags.ts";
 import { readFileFlag, readStdin } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { withRemedy } from "../../command-line/remedies.ts";
@@ -48,12 +51,7 @@ const register = command({
     "svc-mgr agents single --agent-name worker mailbox register --transport jmap --jmap-url https://mail.example/.well-known/jmap --login-identity w@mail.example --password-file w.password",
   ],
   args: {
-    transport: {
-      type: "enum",
-      options: ["filesystem", "jmap"],
-      description: "in a folder of this machine, or on a mail server",
-      default: "filesystem",
-    },
+    transport: wordFlag(MailTransport, "filesystem"),
     ...mailboxRootFlag,
     address: {
       type: "string",
@@ -61,13 +59,7 @@ const register = command({
       valueHint: "ADDRESS",
     },
     "principal-id": { type: "string", description: "whose it is; default: SVC-NAME", valueHint: "ID" },
-    mode: {
-      type: "enum",
-      options: ["safe", "force", "stash"],
-      description:
-        "what becomes of a mailbox that has this address: keep it and refuse, remove it, set it aside",
-      default: "safe",
-    },
+    mode: wordFlag(RegistrationMode),
     yes: { type: "boolean", description: "where safe would refuse, remove what is there (force)" },
     ...jmapFlags,
   },
@@ -118,10 +110,8 @@ const unregister = command({
   examples: ["svc-mgr agents single --agent-name worker mailbox unregister"],
   args: {
     mode: {
-      type: "enum",
-      options: ["deactivate", "purge"],
-      description: "keep what is in it for a later registration, or remove it; jmap: the stored login",
-      default: "deactivate",
+      ...wordFlag(DeregistrationMode),
+      description: `${DeregistrationMode.description}; of a mail server: the stored login`,
     },
   },
   async run(invocation) {

@@ -8,6 +8,7 @@ import {
   renderTurn,
   waitForTurn,
 } from "../../agent/agent-turns.ts";
+import { modelFlags, readExecution } from "../../agent/model-flags.ts";
 import { acceptanceOf, openLiveTarget } from "../../agent/target.ts";
 import {
   type Answer,
@@ -19,7 +20,7 @@ import {
 } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
-import { modelFlags, promptFlag, readExecution } from "../../command-line/shared-flags.ts";
+import { promptFlag } from "../../command-line/shared-flags.ts";
 
 const turnFlag = {
   turn: {

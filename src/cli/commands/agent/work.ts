@@ -4,6 +4,7 @@ import { type AgentReading, observeAgent } from "../../../services/fleet/fleet-r
 import { toIdentity } from "../../../services/fleet/projection.ts";
 import { renderRequest } from "../../agent/agent-requests.ts";
 import { renderAnswer, sourceNote } from "../../agent/agent-transcript.ts";
+import { modelFlags, readExecution } from "../../agent/model-flags.ts";
 import { openTarget, toCaller } from "../../agent/target.ts";
 import { renderDecision } from "../../agent/terminal-text.ts";
 import { command } from "../../command-line/command.ts";
@@ -12,7 +13,7 @@ import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
 import { toClause, toSentence } from "../../command-line/remedies.ts";
-import { modelFlags, promptFlag, readExecution } from "../../command-line/shared-flags.ts";
+import { promptFlag } from "../../command-line/shared-flags.ts";
 import { askAgent, interruptTurn, submitPrompt } from "../../operations/prompt.ts";
 
 const state = command({

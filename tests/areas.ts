@@ -61,6 +61,7 @@ export const areas: readonly Area[] = [
       "cli/operations/prompt",
       "cli/agent/agent-requests",
       "cli/agent/turn-end",
+      "cli/agent/work-answers",
     ],
     tests: [
       "e2e/cli-closed-queue",
@@ -438,6 +439,7 @@ export const areas: readonly Area[] = [
     sources: [
       "cli/command-line/shared-flags",
       "cli/command-line/short-remedies",
+      "cli/short/several-agents",
       "cli/short/short",
       "cli/dashboard/",
       "cli/command-line/completion",

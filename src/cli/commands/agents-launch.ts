@@ -1,7 +1,7 @@
 import type { TeamOwner } from "../../protocol/files.ts";
 import { toLaunchAnswer, withNotifier, withVersion } from "../agent/launch-answer.ts";
 import { modelFlags, readModel } from "../agent/model-flags.ts";
-import { command, UsageError } from "../command-line/command.ts";
+import { type Answer, type CliIo, command, UsageError } from "../command-line/command.ts";
 import { toWholeNumber } from "../command-line/flag-values.ts";
 import { mailboxRootFlag, noSignalsFlag } from "../command-line/shared-flags.ts";
 import {
@@ -12,7 +12,7 @@ import {
   toOtlpEndpoint,
 } from "../gateway/gateway-flags.ts";
 import { withMailbox } from "../mail/agent-mailbox.ts";
-import { launchNamed } from "../operations/launch.ts";
+import { type Launched, launchNamed } from "../operations/launch.ts";
 
 export default command({
   name: "launch",
@@ -140,13 +140,20 @@ export default command({
         },
       },
     );
-    const { context, session, gateway, version, mailbox } = launched;
-    const attached = gateway.state === "serves" ? gateway.attached : null;
-    const error = gateway.state === "failed" ? gateway.error : null;
-    const answer = withVersion(toLaunchAnswer({ context, io }, session, attached, error), version);
-    return withNotifier(withMailbox(answer, mailbox), args["agent-name"], session.notifier);
+    return answerLaunched(io, launched);
   },
 });
+
+/** Exit 2 where the agent runs without its gateway or without its mailbox. Pure. */
+export function answerLaunched(
+  io: Pick<CliIo, "advise">,
+  { context, session, gateway, version, mailbox }: Launched,
+): Answer {
+  const attached = gateway.state === "serves" ? gateway.attached : null;
+  const error = gateway.state === "failed" ? gateway.error : null;
+  const answer = withVersion(toLaunchAnswer({ context, io }, session, attached, error), version);
+  return withNotifier(withMailbox(answer, mailbox), session.manifest.agent_name, session.notifier);
+}
 
 function toOwner(file: string | undefined, member: string | undefined): TeamOwner | undefined {
   if (file === undefined && member === undefined) return undefined;

@@ -30,7 +30,7 @@ interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
 }
 
 /** A prompt that the gateway keeps. */
-interface SubmittedPrompt {
+export interface SubmittedPrompt {
   accepted: AcceptedRequest;
   submission: AgentSubmission;
   /** How the agent is named on a command line. */
@@ -74,7 +74,7 @@ async function submitThrough(
   return { accepted, submission, commandPrefix };
 }
 
-interface QuestionInput extends PromptInput {
+export interface QuestionInput extends PromptInput {
   timeoutSeconds: number;
   /** Also waits for the work that the turn leaves running in the background. */
   awaitsBackground: boolean;
@@ -173,7 +173,7 @@ export async function askAgent(
   }
 }
 
-interface Interruption {
+export interface Interruption {
   submission: AgentSubmission;
   record: RequestRecord;
   failed: boolean;

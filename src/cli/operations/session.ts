@@ -1,16 +1,20 @@
+import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Advise } from "../../protocol/remedy.ts";
+import type { WaitResult } from "../../protocol/terminal.ts";
 import { type AgentStop, stopAgent, stopDamaged } from "../../services/fleet/stop-agent.ts";
 import { type FoundAgent, openRecord } from "../../services/sessions/find.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { shellWord } from "../../system/shell-word.ts";
-import { type AgentCaller, openRecordTarget, openTarget } from "../agent/target.ts";
+import { reportQuestions } from "../agent/questions.ts";
+import { type AgentCaller, bodyOf, openLiveTarget, openRecordTarget, openTarget } from "../agent/target.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
+import { warn } from "../command-line/narrate.ts";
 import { toSentence, withRemedy } from "../command-line/remedies.ts";
 import { socketOfPane } from "../command-line/tmux-socket.ts";
 
-interface StoppedAgent {
+export interface StoppedAgent {
   record: RegistryRecord;
   /** Null where its manifest is damaged. */
   agent: FoundAgent | null;
@@ -63,6 +67,41 @@ export async function attachTerminal(caller: AgentCaller): Promise<number> {
   // tmux refuses to show a session in a pane of another server.
   const unset = inside ? [] : ["TMUX"];
   return (await context.processes.foreground(shown, { unset })) ?? exitCodes.refused;
+}
+
+export interface StateWait {
+  result: WaitResult;
+  /** The command that answers a question of the agent, up to the answer. */
+  answerLine: string;
+}
+
+/** How much longer than the gateway the caller waits. */
+const waitGraceMs = 5000;
+
+/** Waits until the agent is ready for a prompt, busy, or asks a person, or until time is over. */
+export async function waitForState(
+  caller: AgentCaller,
+  { for: wanted, timeoutSeconds }: { for: WaitResult["for"]; timeoutSeconds: number },
+): Promise<StateWait> {
+  const { context, agent, link, advise } = await openLiveTarget(caller);
+  const { agent_name } = agent.manifest;
+  const answerLine = advise({ code: "choose_option", agent_name }).command ?? "";
+  const over = new AbortController();
+  // A question at its start keeps an agent from ever being ready.
+  const reported =
+    wanted === "ready"
+      ? reportQuestions(context.clock, link.client, over.signal, (text) =>
+          warn(caller.io, `"${agent_name}" ${text}: ${answerLine}`),
+        )
+      : null;
+  const response = await link.client
+    .call("wait", {
+      query: { for: wanted, timeout_seconds: timeoutSeconds },
+      timeoutMs: timeoutSeconds * 1000 + waitGraceMs,
+    })
+    .finally(() => over.abort());
+  await reported;
+  return { result: bodyOf<GatewayEndpoints["wait"]>(response), answerLine };
 }
 
 /** An agent with a damaged manifest can still be stopped and then removed. */

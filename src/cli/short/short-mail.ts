@@ -4,9 +4,8 @@ import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { command, type Invocation, UsageError } from "../command-line/command.ts";
-import type { Members } from "../extension.ts";
-import { loadMembers } from "../extensions.ts";
 import type { NamedBinding } from "../mail/agent-mailbox.ts";
+import { findMembers } from "./several-agents.ts";
 import { flagged, manage, nameOnly, textOf } from "./shorthand.ts";
 
 export const mail = command({
@@ -72,13 +71,6 @@ export const mail = command({
     return manage(plain, [...words, ...flagged("body-content", args.text)]);
   },
 });
-
-/** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
-export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
-  const find = await loadMembers();
-  if (find === null) throw new UsageError(`this program knows no groups: @${name}`, invocation.path);
-  return find(invocation, name);
-}
 
 /** Whom a message goes to. */
 interface Recipients {

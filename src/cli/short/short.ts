@@ -1,5 +1,5 @@
-import { visibleLine } from "../../system/visible.ts";
 import { findQuestions, renderQuestions } from "../agent/questions.ts";
+import type { AgentCaller } from "../agent/target.ts";
 import { type Command, command, group, type Invocation, UsageError } from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
 import { asksForJson, CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
@@ -10,7 +10,8 @@ import { rootFlags } from "../command-line/shared-flags.ts";
 import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
-import { findMembers, mail } from "./short-mail.ts";
+import { answerEach, chooseAgents } from "./several-agents.ts";
+import { mail } from "./short-mail.ts";
 import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
 
 const ls = shorthand({
@@ -20,7 +21,7 @@ const ls = shorthand({
   words: () => ["agents", "list"],
 });
 
-const launch = shorthand({
+const launch = command({
   name: "new",
   description: "start an agent here, with a gateway beside it",
   examples: ["svc new worker claude", "svc new reviewer codex -m -d ../project"],
@@ -41,36 +42,45 @@ const launch = shorthand({
     wait: { type: "boolean", alias: "w", description: "wait until it takes a prompt" },
   },
   rest: "TOOL_ARGUMENTS",
-  words: (args) => [
-    "agents",
-    "launch",
-    `--agent-name=${args.name}`,
-    `--tool=${args.tool}`,
-    ...(args.mailbox ? ["--mailbox"] : []),
-    ...flagged("workdir", args.workdir),
-  ],
+  async run({ args, rest, io, inherited }) {
+    const { launchNamed } = await import("../operations/launch.ts");
+    const { answerLaunched } = await import("../commands/agents-launch.ts");
+    const launched = await launchNamed(
+      { io, inherited },
+      {
+        tool: args.tool,
+        agentName: args.name,
+        workdir: args.workdir,
+        args: rest,
+        env: {},
+        turns: { headless: false },
+        mailbox: args.mailbox,
+        gateway: { isStarted: true },
+      },
+    );
+    const answer = answerLaunched(io, launched);
+    const { agent_id: agentId, agent_name: name } = launched.session.manifest;
+    // An agent without a terminal takes a prompt at once.
+    const { backendFacts } = await import("../../services/agent/backends.ts");
+    const isReady = backendFacts(launched.session.manifest.backend).headless;
+    if (!args.wait || isReady || (answer.exitCode ?? exitCodes.done) !== exitCodes.done) return answer;
+    const isJson = inherited["json"] === true;
+    if (!isJson) await io.writeOut(`${answer.text}\n`);
+    const { waitForState } = await import("../operations/session.ts");
+    const { answerWait } = await import("../agent/work-answers.ts");
+    const again = "gateway tui wait --for=ready --timeout=120";
+    const state = `the agent runs; wait for it again with: svc agents single --agent-name=${name} ${again}. End it with: svc stop ${name}`;
+    // The launch has taken the signals of this process.
+    const waited = await unlessInterrupted(io.interrupted(), state, () =>
+      waitForState({ io, inherited, whom: { agentId } }, { for: "ready", timeoutSeconds: 120 }),
+    );
+    const waitAnswer = answerWait(waited);
+    return { ...waitAnswer, json: { ...(answer.json as object), wait: waitAnswer.json } };
+  },
 });
 
-const launchAndWait: Command = {
-  ...launch,
-  async run(context) {
-    const invocation = context.data as Invocation;
-    const launched = (await launch.run?.(context)) as number;
-    const waits = invocation.args["wait"] === true && !String(invocation.args["tool"]).endsWith("-acp");
-    // An agent without a terminal takes a prompt at once.
-    if (launched !== exitCodes.done || !waits) return launched;
-    const wait = ["gateway", "tui", "wait", "--for=ready", "--timeout=120"];
-    const name = String(invocation.args["name"]);
-    const state = `the agent runs; wait for it again with: svc ${single(name, ...wait).join(" ")}. End it with: svc stop ${name}`;
-    // The launch has taken the signals of this process.
-    return unlessInterrupted(invocation.io.interrupted(), state, () =>
-      manage({ ...invocation, rest: [] }, single(name, ...wait)),
-    );
-  },
-};
-
-/** A prompt of words or of standard input, as the flag of the command. Throws UsageError when there is none. */
-async function promptFlag(
+/** The prompt that was given as words, else standard input. Throws UsageError when there is none. */
+async function readPromptWords(
   text: string | undefined,
   { io, path }: Pick<Invocation, "io" | "path">,
 ): Promise<string> {
@@ -78,12 +88,12 @@ async function promptFlag(
   if (text === undefined && io.stdinIsTty) throw new UsageError(`give the prompt ${way}`, path);
   const prompt = text ?? (await readStdin(io));
   if (prompt.trim() === "") throw new UsageError(`the prompt is empty; give it ${way}`, path);
-  return `--prompt=${prompt}`;
+  return prompt;
 }
 
 const promptArgs = { ...nameOnly, text: textOf("the prompt; without it standard input is read") };
 
-const ask = shorthand({
+const ask = command({
   name: "ask",
   description: "give the agent a prompt, wait for the end of its turn and print the answer",
   examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
@@ -94,11 +104,19 @@ const ask = shorthand({
       description: "do not wait for work that goes on in the background",
     },
   },
-  words: async ({ name, text, "no-background": none }, invocation) => [
-    ...single(name, "prompt", await promptFlag(text, invocation), "--wait"),
-    ...(none ? ["--no-background"] : []),
-  ],
+  async run(invocation) {
+    const { args } = invocation;
+    const prompt = await readPromptWords(args.text, invocation);
+    const { askForAnswer } = await import("../agent/work-answers.ts");
+    const awaitsBackground = !args["no-background"];
+    return askForAnswer(toNamed(invocation), { prompt, timeoutSeconds: 600, awaitsBackground });
+  },
 });
+
+/** Who calls, and the agent of the name that was given. */
+function toNamed({ io, inherited, args }: Invocation<typeof nameOnly>): AgentCaller {
+  return { io, inherited, whom: { agentName: args.name } };
+}
 
 const tell = command({
   name: "tell",
@@ -110,30 +128,19 @@ const tell = command({
   ],
   args: promptArgs,
   async run(invocation) {
-    const { io } = invocation;
     const { name, text } = invocation.args;
-    const plain = invocation as unknown as Invocation;
-    if (!name.startsWith("@"))
-      return manage(plain, single(name, "prompt", await promptFlag(text, invocation)));
-    if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
-    const words = ["prompt", await promptFlag(text, invocation)];
-    const { agents, path } = await findMembers(plain, name.slice(1));
-    if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
-    let worst: number = exitCodes.done;
-    for (const { member, record } of agents) {
-      if (record === null || record.lifecycle.state !== "active") {
-        const { warn } = await import("../command-line/narrate.ts");
-        await warn(
-          io,
-          `"${member}" gets nothing: ${visibleLine(path)} launched no agent of this name that runs`,
-        );
-        worst = Math.max(worst, exitCodes.refused);
-      } else {
-        const line = ["agents", "single", `--agent-id=${record.agent_id}`, ...words];
-        worst = Math.max(worst, await manage(plain, line));
-      }
+    const { answerAccepted } = await import("../agent/work-answers.ts");
+    const { submitPrompt } = await import("../operations/prompt.ts");
+    if (!name.startsWith("@")) {
+      const prompt = await readPromptWords(text, invocation);
+      return answerAccepted(await submitPrompt(toNamed(invocation), { prompt }));
     }
-    return worst;
+    const agents = await chooseAgents(invocation as unknown as Invocation, name);
+    const prompt = await readPromptWords(text, invocation);
+    return answerEach(invocation, agents, {
+      absence: "gets nothing",
+      act: async (caller) => answerAccepted(await submitPrompt(caller, { prompt })),
+    });
   },
 });
 
@@ -193,7 +200,7 @@ export const shortCommands = group({
   args: rootFlags,
   subCommands: {
     ls,
-    new: launchAndWait,
+    new: launch,
     ask,
     tell,
     ok,
@@ -269,14 +276,37 @@ export const shortCommands = group({
         ...flagged("cast", cast),
       ],
     }),
-    attach: ofOne("attach", {
+    attach: command({
+      name: "attach",
       description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
-      words: ["attach"],
+      examples: ["svc attach worker"],
+      args: nameOnly,
+      async run(invocation) {
+        const { attachTerminal } = await import("../operations/session.ts");
+        return attachTerminal(toNamed(invocation));
+      },
     }),
-    int: ofOne("int", { description: "stop the agent's turn", words: ["interrupt"] }),
-    stop: ofOne("stop", {
+    int: command({
+      name: "int",
+      description: "stop the agent's turn",
+      examples: ["svc int worker"],
+      args: nameOnly,
+      async run(invocation) {
+        const { answerInterrupted } = await import("../agent/work-answers.ts");
+        const { interruptTurn } = await import("../operations/prompt.ts");
+        return answerInterrupted(await interruptTurn(toNamed(invocation)));
+      },
+    }),
+    stop: command({
+      name: "stop",
       description: "end the agent, its gateway and its tmux session; of a joined agent the session stays",
-      words: ["stop"],
+      examples: ["svc stop worker"],
+      args: nameOnly,
+      async run(invocation) {
+        const { answerStopped } = await import("../agent/work-answers.ts");
+        const { stopNamed } = await import("../operations/session.ts");
+        return answerStopped(await stopNamed(toNamed(invocation)));
+      },
     }),
     restart: shorthand({
       name: "restart",

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { type Attached, attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { forgetAgent, planForgetting } from "../../../services/fleet/forget-agent.ts";
-import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
 import { environmentWithout } from "../../../services/sessions/environment.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
@@ -13,6 +12,7 @@ import { sleep } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
 import { openRecordTarget, openTarget, type Target, toCaller } from "../../agent/target.ts";
+import { answerStopped } from "../../agent/work-answers.ts";
 import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { confirmed } from "../../command-line/confirm.ts";
@@ -28,24 +28,7 @@ const stop = command({
     "end the gateway, the agent's processes and its tmux session; of a joined agent the session stays",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
-    const { success, detail, ...stopped } = await stopNamed(toCaller(invocation));
-    const { agent, record, stop } = stopped;
-    return {
-      json: {
-        success,
-        tracked_agent_id: agent ? trackedAgentId(agent.manifest) : record.agent_id,
-        detail,
-        manifest_path: record.runtime.manifest_path,
-        session_root: agent?.sessionRoot ?? record.runtime.session_root ?? null,
-        gateway: stop.gateway.outcome,
-        ended_processes: stop.endedProcesses,
-        surviving_pids: stop.survivingPids,
-        unwritten: stop.unwritten,
-        ...(stop.interruptedTurns[0] === undefined ? {} : { turn_id: stop.interruptedTurns[0] }),
-      },
-      text: detail,
-      exitCode: success ? 0 : 1,
-    };
+    return answerStopped(await stopNamed(toCaller(invocation)));
   },
 });
 

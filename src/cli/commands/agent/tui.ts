@@ -1,4 +1,4 @@
-import { type GatewayEndpoints, gatewayEndpoints } from "../../../protocol/endpoints.ts";
+import { gatewayEndpoints } from "../../../protocol/endpoints.ts";
 import type { TerminalState } from "../../../protocol/terminal.ts";
 import { followEvents } from "../../../services/fleet/follow-events.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
@@ -7,14 +7,9 @@ import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
-import { reportQuestions } from "../../agent/questions.ts";
-import { bodyOf, openLiveTarget, requireMayAnswer } from "../../agent/target.ts";
-import {
-  renderExplanation,
-  renderTerminal,
-  renderTerminalLine,
-  renderWait,
-} from "../../agent/terminal-text.ts";
+import { openLiveTarget, requireMayAnswer, toCaller } from "../../agent/target.ts";
+import { renderExplanation, renderTerminal, renderTerminalLine } from "../../agent/terminal-text.ts";
+import { answerWait } from "../../agent/work-answers.ts";
 import { type CliIo, command } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
 import { fieldFlags } from "../../command-line/field-flags.ts";
@@ -22,6 +17,7 @@ import { readPrompt, toSeconds } from "../../command-line/flag-values.ts";
 import { renderTable } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
+import { waitForState } from "../../operations/session.ts";
 
 const state = endpointCommand("terminalState", {
   name: "state",
@@ -58,9 +54,6 @@ const explain = endpointCommand("explain", {
   render: renderExplanation,
 });
 
-/** How much longer than the gateway the command waits. */
-const waitGraceMs = 5000;
-
 const waitFields = fieldFlags(gatewayEndpoints.wait.query, {
   for: { required: true },
   timeout_seconds: { flag: "timeout" },
@@ -76,29 +69,10 @@ const wait = command({
   ],
   args: waitFields.flags,
   async run(invocation) {
-    const { args, io } = invocation;
+    const { args } = invocation;
     const { timeout_seconds } = gatewayEndpoints.wait.query.properties;
     const seconds = waitFields.read(args).timeout_seconds ?? Number(timeout_seconds.default);
-    const { context, agent, link, advise } = await openLiveTarget(invocation);
-    const { agent_name } = agent.manifest;
-    const answer = advise({ code: "choose_option", agent_name }).command ?? "";
-    const waited = new AbortController();
-    // A question at its start keeps an agent from ever being ready.
-    const reported =
-      args.for === "ready"
-        ? reportQuestions(context.clock, link.client, waited.signal, (text) =>
-            warn(io, `"${agent_name}" ${text}: ${answer}`),
-          )
-        : null;
-    const response = await link.client
-      .call("wait", {
-        query: { for: args.for, timeout_seconds: seconds },
-        timeoutMs: seconds * 1000 + waitGraceMs,
-      })
-      .finally(() => waited.abort());
-    await reported;
-    const json = bodyOf<GatewayEndpoints["wait"]>(response);
-    return { json, text: renderWait(json, answer), exitCode: json.satisfied ? 0 : exitCodes.refused };
+    return answerWait(await waitForState(toCaller(invocation), { for: args.for, timeoutSeconds: seconds }));
   },
 });
 

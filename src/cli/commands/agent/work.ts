@@ -2,19 +2,16 @@ import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
 import type { Advise } from "../../../protocol/remedy.ts";
 import { type AgentReading, observeAgent } from "../../../services/fleet/fleet-reader.ts";
 import { toIdentity } from "../../../services/fleet/projection.ts";
-import { renderRequest } from "../../agent/agent-requests.ts";
-import { renderAnswer, sourceNote } from "../../agent/agent-transcript.ts";
 import { modelFlags, readExecution } from "../../agent/model-flags.ts";
 import { openTarget, toCaller } from "../../agent/target.ts";
 import { renderDecision } from "../../agent/terminal-text.ts";
+import { answerAccepted, answerInterrupted, askForAnswer } from "../../agent/work-answers.ts";
 import { command } from "../../command-line/command.ts";
-import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
-import { narrate, warn } from "../../command-line/narrate.ts";
-import { toClause, toSentence } from "../../command-line/remedies.ts";
+import { toClause } from "../../command-line/remedies.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
-import { askAgent, interruptTurn, submitPrompt } from "../../operations/prompt.ts";
+import { interruptTurn, submitPrompt } from "../../operations/prompt.ts";
 
 const state = command({
   name: "state",
@@ -81,69 +78,9 @@ const prompt = command({
     const prompt = await readPrompt(args.prompt, io);
     const input = { prompt, delivery: args.delivery, ...execution };
     const caller = toCaller(invocation);
-    if (!args.wait) {
-      const { accepted, submission, commandPrefix } = await submitPrompt(caller, input);
-      return {
-        json: { ...accepted, ...submission },
-        text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${commandPrefix} requests show ${accepted.request_id}`,
-      };
-    }
-    const isAwaited = !args["no-background"];
-    const asked = await askAgent(
-      caller,
-      { ...input, timeoutSeconds, awaitsBackground: isAwaited },
-      {
-        question: ({ agent_name, advise }, text) =>
-          warn(io, `"${agent_name}" ${text}: ${advise({ code: "choose_option", agent_name }).command}`),
-        async turnEnded({ agent_name, advise }, { record, turn, why, badEnd }) {
-          if (args.verbose) await io.writeError(`${renderRequest(record)}\n`);
-          if (!turn) {
-            const { command: line } = advise({ code: "view_terminal", agent_name });
-            await warn(io, `the answer is not known: ${why}. See: ${line}`);
-          }
-          if (turn?.status === "running") return;
-          const note = turn && sourceNote(turn);
-          if (note !== null) await narrate(io, note);
-          // A shell goes on behind exit 0 alone: an answer that was cut off is none.
-          if (badEnd !== null) await warn(io, `the turn did not succeed: ${badEnd.detail}`);
-        },
-        async background({ agent_name }, work, waits) {
-          const running = `"${agent_name}" has work in the background: ${work.join(", ")}`;
-          await warn(io, waits ? `${running}. Waiting for it; --no-background does not` : running);
-        },
-      },
-    );
-    const { record, submission } = asked;
-    const json = { ...submission, request: record };
-    if (asked.outcome === "not_done")
-      return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
-    const { turn, badEnd, agent } = asked;
-    const { agent_name } = agent;
-    const document = { ...json, answer: turn?.answer ?? null, turn };
-    // A part of an answer, or a sentence of ours, is not printed as if the agent had said it.
-    if (asked.outcome === "not_written") {
-      const end = badEnd === null ? "has ended" : `has ended (${badEnd.detail})`;
-      const detail = `the turn ${end}, and the record of its tool has no end of the answer yet. See: ${agent.advise({ code: "show_last_turn", agent_name }).command}`;
-      throw new CommandFailure(exitCodes.refused, detail, {
-        ...document,
-        error: "answer_not_written",
-        detail,
-      });
-    }
-    const { ownTurns, background } = asked;
-    const answers = turn ? [turn, ...ownTurns] : [];
-    const goesOn = isAwaited && badEnd === null && background.length > 0;
-    if (goesOn)
-      await warn(
-        io,
-        `its work goes on: ${background.join(", ")}. ${toSentence(agent.advise({ code: "follow_log", agent_name }))}`,
-      );
-    const answer = answers.length > 1 ? answers.map(renderAnswer).join("\n\n") : document.answer;
-    return {
-      json: { ...document, answer, own_turns: ownTurns, background },
-      text: turn ? answers.map(renderAnswer).join("\n\n") : renderRequest(record),
-      exitCode: badEnd === null && !goesOn ? exitCodes.done : exitCodes.refused,
-    };
+    if (!args.wait) return answerAccepted(await submitPrompt(caller, input));
+    const awaitsBackground = !args["no-background"];
+    return askForAnswer(caller, { ...input, timeoutSeconds, awaitsBackground }, { isVerbose: args.verbose });
   },
 });
 
@@ -152,8 +89,7 @@ const interrupt = command({
   description: "stop the agent's turn; on an idle agent nothing is typed",
   examples: ["svc-mgr agents single --agent-name worker interrupt"],
   async run(invocation) {
-    const { submission, record, detail, failed } = await interruptTurn(toCaller(invocation));
-    return { json: { ...submission, request: record }, text: detail, exitCode: failed ? 1 : 0 };
+    return answerInterrupted(await interruptTurn(toCaller(invocation)));
   },
 });
 

@@ -73,6 +73,35 @@ test.each([
   person.kill();
 });
 
+test("its window has the size of the terminal that shows it, and its own again when none does", async () => {
+  await using s = await setup();
+  await using terminal = await createTmux();
+  const pane = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  const size = () => s.t.run("display-message", "-p", "-t", pane.paneId, "#{window_width}x#{window_height}");
+  const attach = `env -u TMUX tmux -S ${s.t.socket} attach -t =SVC-a-1`;
+  const show = (columns: number) =>
+    terminal.run("new-session", "-d", "-s", "me", "-x", String(columns), "-y", "40", attach);
+  // A gateway's connection shows nothing to anybody.
+  await s.t.control("SVC-a-1");
+  expect(await size()).toBe("120x36");
+
+  await show(150);
+  await until("the size of the terminal", async () => (await size()).startsWith("150x"));
+  await terminal.run("resize-window", "-t", "=me:", "-x", "90", "-y", "25");
+  await until("the next size", async () => (await size()).startsWith("90x"));
+  await terminal.run("kill-session", "-t", "=me");
+  await until("its former size", async () => (await size()) === "120x36");
+
+  // What a person sets by hand stays while nobody looks.
+  await s.t.run("resize-window", "-t", pane.paneId, "-x", "140", "-y", "40");
+  await s.t.control("SVC-a-1");
+  expect(await size()).toBe("140x40");
+  await show(100);
+  await until("the size of the second terminal", async () => (await size()).startsWith("100x"));
+  await s.t.run("detach-client", "-s", "=SVC-a-1");
+  await until("its former size again", async () => (await size()) === "120x36");
+});
+
 test.each([
   "style #[fg=red]",
   "signs ##[fg=red] and ###[x",

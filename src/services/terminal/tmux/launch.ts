@@ -126,7 +126,8 @@ export function createLauncher(deps: {
   }
 
   /**
-   * What a session needs once it exists: its window at 0 whatever the person counts from, and its variables.
+   * What a session needs once it exists: its window at 0 whatever the person counts from, the size of the
+   * terminals that show it, and its variables.
    */
   async function settle({ session, sessionEnv }: LaunchRequest, lines: string[]): Promise<void> {
     const [made] = lines.flatMap(parsePane);
@@ -134,6 +135,7 @@ export function createLauncher(deps: {
       const move = ["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`];
       await tmux.run([move], { exclusive: true });
     }
+    if (made) await tmux.run(followTerminals(session, made));
     await tmux.setEnvironment("launch.environment", session, sessionEnv);
   }
 
@@ -187,6 +189,28 @@ export function createLauncher(deps: {
         return lines;
       }),
   };
+}
+
+/**
+ * Hooks by which the window takes the size of the terminal that shows it, and its former size once none does.
+ * tmux runs them: a terminal may close together with all that a person started in it. Control connections have
+ * no device and count for nothing.
+ */
+function followTerminals(session: string, { windowId, width, height }: TmuxPane): TmuxCommand[] {
+  const isShown = "#{m:*/dev/*,#{session_attached_list}}";
+  const isLeft = `#{&&:#{==:#{window-size},latest},#{?${isShown},0,1}}`;
+  const when = (condition: string, command: string) =>
+    `if-shell -F -t ${windowId} "${condition}" "${command}"`;
+  const follow = when(isShown, `set-option -w -t ${windowId} window-size latest`);
+  // A window that is resized by hand has a fixed size again.
+  const restore = when(isLeft, `resize-window -t ${windowId} -x ${width} -y ${height}`);
+  return ["client-attached", "client-session-changed", "client-detached"].map((event) => [
+    "set-hook",
+    "-t",
+    exactWindow(session),
+    event,
+    `${follow} ; ${restore}`,
+  ]);
 }
 
 async function runOver(

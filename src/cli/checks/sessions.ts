@@ -18,6 +18,7 @@ import { signalPaths } from "../../services/signals/spool-source.ts";
 import { agentPane } from "../../services/terminal/tmux/command.ts";
 import { messageOf } from "../../system/errors.ts";
 import { hasOwnNamespace } from "../../system/process-table.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import { mailboxOpeners } from "../command-line/mailbox-openers.ts";
 import { toSentence } from "../command-line/remedies.ts";
@@ -171,7 +172,7 @@ function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest
   try {
     openSessionFolder(files, sessionRoot).readDesiredConfig();
   } catch (error) {
-    const remedy = `put a copy of it in its place, or remove it: rm -r ${paths.desiredConfig}`;
+    const remedy = `put a copy of it in its place, or remove it: rm -r ${shellWord(paths.desiredConfig)}`;
     checks.push(damaged(name, messageOf(error), remedy));
   }
   const texts = [

@@ -91,7 +91,7 @@ export const managerRemedies: {
   }),
   join_session: ({ session, agent_name: name }) => ({
     step: `Take "${name}" up again, if it still runs,`,
-    command: `svc-gateway join --tmux-session ${session} --agent-name ${name}`,
+    command: `svc-gateway join --tmux-session ${shellWord(session)} --agent-name ${name}`,
   }),
   end_session: ({ session, end_line: command }) => ({ step: `End ${session}`, command }),
   record_screen: (_, { agent }) => ({ step: "Record it from now on", command: `${agent} record on` }),

@@ -8,6 +8,7 @@ import { restoreBackup } from "../../services/backup/restore.ts";
 import { configRootOf, planRoots, stateRootOf } from "../../services/sessions/roots.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { idStamp } from "../../system/ids.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type CliIo, command } from "../command-line/command.ts";
@@ -87,7 +88,7 @@ const create = command({
               `left out ${done.secretsLeftOut} files with tokens, logins, keys or values of --env: --with-secrets takes them along`,
             ]
           : []),
-        `Put it back with: ${io.program} backup restore ${done.path}`,
+        `Put it back with: ${io.program} backup restore ${shellWord(done.path)}`,
       ].join("\n"),
       exitCode: done.problems.length === 0 ? 0 : 1,
     };

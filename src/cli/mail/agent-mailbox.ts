@@ -13,7 +13,7 @@ import { readManifest } from "../../services/sessions/manifest.ts";
 import { ownHomes, skillTools } from "../../services/skills/ownership.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { quoteShell } from "../../system/shell-word.ts";
+import { quoteShell, shellWord } from "../../system/shell-word.ts";
 import { openTarget, type Target } from "../agent/target.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { type Answer, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
@@ -173,7 +173,7 @@ export function refuseOtherRoot(
   const refused = (advice: string) =>
     new ServiceError("precondition_failed", `the mailbox of "${name}" is in ${own}, and ${advice}`);
   if (isAgent) throw refused(`yours is in ${root}: mail does not go from one to the other`);
-  const send = `svc-mgr mail send --mailbox-root ${own} --address ${address} --to ${binding.address} --subject SUBJECT`;
+  const send = `svc-mgr mail send --mailbox-root ${shellWord(own)} --address ${address} --to ${binding.address} --subject SUBJECT`;
   throw refused(
     `mail from this folder goes through ${root}. Send it from a folder that uses ${own}, or with: ${send}`,
   );

@@ -10,6 +10,7 @@ import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { isLoopbackHost } from "../../system/network.ts";
+import { shellWord } from "../../system/shell-word.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { parseAddress } from "../mail/address.ts";
 import { refuseUnusableHours } from "../notifier/config.ts";
@@ -153,7 +154,10 @@ export function readSecret(files: Files, rulesFile: string, name: string): strin
   const text = files.read(path, { owner: "private" })?.trim();
   if (text) return text;
   const problem = text === "" ? "is empty" : "is not a regular file with mode 0600 of this user";
-  throw new ServiceError("precondition_failed", `the secret file ${name} ${problem}; run: chmod 600 ${name}`);
+  throw new ServiceError(
+    "precondition_failed",
+    `the secret file ${name} ${problem}; run: chmod 600 ${shellWord(path)}`,
+  );
 }
 
 /**

@@ -6,6 +6,7 @@ import type { SshTarget } from "../../../services/hosts/ssh-hosts.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { isLoopbackHost } from "../../../system/network.ts";
+import { shellWord } from "../../../system/shell-word.ts";
 import { type CliIo, type Flags, UsageError, type Values } from "../../command-line/command.ts";
 
 /** Flags of both ends of a message bus. */
@@ -98,7 +99,7 @@ export function readBusAddress(
   if (credentials === null) {
     throw new ServiceError(
       "precondition_failed",
-      `--creds ${path} is no regular file that this user alone can read: chmod 600 ${path}`,
+      `--creds ${path} is no regular file that this user alone can read: chmod 600 ${shellWord(path)}`,
     );
   }
   const authorities =

@@ -1,4 +1,4 @@
-import { shellWord } from "../../../system/shell-word.ts";
+import { quoteShell, shellWord } from "../../../system/shell-word.ts";
 import { RECORDED_NAME, type Tmux } from "./command.ts";
 import { showFormat, type TmuxTransport } from "./protocol.ts";
 
@@ -54,12 +54,12 @@ interface TmuxPlace {
  * that shell reaches, where it is known. Pure.
  */
 export function tmuxAttachLine(tmux: TmuxPlace, bare?: string): string {
-  return `tmux ${serverFlags(tmux.socket === bare ? undefined : tmux.socket)}attach -t '=${tmux.session_name}'`;
+  return `tmux ${serverFlags(tmux.socket === bare ? undefined : tmux.socket)}attach -t ${quoteShell(`=${tmux.session_name}`)}`;
 }
 
 /** The command with which a person ends a session, for any shell. Pure. */
 export function tmuxEndLine(tmux: TmuxPlace): string {
-  return `tmux ${serverFlags(tmux.socket)}kill-session -t '=${tmux.session_name}'`;
+  return `tmux ${serverFlags(tmux.socket)}kill-session -t ${quoteShell(`=${tmux.session_name}`)}`;
 }
 
 function serverFlags(socket: string | undefined): string {

@@ -61,7 +61,7 @@ export const areas: readonly Area[] = [
       "cli/operations/prompt",
       "cli/agent/agent-requests",
       "cli/agent/turn-end",
-      "cli/agent/work-answers",
+      "cli/commands/work-answers",
     ],
     tests: [
       "e2e/cli-closed-queue",

@@ -17,7 +17,7 @@ import type { Service } from "../system/service-list.ts";
 import type { SocketUpgrade } from "../system/sockets.ts";
 import type { System } from "../system/system.ts";
 import type { CliContext } from "./command-line/cli-context.ts";
-import type { CliIo, Flags, Invocation } from "./command-line/command.ts";
+import type { Caller, CliIo, Flags } from "./command-line/command.ts";
 import type { GatewayCore } from "./gateway/gateway-core.ts";
 
 /** Runs all turns of a session in the pane of a headless agent. `words`: those behind its name. */
@@ -36,7 +36,7 @@ export interface Extension {
   /** What `turn-bridge` runs, by the first word after it. */
   turnBridges?: Readonly<Record<string, TurnBridge>>;
   /** Loads whom `@NAME` means. One extension has it. */
-  members?: () => Promise<FindMembers>;
+  members?: () => Promise<MemberNames>;
   /** Loads how it asks the tool of a launch to report what it does. One extension has it. */
   signals?: () => Promise<PlanSignals>;
   /** Loads what it adds to a program that watches agents or serves a gateway. One call for each agent. */
@@ -60,8 +60,13 @@ export interface Members {
   people: string[];
 }
 
-/** Throws UsageError for an unknown name. */
-export type FindMembers = (invocation: Invocation, name: string) => Promise<Members>;
+/** The names that may follow `@` where a command is given. */
+export interface MemberNames {
+  /** Throws UsageError for an unknown name. */
+  find(caller: Caller, name: string): Promise<Members>;
+  /** The groups. Rejects where there is no file that can be read. */
+  groups(caller: Caller): Promise<string[]>;
+}
 
 /** Load what all extensions add. */
 export interface ExtensionLoaders {

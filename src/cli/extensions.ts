@@ -2,8 +2,8 @@ import { type PlanSignals, planNoSignals } from "../services/sessions/tool-signa
 import type {
   CoordinatorExtension,
   Extension,
-  FindMembers,
   GatewayExtension,
+  MemberNames,
   ServeExtension,
 } from "./extension.ts";
 
@@ -117,7 +117,7 @@ const hosts: Extension = {
 const team: Extension = {
   name: "team",
   sources: ["cli/commands/team", "cli/team/", "services/team/"],
-  members: async () => (await import("./team/team-files.ts")).findMembers,
+  members: async () => (await import("./team/team-files.ts")).teamMembers,
 };
 
 /** What waits for a person is sent to the outside. */
@@ -164,7 +164,7 @@ export const extensionTurnBridge = (word = "") =>
   );
 
 /** Loads whom `@NAME` means; null for a program that knows no groups. */
-export async function loadMembers(): Promise<FindMembers | null> {
+export async function loadMembers(): Promise<MemberNames | null> {
   return (await extensions.find(({ members }) => members)?.members?.()) ?? null;
 }
 

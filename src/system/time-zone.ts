@@ -1,3 +1,5 @@
+import { parseTimestamp } from "./clock.ts";
+
 /** A moment as a calendar and a clock on a wall show it. `month` from 1; a `day` beyond its month runs on. */
 export interface WallTime {
   year: number;
@@ -20,6 +22,21 @@ export function wallTimeAt(epochMs: number, zone: string | null): WallTime | nul
     minute: date.getUTCMinutes(),
   };
 }
+
+/**
+ * A timestamp for people: `15:00` on a clock in `zone`, with its date where that is another day than `nowMs`.
+ * Other text is returned unchanged.
+ */
+export function localTime(at: string, nowMs: number, zone: string | null = null): string {
+  const atMs = parseTimestamp(at);
+  const [moment, now] = [atMs === null ? null : wallTimeAt(atMs, zone), wallTimeAt(nowMs, zone)];
+  if (moment === null || now === null) return at;
+  const time = `${twoDigits(moment.hour)}:${twoDigits(moment.minute)}`;
+  const isToday = moment.year === now.year && moment.month === now.month && moment.day === now.day;
+  return isToday ? time : `${moment.year}-${twoDigits(moment.month)}-${twoDigits(moment.day)} ${time}`;
+}
+
+const twoDigits = (value: number) => String(value).padStart(2, "0");
 
 /**
  * When a wall in `zone` shows `wall`, milliseconds since the epoch; null when there is no such zone. An hour

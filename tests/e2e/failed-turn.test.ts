@@ -8,7 +8,7 @@ test("a turn that failed, was interrupted or hit a limit is no success: exit 1, 
   expect((await svc("new", "worker", "demo", "-w")).exitCode).toBe(0);
   expect((await svc("new", "reporter", "demo", "-w", "--", "--signals")).exitCode).toBe(0);
 
-  const failed = await svc("ask", "reporter", "FAIL boom", "--json");
+  const failed = await svc("ask", "--json", "reporter", "FAIL boom");
   expect([failed.exitCode, failed.json()]).toMatchObject([
     1,
     { success: false, detail: "failed: the turn failed", turn: { status: "failed" } },
@@ -18,8 +18,8 @@ test("a turn that failed, was interrupted or hit a limit is no success: exit 1, 
   expect(shown.stderr).toContain("the turn did not succeed: failed");
   expect((await svc("ask", "reporter", "then\nFAST")).exitCode).toBe(0);
 
-  const asking = svc("ask", "worker", "x\nSLOW 600000", "--json");
-  await until("its turn", async () => (await svc("ls")).stdout.includes(" active "));
+  const asking = svc("ask", "--json", "worker", "x\nSLOW 600000");
+  await until("its turn", async () => (await svc("ls")).stdout.includes(" busy "));
   expect((await svc("int", "worker")).exitCode).toBe(0);
   const interrupted = await asking;
   expect([interrupted.exitCode, interrupted.json()]).toMatchObject([
@@ -27,7 +27,7 @@ test("a turn that failed, was interrupted or hit a limit is no success: exit 1, 
     { success: false, detail: "interrupted" },
   ]);
 
-  const limited = await svc("ask", "worker", "x\nLIMIT", "--json");
+  const limited = await svc("ask", "--json", "worker", "x\nLIMIT");
   expect([limited.exitCode, limited.json()]).toMatchObject([
     1,
     { success: false, detail: expect.stringMatching(/^limit: .*usage limit reached/) },

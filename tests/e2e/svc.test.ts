@@ -30,7 +30,7 @@ test("a day with an agent in few words", async () => {
   const answered = await fixture.run("svc", ["ask", "worker", "say", "hello"]);
   expect(answered.exitCode).toBe(0);
   expect(heard(log)).toEqual(["say hello"]);
-  const piped = await said("ask worker --json", { input: "from a pipe" });
+  const piped = await said("ask --json worker", { input: "from a pipe" });
   expect(piped.json()).toMatchObject({ request: { state: "completed" } });
   expect(heard(log)).toEqual(["say hello", "from a pipe"]);
 
@@ -50,7 +50,7 @@ test("a day with an agent in few words", async () => {
     const run = await fixture.run("svc", ["ls"]);
     return run.stdout.includes("no answer within") ? null : run;
   });
-  expect(listed.stdout).toMatch(/^1 thing waits for you; .*"worker" asks: Go on\?: 1\. .*\n\nNAME +ID /s);
+  expect(listed.stdout).toMatch(/^1 thing waits for you; .*"worker" asks: Go on\?: 1\. .*\n\nNAME +TOOL /s);
   expect((await said("--json")).json()).toMatchObject({ agents: [{ agent_name: "worker" }] });
   expect((await fixture.run("svc", ["ok", "worker", "always"])).stdout).toBe("answered 3. Always\n");
   await until("the end of it", async () => (await said("ok worker")).stdout === '"worker" asks nothing\n');
@@ -105,13 +105,23 @@ test("at a terminal a person attaches to the agent, answers its question, and wa
   const enter = (line: string) => tmux("send-keys", "-t", "me", line, "Enter");
   const svc = fixture.command("svc").join(" ");
   try {
-    await tmux("new-session", "-d", "-s", "me", "-x", "120", "-y", "40", "sh");
+    await tmux("new-session", "-d", "-s", "me", "-x", "150", "-y", "40", "sh");
+    const width = () =>
+      fixture.tmux("list-windows", "-a", "-f", "#{==:#{window_name},agent}", "-F", "#{window_width}");
     await enter(`${svc} attach worker`);
     await until("the agent's session", async () => /\[SVC-worke/.test(await pane()));
+    await until("the size of the terminal", async () => (await width()) === "150");
+    expect((await fixture.run("svc", ["ask", "worker", "at 150 columns\nFAST"])).exitCode).toBe(0);
+    await tmux("resize-window", "-t", "me", "-x", "60", "-y", "20");
+    await until("the size of a small terminal", async () => (await width()) === "60");
+    expect((await fixture.run("svc", ["ask", "worker", "at 60 columns\nFAST"])).exitCode).toBe(0);
+    await tmux("resize-window", "-t", "me", "-x", "120", "-y", "40");
     await tmux("send-keys", "-t", "me", "C-b", "d");
     await until("the person's own shell", async () =>
       (await pane()).includes("[detached (from session SVC-worker"),
     );
+
+    await until("the former size", async () => (await width()) === "120");
 
     await fixture.run("svc", ["tell", "worker", "MENU Go on?"]);
     await until("the question", async () =>

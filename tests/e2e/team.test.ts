@@ -155,7 +155,7 @@ test("a team goes up as its file says, changes where the file changes, and goes 
 
   // A group is agents and people under one name.
   file(`${readFileSync(join(fixture.workdir, "svc.yaml"), "utf8")}groups:\n  all: [builder, writer, ann]\n`);
-  const group = await svc("tell", "@all", "FAST", "--json");
+  const group = await svc("tell", "--json", "@all", "FAST");
   expect([group.exitCode, group.stdout.match(/"request_id"/g)?.length]).toEqual([0, 2]);
   const mailed = await svc("mail", "@all", "hello", "to you", "--from", "ann@svc.localhost", "--json");
   expect([mailed.exitCode, mailed.stderr]).toEqual([

@@ -19,6 +19,7 @@ const allowed: Readonly<Record<string, string>> = {
   "src/cli/extensions/observe/replay-screen.ts":
     "a recording of a terminal, of which onlyDrawing() leaves what draws",
   "src/cli/extensions/upkeep/progress.ts": "one line that is written over, visibleLine()",
+  "src/cli/commands/work-answers.ts": "one line that is written over, visibleLine()",
   "src/cli/commands/turn-bridge.ts": "the pane of a headless agent, rendered by display.ts with visible()",
   "src/cli/commands/demo-agent.ts": "the scripted agent, which draws as real ones do",
   "src/cli/commands/demo-agent-acp.ts": "the scripted agent, which writes as real ones do",

@@ -197,7 +197,7 @@ describe("svc mcp, to a client that asks for too much", () => {
   const long = server.long;
 
   test("holds 64 calls at once, refuses more, and answers all when its input ends", async () => {
-    const accepted = await fixture.run("svc", ["tell", "worker", "wait\nSLOW 20000", "--json"]);
+    const accepted = await fixture.run("svc", ["tell", "--json", "worker", "wait\nSLOW 20000"]);
     const requestId = String(accepted.json()["request_id"]);
     await using started = await open(server);
     const wait = (id: string) => ({

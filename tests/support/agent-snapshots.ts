@@ -27,6 +27,7 @@ export function agentSnapshot(
     answered: true,
     turnSinceUtc: null,
     gatewayBaseUrl: "http://127.0.0.1:12345",
+    workingDirectory: "/project",
     queueDepth: 0,
     unreadMail: null,
     problem: null,

@@ -3,8 +3,11 @@ import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { coalescedInto } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
+import { localTime } from "../../system/time-zone.ts";
+import { visibleLine } from "../../system/visible.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { renderPairs } from "../command-line/format.ts";
+import type { SeenState } from "./questions.ts";
 import { bodyOf } from "./target.ts";
 
 /** A request for people: how far it got and what proved it. Pure. */
@@ -47,6 +50,32 @@ function resultOf({ result_json }: RequestRecord): (readonly [string, string])[]
     ]);
 }
 
+/** For reasons of an agent; any other has its detail. */
+const waitTexts: Record<string, string> = {
+  awaiting_decision: "waits: it asks a question",
+  not_ready: "waits: it is busy",
+  pending_input: "waits: its tool holds earlier input",
+  typing_lease: "waits: a person types in the console",
+  execution_slot: "waits: other work runs first",
+};
+
+/** What a prompt that was accepted comes to now, in a few words. `record`: null before it was read. Pure. */
+export function describeProgress(
+  record: RequestRecord | null,
+  { parked, isAsking }: SeenState,
+  nowMs: number,
+): string {
+  if (isAsking) return "waits: it asks a question";
+  if (parked !== null)
+    return `waits: usage limit${parked.until === null ? "" : ` until ${localTime(parked.until, nowMs)}`}`;
+  if (record === null) return "waits";
+  if (record.state !== "accepted") return "works";
+  const { waiting } = record;
+  // Of those that wait only the oldest has a reason.
+  if (waiting === undefined) return "waits: other work comes first";
+  return waitTexts[waiting.reason] ?? `waits: ${visibleLine(waiting.detail)}`;
+}
+
 /** `finished`: the request is no longer accepted or running. `turn_ended`: also its turn has ended. */
 type WaitUntil = "finished" | "turn_ended";
 
@@ -62,9 +91,17 @@ export async function waitForRequest(
   clock: Clock,
   client: GatewayCalls,
   requestId: string,
-  options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
+  options: {
+    until: WaitUntil;
+    /** Null waits without end. */
+    timeoutSeconds: number | null;
+    interrupted?: AbortSignal;
+    howToFollow?: string;
+    onRead?: (record: RequestRecord) => void;
+  },
 ): Promise<RequestRecord> {
-  const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
+  const { timeoutSeconds: limit } = options;
+  const deadlineMs = limit === null ? Number.POSITIVE_INFINITY : clock.monotonicMs() + limit * 1000;
   const interruption = () => {
     const detail =
       `interrupted; request ${requestId} goes on without us. ${options.howToFollow ?? ""}`.trim();
@@ -83,9 +120,10 @@ export async function waitForRequest(
       });
     }
     const record = bodyOf<GatewayEndpoints["readRequest"]>(response);
+    options.onRead?.(record);
     if (isFarEnough(record, options.until)) return record;
     if (clock.monotonicMs() >= deadlineMs) {
-      const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;
+      const detail = `request ${requestId} ${stillWaitsFor(record)} after ${limit} s; it goes on without us`;
       throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
     }
     await sleep(clock, pollIntervalMs, options.interrupted);

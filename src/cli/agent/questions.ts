@@ -1,4 +1,4 @@
-import { agentQuestion } from "../../protocol/terminal.ts";
+import { agentQuestion, type Parked } from "../../protocol/terminal.ts";
 import type { Answerer } from "../../services/attention/answerer.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
@@ -114,16 +114,26 @@ export async function requireAnswerer(
   throw new ServiceError("precondition_failed", isOwn ? `${why}${elsewhere}` : why);
 }
 
+/** What the agent's screen shows to a caller that waits for it. */
+export interface SeenState {
+  parked: Parked | null;
+  isAsking: boolean;
+}
+
 const questionPollIntervalMs = 1000;
 
 /**
  * Reports each question that the agent asks while something is waited for that has no end without an answer.
+ * `look`: hears each look at the agent, once a second.
  */
 export async function reportQuestions(
   clock: Clock,
   client: GatewayCalls,
   signal: AbortSignal,
-  report: (text: string) => Promise<void>,
+  report: {
+    question: (text: string) => Promise<void>;
+    look?: (seen: SeenState) => Promise<void>;
+  },
 ): Promise<void> {
   for (let reported: string | null = null; ; ) {
     await sleep(clock, questionPollIntervalMs, signal);
@@ -135,8 +145,10 @@ export async function reportQuestions(
     const key = decision ? (decision.id ?? decision.question) : null;
     if (decision && key !== reported && !signal.aborted) {
       const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");
-      await report(`asks: ${decision.question} ${choices && `(${choices}) `}Answer it elsewhere`);
+      await report.question(`asks: ${decision.question} ${choices && `(${choices}) `}Answer it elsewhere`);
     }
     reported = key;
+    const parked = terminal.kind === "ok" ? (terminal.body.parked ?? null) : null;
+    if (!signal.aborted) await report.look?.({ parked, isAsking: decision !== null });
   }
 }

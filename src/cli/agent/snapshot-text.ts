@@ -22,6 +22,7 @@ const snapshotHeader = [
 /** One agent for `--json`. Pure. */
 export function toSnapshotJson(snapshot: AgentSnapshot, advise: Advise) {
   const { record, gone, answered, state, gatewayBaseUrl, queueDepth, unreadMail, problem } = snapshot;
+  const { workingDirectory } = snapshot;
   return {
     agent_name: record.agent_name,
     agent_id: record.agent_id,
@@ -40,6 +41,7 @@ export function toSnapshotJson(snapshot: AgentSnapshot, advise: Advise) {
     answered,
     gateway_base_url: gatewayBaseUrl,
     tmux_session_name: record.terminal.current_session_name ?? null,
+    working_directory: workingDirectory,
     manifest_path: record.runtime.manifest_path,
     session_root: record.runtime.session_root ?? null,
     team: record.team ?? null,

@@ -37,12 +37,22 @@ export async function toWholeName(context: ScopeContext, io: CliIo, agent: strin
  * without one.
  */
 async function teamScopeOf(context: ScopeContext, io: CliIo): Promise<TeamScope | null> {
-  const own = await ownTeamFile(context, io);
-  const file = own ?? nearestTeamFile(context.files, io.cwd);
-  if (file === null) return null;
+  const team = await teamOf(context, io);
+  if (team === null) return null;
+  const { file, isMember } = team;
   const { readPrefixed } = await import("../../services/sessions/team-record.ts");
   const prefixed = readPrefixed(context.files, join(stateRootOf(io.env, io.home), "teams"), file);
-  return { file, isMember: own !== null, prefixed };
+  return { file, isMember, prefixed };
+}
+
+/** The file of that team. `isMember`: an agent of it gives the command. */
+export async function teamOf(
+  context: ScopeContext,
+  io: CliIo,
+): Promise<Pick<TeamScope, "file" | "isMember"> | null> {
+  const own = await ownTeamFile(context, io);
+  const file = own ?? nearestTeamFile(context.files, io.cwd);
+  return file === null ? null : { file, isMember: own !== null };
 }
 
 /**

@@ -6,11 +6,17 @@ import type { NamedAgent } from "./remedies.ts";
 /** Values that depend on this machine. */
 export type OfferedValues =
   | "agent-names"
+  | "running-agents"
+  /** They and `@NAME` of those that are in a team's file here. */
+  | "running-agents-and-groups"
   | "agent-ids"
   | "addresses"
   | "request-ids"
   | "tools"
   | "skill-tools";
+
+/** The groups that `@NAME` may mean where a command is given. */
+export type FindGroups = (caller: Caller) => Promise<string[]>;
 
 /** A word that completes a command line. */
 export interface Candidate {
@@ -31,14 +37,17 @@ export type Flag = {
    * hint.
    */
   offers?: OfferedValues;
+  /** Words that shells complete where they are not all that is taken. */
+  words?: readonly string[];
   /** Works, but the help does not mention it. */
   hidden?: true;
 } & (
   | { type: "boolean" }
   | { type: "string"; required?: true; default?: string; multiple?: true }
   | { type: "enum"; options: readonly string[]; required?: true; default?: string }
-  // With `many` it takes all words that are left, joined by blanks.
-  | { type: "positional"; required?: boolean; many?: true }
+  // With `many` it takes all words that are left, joined by blanks; with `verbatim` also those that begin with
+  // a dash, but for one `--` before them.
+  | { type: "positional"; required?: boolean; many?: true; verbatim?: true }
 );
 export type Flags = Record<string, Flag>;
 

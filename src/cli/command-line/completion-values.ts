@@ -1,27 +1,33 @@
+import type { RegistryRecord } from "../../protocol/files.ts";
 import { openMailRoot } from "../../services/mail/filesystem/root.ts";
-import { findRecord, openRecord } from "../../services/sessions/find.ts";
+import { findRecord, isRunning, openRecord } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { skillTools } from "../../services/skills/ownership.ts";
 import { readOfflineRequests } from "../../services/status/project.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
-import type { Candidate, CliIo, OfferedValues } from "./command.ts";
+import type { Caller, Candidate, CliIo, FindGroups, OfferedValues } from "./command.ts";
 
 /**
  * The values that this machine knows. Reads the registry and the mailbox root as they are, and asks no
  * process.
  */
-export function liveValues(
+export async function liveValues(
   io: CliIo,
   what: OfferedValues,
   given: Readonly<Record<string, string>>,
-): Candidate[] {
+  findGroups: FindGroups,
+): Promise<Candidate[]> {
   const context = openCliContext(io, given);
   switch (what) {
     case "agent-names":
-      return agents(context).map(({ agent_name, identity, lifecycle }) => ({
-        value: agent_name,
-        description: `${identity.tool}, ${lifecycle.state}`,
-      }));
+      return agents(context).map(toNamed);
+    case "running-agents":
+      return agents(context).filter(isRunning).map(toNamed);
+    case "running-agents-and-groups":
+      return [
+        ...agents(context).filter(isRunning).map(toNamed),
+        ...(await groupNames(findGroups, { io, inherited: given })),
+      ];
     case "agent-ids":
       return agents(context).map(({ agent_id, agent_name }) => ({
         value: agent_id,
@@ -36,6 +42,17 @@ export function liveValues(
     case "skill-tools":
       return skillTools.map((tool) => ({ value: tool, description: "" }));
   }
+}
+
+const toNamed = ({ agent_name, identity, lifecycle }: RegistryRecord): Candidate => ({
+  value: agent_name,
+  description: `${identity.tool}, ${lifecycle.state}`,
+});
+
+/** None where no team's file is, and where it cannot be read. */
+async function groupNames(find: FindGroups, caller: Caller): Promise<Candidate[]> {
+  const names = await find(caller).catch(() => []);
+  return names.map((name) => ({ value: `@${name}`, description: "group of svc.yaml" }));
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Candidate, CliIo, Command, Flag, Flags, OfferedValues } from "./command.ts";
-import { childOf, childrenOf, everywhere, type Station, toStation } from "./parse.ts";
+import type { Candidate, CliIo, Command, FindGroups, Flag, Flags, OfferedValues } from "./command.ts";
+import { childOf, childrenOf, everywhere, isText, type Station, toStation } from "./parse.ts";
 
 interface Completion {
   candidates: Candidate[];
@@ -25,6 +25,7 @@ export async function completeLine(
   offer: OfferValues,
 ): Promise<Completion> {
   const at = await walk(root, words);
+  if (isText(at.station.flags, at.arguments)) return none;
   if (at.afterDashes) return { candidates: [], paths: "files" };
   const values = (flag: Flag, typed: string, before = "") =>
     valuesOf(flag, typed, before, (what) => offer(what, Object.fromEntries(at.given)));
@@ -42,11 +43,16 @@ export async function completeLine(
     const commands = children.map(({ word, meta }) => ({ value: word, description: meta.description }));
     return { candidates: fitting(commands, current), paths: null };
   }
-  const positional = Object.values(at.station.flags).filter(({ type }) => type === "positional")[
-    at.arguments
-  ];
+  const positional = positionalAt(at.station.flags, at.arguments);
   if (positional) return values(positional, current);
   return { candidates: flags(), paths: null };
+}
+
+/** The one that the next word is for, after `count` words; one that takes several takes all that follow. */
+function positionalAt(flags: Flags, count: number): Flag | undefined {
+  const positionals = Object.values(flags).filter(({ type }) => type === "positional");
+  const last = positionals.at(-1);
+  return positionals[count] ?? (last?.type === "positional" && last.many ? last : undefined);
 }
 
 interface Place {
@@ -68,6 +74,7 @@ async function walk(root: Command, words: readonly string[]): Promise<Place> {
   let expects: [string, Flag] | null = null;
   let count = 0;
   for (const word of words) {
+    if (isText(station.flags, count)) break;
     if (expects) {
       given.set(expects[0], word);
       expects = null;
@@ -102,7 +109,8 @@ async function valuesOf(
     return { candidates: fitting(flag.options.map(plain), current, before), paths: null };
   }
   if (flag.type === "boolean") return none;
-  const { offers, valueHint } = flag;
+  const { offers, valueHint, words } = flag;
+  if (words !== undefined) return { candidates: fitting(words.map(plain), current, before), paths: null };
   if (offers === undefined) {
     const paths = valueHint === "DIR" ? "folders" : valueHint === "FILE" ? "files" : null;
     return { candidates: [], paths };
@@ -175,12 +183,17 @@ export function splitTypedLine(line: string): TypedLine {
  * answer that `completionScript` describes. Whatever goes wrong offers nothing: a shell at its prompt is no
  * place for an error.
  */
-export async function answerShell(root: Command, argv: readonly string[], io: CliIo): Promise<number> {
+export async function answerShell(
+  root: Command,
+  argv: readonly string[],
+  io: CliIo,
+  findGroups: FindGroups = async () => [],
+): Promise<number> {
   const { words, current } = readQuestion(argv);
   try {
     const { candidates, paths } = await completeLine(root, words, current, async (what, given) => {
       const { liveValues } = await import("./completion-values.ts");
-      return liveValues(io, what, given);
+      return liveValues(io, what, given, findGroups);
     });
     const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
     await io.writeOut(`${lines.join("")}:${paths ?? "none"}\n`);

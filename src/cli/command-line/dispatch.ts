@@ -7,6 +7,7 @@ import {
   type Answer,
   type CliIo,
   type Command,
+  type FindGroups,
   type Flag,
   type Invocation,
   type Paint,
@@ -37,23 +38,27 @@ export class CommandFailure extends Error {
 
 /**
  * Runs one command line against the tree under `root` and returns the exit code. Answers go to stdout, all
- * errors to stderr; with `--json` each is one document. `calledAs`: the words of the command that stands for
- * this one, whose help an error names. Never throws.
+ * errors to stderr; with `--json` each is one document. `given`: the process, also by whether a document is
+ * asked for. `calledAs`: the words of the command that stands for this one, whose help an error names.
+ * `findGroups`: those that shells complete. Never throws.
  */
 export async function runProgram(
   root: Command,
   version: () => Promise<ProgramVersion>,
   argv: readonly string[],
-  io: CliIo,
-  { calledAs }: { calledAs?: readonly string[] } = {},
+  given: CliIo | ((isJson: boolean) => CliIo),
+  { calledAs, findGroups }: { calledAs?: readonly string[]; findGroups?: FindGroups } = {},
 ): Promise<number> {
+  const ioFor = typeof given === "function" ? given : () => given;
+  let isJson = asksForJson(argv);
   try {
-    if (argv[0] === "complete") return await answerShell(root, argv.slice(1), io);
+    if (argv[0] === "complete") return await answerShell(root, argv.slice(1), ioFor(false), findGroups);
     const parsed = await parseCommandLine(root, argv);
-    return await perform(parsed, version, io);
+    isJson = parsed.kind === "run" ? parsed.inherited["json"] === true : isJson;
+    return await perform(parsed, version, ioFor(isJson));
   } catch (error) {
     if (isBrokenPipe(error)) return exitCodes.done;
-    return report(toCalled(error, calledAs), asksForJson(argv), io).catch(() => exitCodes.refused);
+    return report(toCalled(error, calledAs), isJson, ioFor(isJson)).catch(() => exitCodes.refused);
   }
 }
 
@@ -175,7 +180,7 @@ function withHeadings(help: string, paint: Paint): string {
 }
 
 /** The command line may be the very thing that could not be understood. */
-export function asksForJson(argv: readonly string[]): boolean {
+function asksForJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
@@ -228,13 +233,14 @@ function usageLine(
   isGroup: boolean,
 ): string {
   const { rest } = chain.at(-1)?.meta ?? {};
+  const words = positionals.map(([name, flag]) =>
+    flag.type === "positional" && flag.required === false ? `[<${name}>]` : `<${name}>`,
+  );
+  const isFlagsFirst = positionals.some(([, flag]) => flag.type === "positional" && flag.verbatim);
   return [
     ...wordsOf(chain),
     ...(isGroup ? ["<command>"] : []),
-    ...positionals.map(([name, flag]) =>
-      flag.type === "positional" && flag.required === false ? `[<${name}>]` : `<${name}>`,
-    ),
-    "[options]",
+    ...(isFlagsFirst ? ["[options]", ...words] : [...words, "[options]"]),
     ...(rest === undefined ? [] : [`[-- ${rest}]`]),
   ].join(" ");
 }

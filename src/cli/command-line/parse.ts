@@ -35,14 +35,22 @@ export async function parseCommandLine(root: Command, argv: readonly string[]): 
   const given = new Map<string, (string | boolean)[]>();
   const words: string[] = [];
   let rest: string[] = [];
+  let areFlagsOver = false;
 
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? "";
-    if (word === "--") {
+    const { flags } = chain.at(-1) ?? first;
+    if (isText(flags, words.length)) {
+      words.push(...argv.slice(word === "--" && !areFlagsOver ? index + 1 : index));
+      break;
+    }
+    if (word === "--" && !areFlagsOver) {
+      areFlagsOver = Object.values(flags).some(isVerbatim);
+      if (areFlagsOver) continue;
       rest = argv.slice(index + 1);
       break;
     }
-    if (word.startsWith("-") && word !== "-") {
+    if (word.startsWith("-") && word !== "-" && !areFlagsOver) {
       const { name, flag, value } = readFlag(word, chain);
       if (flag.type === "boolean") {
         remember(given, name, flag, value === null, chain);
@@ -67,6 +75,13 @@ export async function parseCommandLine(root: Command, argv: readonly string[]): 
     throw usage(chain, `"${wordsOf(chain).join(" ")}" needs a command: ${await commandsOf(last)}`);
   }
   return settle(chain, given, words, rest);
+}
+
+const isVerbatim = (flag: Flag | undefined): boolean => flag?.type === "positional" && flag.verbatim === true;
+
+/** Whether the next words are text, after `count` words that are none. Pure. */
+export function isText(flags: Flags, count: number): boolean {
+  return isVerbatim(Object.values(flags).filter(({ type }) => type === "positional")[count]);
 }
 
 /** A command with its lazily given parts at hand. */

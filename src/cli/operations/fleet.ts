@@ -11,9 +11,9 @@ import { warn } from "../command-line/narrate.ts";
 
 /** What the record of a listed agent says of it. */
 export const listedStates = ["active", "stopped", "relaunching", "retired", "all"] as const;
-type ListedState = (typeof listedStates)[number];
+export type ListedState = (typeof listedStates)[number];
 
-interface ListedAgents {
+export interface ListedAgents {
   context: CliContext;
   snapshots: AgentSnapshot[];
   /** Of people. */

@@ -15,7 +15,12 @@ import { findSelf } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { awaitBackground, ownTurnsAfter } from "../agent/agent-background.ts";
-import { interruptThrough, stateForPeople, waitForRequest } from "../agent/agent-requests.ts";
+import {
+  describeProgress,
+  interruptThrough,
+  stateForPeople,
+  waitForRequest,
+} from "../agent/agent-requests.ts";
 import { findAnswer } from "../agent/agent-transcript.ts";
 import { reportQuestions } from "../agent/questions.ts";
 import { openReconnecting } from "../agent/reconnecting-client.ts";
@@ -75,7 +80,8 @@ async function submitThrough(
 }
 
 export interface QuestionInput extends PromptInput {
-  timeoutSeconds: number;
+  /** Null waits without end. */
+  timeoutSeconds: number | null;
   /** Also waits for the work that the turn leaves running in the background. */
   awaitsBackground: boolean;
 }
@@ -88,13 +94,15 @@ interface EndedTurn {
   badEnd: BadEnd | null;
 }
 
-interface AskedAgent extends Pick<Target, "advise"> {
+export interface AskedAgent extends Pick<Target, "advise"> {
   agent_name: string;
 }
 
 /** Hears what a person wants to know before the end. */
 interface AskProgress {
   question(agent: AskedAgent, text: string): Promise<void>;
+  /** What the prompt comes to now, and since when; once a second. */
+  state(agent: AskedAgent, text: string, seconds: number): Promise<void>;
   turnEnded(agent: AskedAgent, end: EndedTurn): Promise<void>;
   background(agent: AskedAgent, work: readonly string[], isAwaited: boolean): Promise<void>;
 }
@@ -129,23 +137,38 @@ export async function askAgent(
   const interrupted = caller.io.interrupted();
   const end = () => over.abort();
   interrupted.addEventListener("abort", end);
-  const timeoutMs = timeoutSeconds * 1000;
+  const timeoutMs = timeoutSeconds === null ? Number.POSITIVE_INFINITY : timeoutSeconds * 1000;
   const startedMs = clock.monotonicMs();
-  const cancelDeadline = clock.after(timeoutMs, end);
+  const cancelDeadline = timeoutSeconds === null ? () => {} : clock.after(timeoutMs, end);
   const { agent_name } = target.agent.manifest;
   const agent: AskedAgent = { agent_name, advise: target.advise };
   const ways: Remedy[] = [
     { code: "follow_log", agent_name },
     { code: "interrupt_turn", agent_name },
   ];
-  const reported = reportQuestions(clock, client, over.signal, (text) => progress.question(agent, text));
+  let last: RequestRecord | null = null;
+  /** Once the turn has ended. */
+  let stage: string | null = null;
+  let state = { text: "", sinceMs: startedMs };
+  const reported = reportQuestions(clock, client, over.signal, {
+    question: (text) => progress.question(agent, text),
+    async look(seen) {
+      const text = stage ?? describeProgress(last, seen, clock.nowMs());
+      if (text !== state.text) state = { text, sinceMs: clock.monotonicMs() };
+      await progress.state(agent, text, Math.floor((clock.monotonicMs() - state.sinceMs) / 1000));
+    },
+  });
   try {
     const record = await waitForRequest(clock, client, accepted.request_id, {
       until: "turn_ended",
       timeoutSeconds,
       interrupted,
       howToFollow: ways.map((way) => toSentence(target.advise(way))).join(". "),
+      onRead: (read) => {
+        last = read;
+      },
     });
+    stage = "has ended; its answer is read";
     const asked = { submission: { ...submission, ...outcomeOf(record) }, agent, record };
     if (!isDone(record)) return { ...asked, outcome: "not_done" };
     // Of a turn that was interrupted some tools write no end.
@@ -155,6 +178,7 @@ export async function askAgent(
     const badEnd = badEndOf(record, turn, limit);
     const ended = { ...asked, submission: withBadEnd(asked.submission, badEnd), turn, why, badEnd };
     await progress.turnEnded(agent, ended);
+    stage = "has ended; work in the background goes on";
     if (turn?.status === "running") return { ...ended, outcome: "not_written" };
     const waits = badEnd === null && awaitsBackground;
     const byTool = turn?.source === "tool" ? turn : null;

@@ -90,9 +90,9 @@ export async function waitForState(
   // A question at its start keeps an agent from ever being ready.
   const reported =
     wanted === "ready"
-      ? reportQuestions(context.clock, link.client, over.signal, (text) =>
-          warn(caller.io, `"${agent_name}" ${text}: ${answerLine}`),
-        )
+      ? reportQuestions(context.clock, link.client, over.signal, {
+          question: (text) => warn(caller.io, `"${agent_name}" ${text}: ${answerLine}`),
+        })
       : null;
   const response = await link.client
     .call("wait", {

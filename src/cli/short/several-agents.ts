@@ -1,38 +1,135 @@
 import type { AgentSelector } from "../../services/sessions/find.ts";
+import { ServiceError } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { AgentCaller } from "../agent/target.ts";
-import { type Answer, type Caller, type Invocation, UsageError } from "../command-line/command.ts";
+import {
+  type Answer,
+  type Caller,
+  type Flags,
+  type Invocation,
+  UsageError,
+} from "../command-line/command.ts";
 import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
-import { loadMembers } from "../extensions.ts";
 import type { Members } from "../extension.ts";
+import { loadMembers } from "../extensions.ts";
+
+/** Flags of a command that takes several agents. */
+export const severalAgents = {
+  name: {
+    type: "positional",
+    many: true,
+    required: false,
+    description: "names of agents, or @NAME for those of a group of svc.yaml",
+    offers: "running-agents-and-groups",
+  },
+  all: {
+    type: "boolean",
+    description: "all that run: below a svc.yaml those that it launched, elsewhere those of this user",
+  },
+} as const satisfies Flags;
+
+/** What is done to each agent. */
+interface EachAgent {
+  /** What a missing agent does not get. */
+  absence: string;
+  act: (caller: AgentCaller) => Promise<Answer>;
+}
+
+/**
+ * Does it to the agents that the command line names. One that is named alone has its whole answer; several have
+ * a result each. Source: ruling 40.
+ */
+export async function answerSeveral(
+  invocation: Invocation<typeof severalAgents>,
+  each: EachAgent,
+): Promise<Answer> {
+  const { io, inherited, path, args } = invocation;
+  const words = args.name?.split(" ").filter((word) => word !== "") ?? [];
+  const [first] = words;
+  if (args.all) {
+    if (first !== undefined) throw new UsageError(`give names or --all, not both`, path);
+    return answerAll({ io, inherited }, each);
+  }
+  if (first === undefined) throw new UsageError(`<name> is missing: ${severalAgents.name.description}`, path);
+  if (words.length === 1 && !first.startsWith("@")) {
+    return each.act({ io, inherited, whom: { agentName: first } });
+  }
+  const plain = invocation as unknown as Invocation;
+  const chosen = await Promise.all(words.map((word) => chooseAgents(plain, word, each.absence)));
+  const ids = new Set<string>();
+  const distinct = chosen.flat().filter(({ id }) => {
+    const isNew = id === null || !ids.has(id);
+    if (id !== null) ids.add(id);
+    return isNew;
+  });
+  return answerEach({ io, inherited }, distinct, each.act);
+}
+
+async function answerAll({ io, inherited }: Caller, { act }: EachAgent): Promise<Answer> {
+  const { openCliContext } = await import("../command-line/cli-context.ts");
+  const { teamOf } = await import("../agent/team-scope.ts");
+  const { isRunning } = await import("../../services/sessions/find.ts");
+  const context = openCliContext(io, inherited);
+  const team = await teamOf(context, io);
+  const chosen = context.registry
+    .list()
+    .records.filter((record) => isRunning(record) && (team === null || record.team?.file === team.file))
+    .map(({ agent_name: name, agent_id: id }) => ({ name, id, whom: { agentId: id } }));
+  if (chosen.length > 0) return answerEach({ io, inherited }, chosen, act);
+  const which = team === null ? "" : ` that ${visibleLine(team.file)} launched`;
+  return { json: { results: [] }, text: `no agents run${which}` };
+}
+
+/** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
+export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
+  const members = await loadMembers();
+  if (members === null) throw new UsageError(`this program knows no groups: @${name}`, invocation.path);
+  return members.find(invocation, name);
+}
+
+/** The groups of the team's file here; none where the program knows none. */
+export const findGroups = async (caller: Caller): Promise<string[]> =>
+  (await (await loadMembers())?.groups(caller)) ?? [];
 
 /** An agent that a command is given for. */
 interface ChosenAgent {
   /** As a person knows it. */
   name: string;
   /** Null where there is none. */
-  whom: AgentSelector | null;
-  /** Why there is none. */
-  why: string;
-}
-
-/** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
-export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
-  const find = await loadMembers();
-  if (find === null) throw new UsageError(`this program knows no groups: @${name}`, invocation.path);
-  return find(invocation, name);
+  id: string | null;
+  /** Else why there is none. */
+  whom: AgentSelector | Error;
 }
 
 /** The agents that `word` means: a name, or `@NAME` for those of a group of svc.yaml. */
-export async function chooseAgents(invocation: Invocation, word: string): Promise<ChosenAgent[]> {
-  if (!word.startsWith("@")) return [{ name: word, whom: { agentName: word }, why: "" }];
+export async function chooseAgents(
+  invocation: Invocation,
+  word: string,
+  absence: string,
+): Promise<ChosenAgent[]> {
+  if (!word.startsWith("@")) return [await chooseNamed(invocation, word)];
   const { agents, path } = await findMembers(invocation, word.slice(1));
   if (agents.length === 0) throw new UsageError(`${word} has no agent`, invocation.path);
-  const why = `${visibleLine(path)} launched no agent of this name that runs`;
-  return agents.map(({ member, record }) => {
-    const runs = record !== null && record.lifecycle.state === "active";
-    return { name: member, whom: runs ? { agentId: record.agent_id } : null, why };
+  const { isRunning } = await import("../../services/sessions/find.ts");
+  return agents.map(({ member: name, record }) => {
+    if (record !== null && isRunning(record)) {
+      return { name, id: record.agent_id, whom: { agentId: record.agent_id } };
+    }
+    const why = `"${name}" ${absence}: ${visibleLine(path)} launched no agent of this name that runs`;
+    return { name, id: null, whom: new ServiceError("not_found", why) };
   });
+}
+
+async function chooseNamed({ io, inherited }: Caller, name: string): Promise<ChosenAgent> {
+  const { openCliContext } = await import("../command-line/cli-context.ts");
+  const { findNamed } = await import("../agent/team-scope.ts");
+  try {
+    const { agent_id: id } = await findNamed(openCliContext(io, inherited), io, name);
+    return { name, id, whom: { agentName: name } };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { name, id: null, whom: error };
+  }
 }
 
 interface AgentResult {
@@ -43,38 +140,43 @@ interface AgentResult {
   text: string;
 }
 
+/** So many at once: each may take several processes. */
+const maxAtOnce = 8;
+
 /**
- * Does it to each agent and answers with a result for each; the exit code is the highest. `absence`: what a
- * missing agent does not get.
+ * Does it to each agent and answers with a result for each, what failed on standard error; the exit code is the
+ * highest.
  */
 export async function answerEach(
   { io, inherited }: Caller,
   chosen: readonly ChosenAgent[],
-  { absence, act }: { absence: string; act: (caller: AgentCaller) => Promise<Answer> },
+  act: EachAgent["act"],
 ): Promise<Answer> {
-  const results = await Promise.all(
-    chosen.map(async ({ name, whom, why }): Promise<AgentResult> => {
-      if (whom === null) {
-        const detail = `"${name}" ${absence}: ${why}`;
-        const result = { error: "not_found", detail };
-        return { agent_name: name, exit_code: exitCodes.refused, result, text: detail };
-      }
-      try {
-        const { json, text, exitCode = exitCodes.done } = await act({ io, inherited, whom });
-        return { agent_name: name, exit_code: exitCode, result: json, text: `${name}: ${text}` };
-      } catch (error) {
-        const { exitCode, document, detail } = describeFailure(error, io.advise);
-        return { agent_name: name, exit_code: exitCode, result: document, text: `${name}: ${detail}` };
-      }
-    }),
-  );
-  const isFailure = ({ exit_code: code }: AgentResult) => code !== exitCodes.done;
-  const linesOf = (of: readonly AgentResult[]) => of.map(({ text }) => text.replaceAll("\n", "\n  ")).join("\n");
-  const failures = results.filter(isFailure);
+  const results: AgentResult[] = [];
+  async function resultOf({ name, whom }: ChosenAgent): Promise<AgentResult> {
+    const lead = (text: string) => (text.includes(`"${name}"`) ? text : `${name}: ${text}`);
+    try {
+      if (whom instanceof Error) throw whom;
+      const { json, text, exitCode = exitCodes.done } = await act({ io, inherited, whom });
+      return { agent_name: name, exit_code: exitCode, result: json, text: lead(text) };
+    } catch (error) {
+      const { exitCode, document, detail } = describeFailure(error, io.advise);
+      return { agent_name: name, exit_code: exitCode, result: document, text: lead(detail) };
+    }
+  }
+  const rest = chosen.entries();
+  async function work(): Promise<void> {
+    for (const [index, one] of rest) results[index] = await resultOf(one);
+  }
+  await Promise.all(Array.from({ length: Math.min(maxAtOnce, chosen.length) }, work));
+  const linesOf = (some: readonly AgentResult[]) =>
+    some.map(({ text }) => text.replaceAll("\n", "\n  ")).join("\n");
+  const isDone = ({ exit_code: code }: AgentResult) => code === exitCodes.done;
+  const failures = results.filter((one) => !isDone(one));
   if (failures.length > 0 && inherited["json"] !== true) await io.writeError(`${linesOf(failures)}\n`);
   return {
     json: { results: results.map(({ text: _, ...result }) => result) },
-    text: linesOf(results.filter((one) => !isFailure(one))),
+    text: linesOf(results.filter(isDone)),
     exitCode: Math.max(...results.map(({ exit_code: code }) => code)),
   };
 }

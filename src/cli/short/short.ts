@@ -1,24 +1,44 @@
 import { findQuestions, renderQuestions } from "../agent/questions.ts";
 import type { AgentCaller } from "../agent/target.ts";
-import { type Command, command, group, type Invocation, UsageError } from "../command-line/command.ts";
+import {
+  type CliIo,
+  type Command,
+  command,
+  type Flags,
+  group,
+  type Invocation,
+  UsageError,
+} from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
-import { asksForJson, CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
-import { readStdin } from "../command-line/flag-values.ts";
+import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
+import { readStdin, readTimeout } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
+import { everywhere } from "../command-line/parse.ts";
 import { createProcessIo } from "../command-line/process-io.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
 import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
-import { answerEach, chooseAgents } from "./several-agents.ts";
+import { answerEach, answerSeveral, chooseAgents, findGroups, severalAgents } from "./several-agents.ts";
 import { mail } from "./short-mail.ts";
 import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
 
-const ls = shorthand({
+const ls = command({
   name: "ls",
   description: "show what waits for a person, then all agents; `svc` alone does the same",
-  examples: ["svc", "svc ls --json"],
-  words: () => ["agents", "list"],
+  examples: ["svc", "svc ls --json", "svc ls -q"],
+  args: {
+    quiet: { type: "boolean", alias: "q", description: "print only the names, a line for each" },
+  },
+  async run({ args, io, inherited }) {
+    if (args.quiet) {
+      const { listAgentNames } = await import("../operations/fleet.ts");
+      const names = listAgentNames({ io, inherited }, "active");
+      return { json: { agent_names: names }, text: names.join("\n") };
+    }
+    const { answerShortList } = await import("./short-list.ts");
+    return answerShortList({ io, inherited });
+  },
 });
 
 const launch = command({
@@ -59,25 +79,37 @@ const launch = command({
       },
     );
     const answer = answerLaunched(io, launched);
-    const { agent_id: agentId, agent_name: name } = launched.session.manifest;
+    const { agent_name: name, backend } = launched.session.manifest;
     // An agent without a terminal takes a prompt at once.
     const { backendFacts } = await import("../../services/agent/backends.ts");
-    const isReady = backendFacts(launched.session.manifest.backend).headless;
+    const isReady = backendFacts(backend).headless;
     if (!args.wait || isReady || (answer.exitCode ?? exitCodes.done) !== exitCodes.done) return answer;
     const isJson = inherited["json"] === true;
     if (!isJson) await io.writeOut(`${answer.text}\n`);
     const { waitForState } = await import("../operations/session.ts");
-    const { answerWait } = await import("../agent/work-answers.ts");
+    const { answerWait } = await import("../commands/work-answers.ts");
     const again = "gateway tui wait --for=ready --timeout=120";
     const state = `the agent runs; wait for it again with: svc agents single --agent-name=${name} ${again}. End it with: svc stop ${name}`;
     // The launch has taken the signals of this process.
     const waited = await unlessInterrupted(io.interrupted(), state, () =>
-      waitForState({ io, inherited, whom: { agentId } }, { for: "ready", timeoutSeconds: 120 }),
+      waitForState({ io, inherited, whom: { agentName: name } }, { for: "ready", timeoutSeconds: 120 }),
     );
     const waitAnswer = answerWait(waited);
     return { ...waitAnswer, json: { ...(answer.json as object), wait: waitAnswer.json } };
   },
 });
+
+/** Warns of a flag of ours behind the name, which is text there. */
+async function warnOfFlags(text: string | undefined, flags: Flags, io: CliIo): Promise<void> {
+  const words = text?.split(" ") ?? [];
+  const names = Object.keys({ ...everywhere, ...rootFlags, ...flags });
+  const flag = [words[0], words.at(-1)].find(
+    (word) => word?.startsWith("--") && names.includes(word.slice(2)),
+  );
+  if (flag === undefined) return;
+  const { warn } = await import("../command-line/narrate.ts");
+  await warn(io, `${flag} is part of the prompt: flags of svc come before the name`);
+}
 
 /** The prompt that was given as words, else standard input. Throws UsageError when there is none. */
 async function readPromptWords(
@@ -91,25 +123,50 @@ async function readPromptWords(
   return prompt;
 }
 
-const promptArgs = { ...nameOnly, text: textOf("the prompt; without it standard input is read") };
+const runningAgent = { ...agentName, offers: "running-agents" } as const;
+
+const promptArgs = {
+  name: runningAgent,
+  text: {
+    ...textOf("the prompt, all words after the name; without it standard input is read"),
+    verbatim: true,
+  },
+} as const;
+
+/** Nobody looks at a script that waits for ever. */
+const scriptTimeoutSeconds = 600;
+
+const askArgs = {
+  ...promptArgs,
+  timeout: {
+    type: "string",
+    description: `how long it waits; default: without end at a terminal, else ${scriptTimeoutSeconds}`,
+    valueHint: "SECONDS",
+  },
+  "no-background": {
+    type: "boolean",
+    description: "do not wait for work that goes on in the background",
+  },
+} as const satisfies Flags;
 
 const ask = command({
   name: "ask",
   description: "give the agent a prompt, wait for the end of its turn and print the answer",
-  examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
-  args: {
-    ...promptArgs,
-    "no-background": {
-      type: "boolean",
-      description: "do not wait for work that goes on in the background",
-    },
-  },
+  examples: [
+    "svc ask worker why is the build red",
+    "svc ask worker < task.md",
+    "svc ask --timeout 60 worker fix the --json flag",
+  ],
+  args: askArgs,
   async run(invocation) {
-    const { args } = invocation;
+    const { args, io } = invocation;
+    const timeoutSeconds =
+      args.timeout === undefined ? (io.stderrIsTty ? null : scriptTimeoutSeconds) : readTimeout(args.timeout);
     const prompt = await readPromptWords(args.text, invocation);
-    const { askForAnswer } = await import("../agent/work-answers.ts");
+    await warnOfFlags(args.text, askArgs, io);
+    const { askForAnswer } = await import("../commands/work-answers.ts");
     const awaitsBackground = !args["no-background"];
-    return askForAnswer(toNamed(invocation), { prompt, timeoutSeconds: 600, awaitsBackground });
+    return askForAnswer(toNamed(invocation), { prompt, timeoutSeconds, awaitsBackground });
   },
 });
 
@@ -126,21 +183,21 @@ const tell = command({
     "svc tell worker < task.md",
     "svc tell @reviewers look at the last commit",
   ],
-  args: promptArgs,
+  args: { ...promptArgs, name: { ...agentName, offers: "running-agents-and-groups" } },
   async run(invocation) {
     const { name, text } = invocation.args;
-    const { answerAccepted } = await import("../agent/work-answers.ts");
+    await warnOfFlags(text, promptArgs, invocation.io);
+    const { answerAccepted } = await import("../commands/work-answers.ts");
     const { submitPrompt } = await import("../operations/prompt.ts");
     if (!name.startsWith("@")) {
       const prompt = await readPromptWords(text, invocation);
       return answerAccepted(await submitPrompt(toNamed(invocation), { prompt }));
     }
-    const agents = await chooseAgents(invocation as unknown as Invocation, name);
+    const agents = await chooseAgents(invocation as unknown as Invocation, name, "gets nothing");
     const prompt = await readPromptWords(text, invocation);
-    return answerEach(invocation, agents, {
-      absence: "gets nothing",
-      act: async (caller) => answerAccepted(await submitPrompt(caller, { prompt })),
-    });
+    return answerEach(invocation, agents, async (caller) =>
+      answerAccepted(await submitPrompt(caller, { prompt })),
+    );
   },
 });
 
@@ -161,7 +218,7 @@ const ok = command({
   description: "answer what an agent asks a person; without an answer, show the question",
   examples: ["svc ok", "svc ok worker", "svc ok worker 1", "svc ok worker yes"],
   args: {
-    name: { ...agentName, required: false },
+    name: { ...runningAgent, required: false },
     answer: textOf("an option's number or text"),
   },
   async run(invocation) {
@@ -191,11 +248,28 @@ const ok = command({
   },
 });
 
+/** Other words for the same, as people know them from elsewhere. */
+const synonyms: Readonly<Record<string, string>> = {
+  list: "ls",
+  ps: "ls",
+  launch: "new",
+  start: "new",
+  send: "tell",
+  answer: "ok",
+  interrupt: "int",
+  kill: "stop",
+  logs: "log",
+  relaunch: "restart",
+};
+
 /** All commands of `svc`. */
 export const shortCommands = group({
   name: "svc",
-  description:
-    "The daily commands in few words. All other commands of `svc-mgr`, such as `svc doctor`, work here too.",
+  description: `The daily commands in few words. All other commands of \`svc-mgr\`, such as \`svc doctor\`, work here too, and \`svc help WORD\`. Other words: ${Object.entries(
+    synonyms,
+  )
+    .map(([word, meant]) => `${word} (${meant})`)
+    .join(", ")}.`,
   examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
   args: rootFlags,
   subCommands: {
@@ -249,7 +323,11 @@ export const shortCommands = group({
       examples: ["svc record worker on", "svc record worker on --max-size 1G", "svc record worker status"],
       args: {
         ...nameOnly,
-        action: { type: "positional", description: "on, off or status" },
+        action: {
+          type: "positional",
+          description: "on, off or status",
+          words: ["on", "off", "status"],
+        },
         "max-size": { type: "string", description: "bytes on disk (default 256M)", valueHint: "SIZE" },
         "max-age": { type: "string", description: "how long it is kept (default 7d)", valueHint: "SPAN" },
       },
@@ -280,7 +358,7 @@ export const shortCommands = group({
       name: "attach",
       description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
       examples: ["svc attach worker"],
-      args: nameOnly,
+      args: { name: runningAgent },
       async run(invocation) {
         const { attachTerminal } = await import("../operations/session.ts");
         return attachTerminal(toNamed(invocation));
@@ -288,24 +366,30 @@ export const shortCommands = group({
     }),
     int: command({
       name: "int",
-      description: "stop the agent's turn",
-      examples: ["svc int worker"],
-      args: nameOnly,
+      description: "stop the turns of agents",
+      examples: ["svc int worker", "svc int @reviewers", "svc int --all"],
+      args: severalAgents,
       async run(invocation) {
-        const { answerInterrupted } = await import("../agent/work-answers.ts");
+        const { answerInterrupted } = await import("../commands/work-answers.ts");
         const { interruptTurn } = await import("../operations/prompt.ts");
-        return answerInterrupted(await interruptTurn(toNamed(invocation)));
+        return answerSeveral(invocation, {
+          absence: "is not interrupted",
+          act: async (caller) => answerInterrupted(await interruptTurn(caller)),
+        });
       },
     }),
     stop: command({
       name: "stop",
-      description: "end the agent, its gateway and its tmux session; of a joined agent the session stays",
-      examples: ["svc stop worker"],
-      args: nameOnly,
+      description: "end agents, their gateways and tmux sessions; of a joined agent the session stays",
+      examples: ["svc stop worker", "svc stop worker reviewer", "svc stop @reviewers", "svc stop --all"],
+      args: severalAgents,
       async run(invocation) {
-        const { answerStopped } = await import("../agent/work-answers.ts");
+        const { answerStopped } = await import("../commands/work-answers.ts");
         const { stopNamed } = await import("../operations/session.ts");
-        return answerStopped(await stopNamed(toNamed(invocation)));
+        return answerSeveral(invocation, {
+          absence: "is not stopped",
+          act: async (caller) => answerStopped(await stopNamed(caller)),
+        });
       },
     }),
     restart: shorthand({
@@ -341,8 +425,18 @@ export const shortCommands = group({
       description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",
       examples: ["svc mcp", "svc mcp install", "svc mcp install claude,codex", "svc mcp uninstall"],
       args: {
-        action: { type: "positional", required: false, description: "serve, install or uninstall" },
-        tool: { type: "positional", required: false, description: "claude, codex, gemini, opencode" },
+        action: {
+          type: "positional",
+          required: false,
+          description: "serve, install or uninstall",
+          words: ["serve", "install", "uninstall"],
+        },
+        tool: {
+          type: "positional",
+          required: false,
+          description: "claude, codex, gemini, opencode",
+          words: ["claude", "codex", "gemini", "opencode"],
+        },
       },
       words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
     }),
@@ -384,15 +478,24 @@ export const shortCommands = group({
   },
 });
 
+/** `help WORD` as `WORD --help`, and a synonym as the word that it stands for. Pure. */
+export function toShortWords(argv: readonly string[]): readonly string[] {
+  const [first = "", ...rest] = argv;
+  if (first === "help") return [...toShortWords(rest), "--help"];
+  return Object.hasOwn(synonyms, first) ? [synonyms[first] ?? first, ...rest] : argv;
+}
+
 /**
- * The program `svc`; `argv` without the program's name. Resolves with the exit code. A command that only
- * `svc-mgr` has is run as that.
+ * The program `svc`; `given`: the words after the program's name. Resolves with the exit code. A command that
+ * only `svc-mgr` has is run as that.
  */
-export async function runShort(argv: readonly string[]): Promise<number> {
+export async function runShort(given: readonly string[]): Promise<number> {
+  const argv = toShortWords(given);
   const [first = "", ...rest] = argv;
   const word = first === "complete" ? firstWordAsked(rest) || first : first;
   // A document says the same of whichever program it comes.
-  const io = asksForJson(argv) ? createProcessIo() : inShortTerms(createProcessIo());
+  const own = createProcessIo();
+  const io = (isJson: boolean) => (isJson ? own : inShortTerms(own));
   if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
     const { managerCommands } = await import("../mgr.ts");
     if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
@@ -403,6 +506,6 @@ export async function runShort(argv: readonly string[]): Promise<number> {
         io,
       );
   }
-  const bare = argv.every((word) => word === "--json");
-  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, io);
+  const bare = argv.every((word) => ["--json", "-q", "--quiet"].includes(word));
+  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, io, { findGroups });
 }

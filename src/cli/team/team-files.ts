@@ -7,19 +7,18 @@ import { suggest } from "../../system/similar-word.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { nearestTeamFile, ownTeamFile } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
-import { type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
+import { type Caller, type CliIo, UsageError } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { readFileFlag } from "../command-line/flag-values.ts";
-import type { Members } from "../extension.ts";
+import type { MemberNames, Members } from "../extension.ts";
 
 /**
  * Whom `@NAME` means in the team of the agent that calls this, else in the nearest team's file: agents that
  * this file launched, never others of the same name. Throws UsageError for an unknown name. Source: ruling
  * 40.
  */
-export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
-  const { io } = invocation;
-  const context = openCliContext(io, invocation.inherited);
+async function findMembers({ io, inherited }: Caller, name: string): Promise<Members> {
+  const context = openCliContext(io, inherited);
   const noFile = `; @${name} is a name of such a file: call this below its folder`;
   const path = (await ownTeamFile(context, io)) ?? findTeamFile(context, io, undefined, noFile);
   const team = await readTeam(context, io, path);
@@ -37,6 +36,15 @@ export async function findMembers(invocation: Invocation, name: string): Promise
   const advice = near === null ? "" : `; did you mean "${near}"?`;
   throw new UsageError(`${visibleLine(path)} has no group, person or agent "${name}"${advice}`);
 }
+
+export const teamMembers: MemberNames = {
+  find: findMembers,
+  async groups({ io, inherited }) {
+    const context = openCliContext(io, inherited);
+    const path = (await ownTeamFile(context, io)) ?? findTeamFile(context, io, undefined);
+    return Object.keys((await readTeam(context, io, path)).groups ?? {});
+  },
+};
 
 /** The path of the team's file, without links on the way: two ways to one file are one team. */
 export function findTeamFile(

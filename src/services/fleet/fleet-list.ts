@@ -24,6 +24,8 @@ export interface AgentSnapshot {
   /** When the turn that runs began; null where none runs, and for one that a person typed. */
   turnSinceUtc: string | null;
   gatewayBaseUrl: string | null;
+  /** Of its manifest; null where that cannot be used. */
+  workingDirectory: string | null;
   /** Requests accepted or running, by the gateway or, without one, by its file; null where it is unknown. */
   queueDepth: number | null;
   /**
@@ -60,16 +62,17 @@ export function listSnapshots(deps: ListDeps, agents: readonly KnownAgent[]): Pr
     clock: deps.clock,
     eachMs: deadlineMs,
     ask: (agent) => snapshotOf(deps, agent),
-    late: ({ record }) => ({
-      ...emptySnapshot(record),
+    late: (agent) => ({
+      ...emptySnapshot(agent),
       answered: false,
       problem: { severity: "fault", detail: `no answer within ${deadlineMs / 1000} s`, remedy: null },
     }),
   });
 }
 
-const emptySnapshot = (record: RegistryRecord): AgentSnapshot => ({
+const emptySnapshot = ({ record, found }: KnownAgent): AgentSnapshot => ({
   record,
+  workingDirectory: found?.manifest.working_directory ?? null,
   gone: false,
   answered: true,
   state: null,
@@ -85,7 +88,7 @@ const emptySnapshot = (record: RegistryRecord): AgentSnapshot => ({
 async function snapshotOf({ reader, openers }: ListDeps, agent: KnownAgent): Promise<AgentSnapshot> {
   const { record, found } = agent;
   const runs = isRunning(record);
-  const empty = emptySnapshot(record);
+  const empty = emptySnapshot(agent);
   const judge = (facts: AttentionFacts) => ({ problem: firstProblem(facts), attention: runs ? facts : null });
   try {
     if (found === null) return { ...empty, ...judge((await reader.look(agent)).facts) };

@@ -227,6 +227,15 @@ export function readOfflineRequests(path: string, limit: number, why: string): R
   );
 }
 
+/** The text of the newest prompt among the newest requests; null without one. */
+export function readLastPrompt(path: string): string | null {
+  const newest = withQueue(path, (queue) => queue.list({ limit: maxLooked }));
+  const prompt = newest.find(({ kind }) => kind === "submit_prompt")?.payload["prompt"];
+  return typeof prompt === "string" ? prompt : null;
+}
+
+const maxLooked = 20;
+
 /** Null when there is none with this id. */
 export function readOfflineRequest(path: string, requestId: string, why: string): RequestRecord | null {
   return withQueue(path, (queue) => {

@@ -35,6 +35,17 @@ const root = group({
         },
         run: async () => 0,
       }),
+    ask: async () =>
+      command({
+        name: "ask",
+        description: "ask it",
+        examples: [],
+        args: {
+          whom: { type: "positional", description: "who", offers: "agent-names" },
+          text: { type: "positional", many: true, verbatim: true, description: "what" },
+        },
+        run: async () => 0,
+      }),
     hidden: async () =>
       group({ name: "hidden", description: "", examples: [], hidden: true, subCommands: {} }),
   },
@@ -52,7 +63,12 @@ describe("completion", () => {
     return [candidates.map(({ value }) => value).join(" "), paths];
   };
   test.each<{ line: string; want: [string, string | null] }>([
-    { line: "", want: ["send", null] },
+    { line: "", want: ["send ask", null] },
+    { line: "ask ", want: ["ann@x bob@x", null] },
+    { line: "ask --", want: ["--help --version --json", null] },
+    { line: "ask ann ", want: ["", null] },
+    { line: "ask ann --js", want: ["", null] },
+    { line: "ask ann send --", want: ["", null] },
     { line: "send --", want: ["--help --version --json --to --box --body --now", null] },
     { line: "send --now --box sent --", want: ["--help --version --json --to --body", null] },
     { line: "send -n --to a --t", want: ["--to", null] },
@@ -66,7 +82,7 @@ describe("completion", () => {
     { line: "send ", want: ["ann@x bob@x", null] },
     { line: "send ann --unknown ", want: ["--help --version --json --to --box --body --now", null] },
     { line: "send -- ", want: ["", "files"] },
-    { line: "nonsense ", want: ["send", null] },
+    { line: "nonsense ", want: ["send ask", null] },
   ])("of `$line`", async ({ line, want }) => {
     expect(await complete(line)).toEqual(want);
   });

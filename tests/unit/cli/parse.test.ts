@@ -43,6 +43,11 @@ const tree = group({
                 show: leaf("show", { id: { type: "positional", description: "which" } }),
               },
             }),
+          ask: leaf("ask", {
+            wait: { type: "boolean", alias: "w", description: "wait" },
+            name: { type: "positional", description: "whom" },
+            text: { type: "positional", many: true, verbatim: true, required: false, description: "what" },
+          }),
           launch: leaf("launch", { tool: { type: "string", required: true, description: "tool" } }, "ARGS"),
         },
       }),
@@ -104,6 +109,37 @@ describe("values", () => {
 
   test("a positional is a value", async () => {
     expect((await run("agents", "single", "show", "42")).own).toEqual({ id: "42" });
+  });
+});
+
+describe("after the words before it everything is text", () => {
+  test.each<{ id: string; argv: string[]; want: object; json?: boolean }>([
+    {
+      id: "words that look like flags",
+      argv: ["q", "fix", "the", "--json", "flag"],
+      want: { text: "fix the --json flag" },
+    },
+    {
+      id: "words of one argument",
+      argv: ["q", "fix the --json flag"],
+      want: { text: "fix the --json flag" },
+    },
+    { id: "a flag as the first word", argv: ["q", "--wait", "x"], want: { text: "--wait x", wait: false } },
+    { id: "an unknown flag", argv: ["q", "-x", "--no-such=1"], want: { text: "-x --no-such=1" } },
+    { id: "one -- before it is left out", argv: ["q", "--", "--json", "x"], want: { text: "--json x" } },
+    { id: "a later -- stays", argv: ["q", "a", "--", "b"], want: { text: "a -- b" } },
+    {
+      id: "flags before the name",
+      argv: ["-w", "--json", "q", "x"],
+      want: { text: "x", wait: true },
+      json: true,
+    },
+    { id: "-- before the name", argv: ["--json", "--", "q", "--json"], want: { text: "--json" }, json: true },
+    { id: "nothing", argv: ["q"], want: { text: undefined } },
+    { id: "nothing after --", argv: ["q", "--"], want: { text: undefined } },
+  ])("$id", async ({ argv, want, json = false }) => {
+    const parsed = await run("agents", "ask", ...argv);
+    expect([parsed.own, parsed.inherited["json"]]).toMatchObject([{ name: "q", ...want }, json]);
   });
 });
 

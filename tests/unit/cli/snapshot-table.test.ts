@@ -25,6 +25,7 @@ function snapshot(name: string): AgentSnapshot {
     answered: true,
     turnSinceUtc: null,
     gatewayBaseUrl: "http://127.0.0.1:12345",
+    workingDirectory: "/project",
     unreadMail: null,
     queueDepth: null,
     problem: null,

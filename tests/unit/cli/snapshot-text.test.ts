@@ -26,6 +26,7 @@ function snapshot(change: Partial<AgentSnapshot> = {}, result = "success"): Agen
     answered: true,
     turnSinceUtc: null,
     gatewayBaseUrl: "http://x",
+    workingDirectory: "/project",
     queueDepth: 2,
     unreadMail: 3,
     problem: null,

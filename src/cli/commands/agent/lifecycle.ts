@@ -12,7 +12,6 @@ import { sleep } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
 import { openRecordTarget, openTarget, type Target, toCaller } from "../../agent/target.ts";
-import { answerStopped } from "../../agent/work-answers.ts";
 import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { confirmed } from "../../command-line/confirm.ts";
@@ -21,6 +20,7 @@ import { narrate, warn } from "../../command-line/narrate.ts";
 import { joinFlags, readJoinFlags } from "../../command-line/shared-flags.ts";
 import { loadSignals } from "../../extensions.ts";
 import { attachTerminal, stopNamed } from "../../operations/session.ts";
+import { answerStopped } from "../work-answers.ts";
 
 const stop = command({
   name: "stop",

@@ -9,7 +9,6 @@ import { visibleLine } from "../../../system/visible.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
 import { openLiveTarget, requireMayAnswer, toCaller } from "../../agent/target.ts";
 import { renderExplanation, renderTerminal, renderTerminalLine } from "../../agent/terminal-text.ts";
-import { answerWait } from "../../agent/work-answers.ts";
 import { type CliIo, command } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
 import { fieldFlags } from "../../command-line/field-flags.ts";
@@ -18,6 +17,7 @@ import { renderTable } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
 import { waitForState } from "../../operations/session.ts";
+import { answerWait } from "../work-answers.ts";
 
 const state = endpointCommand("terminalState", {
   name: "state",

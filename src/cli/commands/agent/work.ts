@@ -5,13 +5,13 @@ import { toIdentity } from "../../../services/fleet/projection.ts";
 import { modelFlags, readExecution } from "../../agent/model-flags.ts";
 import { openTarget, toCaller } from "../../agent/target.ts";
 import { renderDecision } from "../../agent/terminal-text.ts";
-import { answerAccepted, answerInterrupted, askForAnswer } from "../../agent/work-answers.ts";
 import { command } from "../../command-line/command.ts";
 import { readPrompt, readTimeout } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { toClause } from "../../command-line/remedies.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
 import { interruptTurn, submitPrompt } from "../../operations/prompt.ts";
+import { answerAccepted, answerInterrupted, askForAnswer } from "../work-answers.ts";
 
 const state = command({
   name: "state",

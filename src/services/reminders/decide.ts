@@ -1,7 +1,7 @@
 import type { RequestAdmission, Waiting } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Readiness } from "../agent/agent.ts";
-import type { Reminder } from "./reminder.ts";
+import { candidatesOf, type Reminder } from "./reminder.ts";
 
 export interface ReminderFacts {
   nowMs: number;
@@ -44,6 +44,34 @@ export function decideReminder(facts: ReminderFacts): ReminderDecision {
 
 function defer(reason: string, detail: string): ReminderDecision {
   return { do: "defer", reason, detail };
+}
+
+/** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
+const maxSleepMs = 60_000;
+
+/**
+ * What a turn does: `deliver` is the due reminder that may be delivered now and is due longest, `deferred` are
+ * those that are due longer and may not. `waitMs`: how long nothing but time makes another due; null when time
+ * never does. Pure.
+ */
+export function planReminders(
+  facts: Omit<ReminderFacts, "effective"> & { reminders: Iterable<Reminder>; effective: Reminder | null },
+): {
+  deliver: Reminder | null;
+  deferred: { reminder: Reminder; reason: string; detail: string }[];
+  waitMs: number | null;
+} {
+  const { due, nextMs } = candidatesOf(facts.reminders, facts);
+  const waitMs = nextMs === null ? null : Math.min(Math.max(1, nextMs - facts.nowMs), maxSleepMs);
+  const deferred = [];
+  for (const reminder of due) {
+    const decision = decideReminder({ ...facts, effective: reminder });
+    if (decision.do === "deliver") return { deliver: reminder, deferred, waitMs };
+    if (decision.do === "defer") {
+      deferred.push({ reminder, reason: decision.reason, detail: decision.detail });
+    }
+  }
+  return { deliver: null, deferred, waitMs };
 }
 
 /** Why a due reminder is not delivered: kept for readers of its record, and reported once for each reason. */

@@ -18,12 +18,11 @@ import type { Agent, Readiness } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { createDeferrals, decideReminder, type ReminderDecision } from "./decide.ts";
+import { createDeferrals, decideReminder, planReminders, type ReminderFacts } from "./decide.ts";
 import { dueAgain, readDefinitions, redefine } from "./definition.ts";
 import { deliver } from "./deliver.ts";
 import { createReminderHistory, preview } from "./history.ts";
 import {
-  candidatesOf,
   charsOf,
   createReminderSet,
   effectiveOf,
@@ -78,8 +77,6 @@ interface RemindersDeps {
 
 /** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
 const refusedAgainMs = 250;
-/** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
-const maxSleepMs = 60_000;
 
 /**
  * At most one reminder is delivered at a time; `delivery` says how far it is:
@@ -163,16 +160,9 @@ export function createReminders(deps: RemindersDeps): Reminders {
     );
   }
 
-  function decide(reminder: Reminder, readiness: Readiness): ReminderDecision {
+  function gateFacts(readiness: Readiness): Omit<ReminderFacts, "effective"> {
     const { depth, running } = deps.queue();
-    return decideReminder({
-      nowMs: clock.nowMs(),
-      effective: reminder,
-      admission: deps.admission(),
-      running,
-      queueDepth: depth,
-      readiness,
-    });
+    return { nowMs: clock.nowMs(), admission: deps.admission(), running, queueDepth: depth, readiness };
   }
 
   /** The reminder as it is being delivered; null, with nothing changed, when it is no longer its turn. */
@@ -180,7 +170,8 @@ export function createReminders(deps: RemindersDeps): Reminders {
     const isNext =
       all.get(reminder.reminder_id) === reminder && (reminder.independent || all.effective() === reminder);
     // A fresh look has just proved that the agent is fit; what was known before it does not count.
-    if (!isNext || decide(reminder, { ready: true }).do !== "deliver") return null;
+    const decision = decideReminder({ ...gateFacts({ ready: true }), effective: reminder });
+    if (!isNext || decision.do !== "deliver") return null;
     const ids = { last_request_id: requestId, executing_request_id: requestId };
     const started = { ...reminder, last_started_at_utc: now(), ...ids };
     // On disk before the first byte: a later crash must not lead to a second delivery.
@@ -257,19 +248,17 @@ export function createReminders(deps: RemindersDeps): Reminders {
   }
 
   async function turn(): Promise<number | null> {
-    const nowMs = clock.nowMs();
-    const { due, nextMs } = candidatesOf(all.values(), { nowMs, effective: all.effective() });
-    const readiness = agent.readiness("turn_boundary");
-    for (const reminder of due) {
-      const decision = decide(reminder, readiness);
-      if (decision.do === "deliver") {
-        return attempt(reminder).catch((error) => {
-          throw stepError(`delivery of ${reminder.reminder_id}`, error);
-        });
-      }
-      if (decision.do === "defer") deferrals.note(reminder, decision);
-    }
-    return nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), maxSleepMs);
+    const plan = planReminders({
+      ...gateFacts(agent.readiness("turn_boundary")),
+      reminders: all.values(),
+      effective: all.effective(),
+    });
+    for (const { reminder, ...why } of plan.deferred) deferrals.note(reminder, why);
+    const reminder = plan.deliver;
+    if (reminder === null) return plan.waitMs;
+    return attempt(reminder).catch((error) => {
+      throw stepError(`delivery of ${reminder.reminder_id}`, error);
+    });
   }
 
   function restore(reminder: Reminder): void {

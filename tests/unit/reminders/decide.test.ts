@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { decideReminder, type ReminderFacts } from "../../../src/services/reminders/decide.ts";
+import { decideReminder, planReminders, type ReminderFacts } from "../../../src/services/reminders/decide.ts";
 import { effectiveOf, inRanking, type Reminder } from "../../../src/services/reminders/reminder.ts";
 
 const due = { dueMs: 1000, paused: false, delivery_kind: "prompt" } as const;
@@ -82,28 +82,111 @@ describe("the effective reminder", () => {
   });
 });
 
-describe("which reminder is effective", () => {
-  const one = (order: number, ranking: number): Reminder => ({
-    reminder_id: `r${order}`,
-    mode: "one_off",
-    delivery_kind: "prompt",
-    title: "t",
-    prompt: "p",
-    send_keys: null,
-    ranking,
-    paused: false,
-    created_at_utc: "",
-    interval_seconds: null,
-    last_started_at_utc: null,
-    durable: false,
-    independent: false,
-    cron: null,
-    time_zone: null,
-    last_request_id: null,
-    executing_request_id: null,
-    order,
-    dueMs: 0,
+const one = (order: number, ranking: number, change: Partial<Reminder> = {}): Reminder => ({
+  reminder_id: `r${order}`,
+  mode: "one_off",
+  delivery_kind: "prompt",
+  title: "t",
+  prompt: "p",
+  send_keys: null,
+  ranking,
+  paused: false,
+  created_at_utc: "",
+  interval_seconds: null,
+  last_started_at_utc: null,
+  durable: false,
+  independent: false,
+  cron: null,
+  time_zone: null,
+  last_request_id: null,
+  executing_request_id: null,
+  order,
+  dueMs: 0,
+  ...change,
+});
+
+describe("a turn", () => {
+  const first = one(0, 0, { dueMs: 1000 });
+  const independent = (order: number, change: Partial<Reminder>) =>
+    one(order, 0, { independent: true, ...change });
+  const keysAt = (order: number, dueMs: number) =>
+    independent(order, { dueMs, delivery_kind: "send_keys", prompt: null });
+  const busy = { readiness: refusal("not_ready") };
+  const cases: {
+    id: string;
+    reminders: Reminder[];
+    facts?: Partial<ReminderFacts>;
+    deliver: string | null;
+    deferred?: string[];
+    waitMs: number | null;
+  }[] = [
+    { id: "without reminders does nothing until it is woken", reminders: [], deliver: null, waitMs: null },
+    { id: "delivers what is due", reminders: [first], deliver: "r0", waitMs: null },
+    {
+      id: "waits until something is due",
+      reminders: [one(0, 0, { dueMs: 5000 })],
+      deliver: null,
+      waitMs: 4000,
+    },
+    {
+      id: "waits at most a minute: the clock may be set",
+      reminders: [one(0, 0, { dueMs: 500_000 })],
+      deliver: null,
+      waitMs: 60_000,
+    },
+    {
+      id: "passes over a reminder that is blocked, though it is due",
+      reminders: [one(0, 0, { dueMs: 5000 }), one(1, 1, { dueMs: 0 })],
+      deliver: null,
+      waitMs: 4000,
+    },
+    {
+      id: "passes over a paused one, and over what it blocks",
+      reminders: [one(0, 0, { paused: true }), one(1, 1), independent(2, { paused: true })],
+      deliver: null,
+      waitMs: null,
+    },
+    {
+      id: "delivers the one that is due longest",
+      reminders: [first, independent(1, { dueMs: 900 }), independent(2, { dueMs: 950 })],
+      deliver: "r1",
+      waitMs: null,
+    },
+    {
+      id: "delivers keys that a busy agent takes, after prompts that wait",
+      reminders: [first, keysAt(1, 1000)],
+      facts: busy,
+      deliver: "r1",
+      deferred: ["r0 not_ready"],
+      waitMs: null,
+    },
+    {
+      id: "defers nothing that is due later than what it delivers",
+      reminders: [keysAt(0, 900), independent(1, { dueMs: 1000 })],
+      facts: busy,
+      deliver: "r0",
+      waitMs: null,
+    },
+    {
+      id: "defers each that is due and wakes for the next",
+      reminders: [first, independent(1, { dueMs: 1000 }), independent(2, { dueMs: 1500 })],
+      facts: { admission: "blocked_unavailable" },
+      deliver: null,
+      deferred: ["r0 blocked_unavailable", "r1 blocked_unavailable"],
+      waitMs: 500,
+    },
+  ];
+  test.each(cases)("$id", ({ reminders, facts = {}, deliver, deferred = [], waitMs }) => {
+    const plan = planReminders({ ...open, ...facts, reminders, effective: effectiveOf(reminders) });
+    expect(plan.deliver?.reminder_id ?? null).toBe(deliver);
+    expect(plan.deferred.map(({ reminder, reason }) => `${reminder.reminder_id} ${reason}`)).toEqual(
+      deferred,
+    );
+    expect(plan.waitMs).toBe(waitMs);
   });
+});
+
+describe("which reminder is effective", () => {
   const cases: { id: string; rankings: number[]; want: string[] }[] = [
     { id: "the smallest ranking wins", rankings: [3, 1, 2], want: ["r1", "r2", "r0"] },
     { id: "a ranking may be negative", rankings: [0, -5, 7], want: ["r1", "r0", "r2"] },

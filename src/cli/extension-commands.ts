@@ -1,6 +1,11 @@
 import { type Commands, group, lazyLeaves } from "./command-line/command.ts";
 import type { ExtensionLoaders } from "./extension.ts";
-import { loadCoordinatorExtensions, loadGatewayExtensions, loadSignals } from "./extensions.ts";
+import {
+  loadCoordinatorExtensions,
+  loadGatewayExtensions,
+  loadSignals,
+  loadStoredRoutes,
+} from "./extensions.ts";
 
 const upkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
 
@@ -84,6 +89,7 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
         ),
       }),
       doctor: () => import("./commands/doctor.ts").then((module) => module.default),
+      prune: () => import("./commands/prune.ts").then((module) => module.default),
       uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
     },
     "svc-mgr mailbox": lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], upkeep),
@@ -97,6 +103,7 @@ export function extensionCommands(group: string): Commands {
     gateway: loadGatewayExtensions,
     coordinator: loadCoordinatorExtensions,
     signals: loadSignals,
+    stored: loadStoredRoutes,
   };
   return Object.assign({}, ...Object.values(commands).map((commandsOf) => commandsOf(load)[group]));
 }

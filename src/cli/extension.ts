@@ -10,6 +10,7 @@ import type { Attention } from "../services/attention/attention.ts";
 import type { Log } from "../services/diagnostics/gateway-log.ts";
 import type { Directory } from "../services/fleet/directory.ts";
 import type { Links } from "../services/fleet/links.ts";
+import type { StoredSession } from "../services/fleet/stored-session.ts";
 import type { BridgeDeps } from "../services/headless/bridge.ts";
 import type { TypingLeases } from "../services/prompt/typing-lease.ts";
 import type { PlanSignals } from "../services/sessions/tool-signals.ts";
@@ -41,6 +42,8 @@ export interface Extension {
   signals?: () => Promise<PlanSignals>;
   /** Loads what it adds to a program that watches agents or serves a gateway. One call for each agent. */
   gateway?: () => Promise<() => GatewayExtension>;
+  /** Loads what it reads of an agent that no gateway serves. */
+  stored?: () => Promise<StoredRoutes>;
   /** Loads what it adds to the coordination server. */
   coordinator?: () => Promise<CoordinatorExtension>;
   /** Loads its part in the start of a coordination server. */
@@ -74,6 +77,7 @@ export interface ExtensionLoaders {
   gateway(): Promise<() => readonly GatewayExtension[]>;
   coordinator(): Promise<readonly CoordinatorExtension[]>;
   signals(): Promise<PlanSignals>;
+  stored(): Promise<readonly StoredRoutes[]>;
 }
 
 /** Flags of `svc-coord serve`, and what they ask for. */
@@ -91,6 +95,12 @@ interface ServeCall {
   args: Readonly<Record<string, unknown>>;
   log: (line: string) => void;
 }
+
+/** Operations of a gateway that the files of a session answer. */
+export type StoredRoutes = (
+  context: Pick<CliContext, "files" | "clock" | "env">,
+  session: StoredSession,
+) => readonly Routes[];
 
 /** What an extension adds to one gateway, or to one agent that is watched without a gateway. */
 export interface GatewayExtension {

@@ -5,6 +5,7 @@ import type {
   GatewayExtension,
   MemberNames,
   ServeExtension,
+  StoredRoutes,
 } from "./extension.ts";
 
 /** Other protocols on the way to an agent: ACP, MCP, AG-UI, and the reports of the tools. */
@@ -80,6 +81,7 @@ const observe: Extension = {
     "services/transcript/",
   ],
   gateway: async () => (await import("./extensions/observe/observe-agent.ts")).createObserve,
+  stored: async () => (await import("./extensions/observe/observe-stored.ts")).observeStored,
   coordinator: async () => (await import("./extensions/observe/observe-coordinator.ts")).observeFleet,
 };
 
@@ -139,6 +141,7 @@ const upkeep: Extension = {
     "cli/commands/backup",
     "cli/commands/doctor",
     "cli/commands/mailbox-upkeep",
+    "cli/commands/prune",
     "cli/commands/uninstall",
     "cli/extensions/upkeep/",
     "services/backup/",
@@ -178,6 +181,10 @@ export async function loadGatewayExtensions(): Promise<() => readonly GatewayExt
   const create = await Promise.all(extensions.flatMap(({ gateway }) => gateway?.() ?? []));
   return () => create.map((createExtension) => createExtension());
 }
+
+/** Loads what extensions read of an agent that no gateway serves. */
+export const loadStoredRoutes = (): Promise<readonly StoredRoutes[]> =>
+  Promise.all(extensions.flatMap(({ stored }) => stored?.() ?? []));
 
 /** Loads what extensions add to the coordination server. */
 export const loadCoordinatorExtensions = (): Promise<readonly CoordinatorExtension[]> =>

@@ -15,7 +15,7 @@ const homes: Record<keyof ReturnType<typeof secretsOf>, RegExp> = {
   coordinatorToken: /\/coordinators\/[^/]+\/run\/token$/,
   // The transcript gets it at the turn's end, which may come before the search or after it.
   prompt:
-    /\/gateway\/queue\.sqlite(?:-wal)?$|\/demo-agent\/|\/manifest\.turn-artifacts\/|\/transcript\/screen-turns/,
+    /\/gateway\/queue\.sqlite(?:-wal)?$|\/demo-agent\/|\/manifest\.turn-artifacts\/|\/transcript\/(?:screen-turns|last-screen)/,
   mailBody: /\/mailbox\/(?:messages|index\.sqlite|mailboxes)|^work\/body\.md$/,
   typed: /\/demo-agent\//,
   variable: /\/environment\.json$|\/launch-environment/,

@@ -105,6 +105,7 @@ export function createSimCoordinator(options: {
         createExtensions,
         extensions,
         planSignals: planNoSignals,
+        storedRoutes: [],
       });
       up = { process, coordinator, baseUrl: null };
       const mine = up;

@@ -32,6 +32,7 @@ export function renderRequest(record: RequestRecord): string {
 export function stateForPeople(record: RequestRecord): string {
   const { state, request_kind: kind, evidence } = record;
   if (wasInterrupted(record)) return "interrupted";
+  if (evidence.at(-1)?.agent_ended) return "ended with the agent";
   if (state !== "completed" || kind === "interrupt") return state;
   const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
   if (last === undefined) return "delivered";

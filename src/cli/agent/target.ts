@@ -43,7 +43,7 @@ export interface AgentCaller extends Caller {
   whom: "self" | AgentSelector;
 }
 
-type CallOf = AgentCaller | Invocation<never> | Invocation;
+export type CallOf = AgentCaller | Invocation<never> | Invocation;
 
 /** The agent that `agents single --agent-name|--agent-id` or `agents self` means. */
 export async function openTarget(call: CallOf): Promise<Target> {
@@ -123,7 +123,10 @@ export async function openLiveTarget(call: CallOf): Promise<Target & { link: Liv
  */
 export async function openMaybeLive(
   call: CallOf,
-): Promise<{ target: Target; link: LiveLink; why: null } | { target: Target; link: null; why: string }> {
+): Promise<
+  | { target: Target; link: LiveLink; why: null }
+  | { target: Target; link: null; why: string; diagnosis: Diagnosis }
+> {
   const target = await openTarget(call);
   const { manifest, sessionRoot } = target.agent;
   const { attachIdentity } = gatewayIdentity(manifest);
@@ -137,7 +140,7 @@ export async function openMaybeLive(
   }
   const diagnosis = await diagnoseUnserved(target.context, target.agent);
   const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${adviseUnserved(target, diagnosis)}`;
-  return { target, link: null, why };
+  return { target, link: null, why, diagnosis };
 }
 
 /** What leads back to a healthy gateway, behind a sentence that says that there is none. Pure. */

@@ -64,10 +64,12 @@ function requests(context: CliContext, given: Readonly<Record<string, string>>):
   const record = findRecord(context, agentId === undefined ? { agentName: agentName ?? "" } : { agentId });
   const { queue } = sessionPaths(openRecord(context.files, record).sessionRoot);
   if (!context.files.exists(queue)) return [];
-  return readOfflineRequests(queue, maxRequests, "").map(({ request_id, request_kind, accepted_at_utc }) => ({
-    value: request_id,
-    description: `${request_kind}, accepted ${accepted_at_utc.slice(0, 19).replace("T", " ")} UTC`,
-  }));
+  return readOfflineRequests(queue, { limit: maxRequests }, { why: "" }).map(
+    ({ request_id, request_kind, accepted_at_utc }) => ({
+      value: request_id,
+      description: `${request_kind}, accepted ${accepted_at_utc.slice(0, 19).replace("T", " ")} UTC`,
+    }),
+  );
 }
 
 const maxRequests = 100;

@@ -161,6 +161,8 @@ interface OpenedCoordinatorOptions {
   /** Null when this server serves the agents of this host alone. */
   others: OtherHosts | null;
   extensions: readonly ((coordinator: OpenedCoordinator) => CoordinatorPart)[];
+  /** As of `createForward`. */
+  readStored?: Parameters<typeof createForward>[0]["readStored"];
 }
 
 /** What extensions get from here; the rest is of the command line. */
@@ -247,6 +249,7 @@ export function openCoordinator(
         directory,
         links,
         clock,
+        ...(options.readStored ? { readStored: options.readStored } : {}),
         streams: () => parts.reduce((sum, part) => sum + (part.following?.() ?? 0), events.following()),
       }),
       events,

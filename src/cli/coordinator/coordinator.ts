@@ -18,9 +18,10 @@ import { timestampNow } from "../../system/clock.ts";
 import { describeFault, messageOf, ServiceError } from "../../system/errors.ts";
 import type { HttpServer } from "../../system/http-server.ts";
 import { createServiceList } from "../../system/service-list.ts";
+import { createStoredReader } from "../agent/stored-agent.ts";
 import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
-import type { CoordinatorExtension, CoordinatorHosts, GatewayExtension } from "../extension.ts";
+import type { CoordinatorExtension, CoordinatorHosts, GatewayExtension, StoredRoutes } from "../extension.ts";
 import { createFleet, openCoordinator } from "./coordinator-services.ts";
 
 interface CoordinatorOptions {
@@ -47,6 +48,8 @@ interface CoordinatorOptions {
   onShutdown: () => void;
   extensions: readonly CoordinatorExtension[];
   planSignals: PlanSignals;
+  /** What extensions read of agents that no gateway serves. */
+  storedRoutes: readonly StoredRoutes[];
   /** Called for each agent that this server watches. */
   createExtensions: () => readonly GatewayExtension[];
 }
@@ -124,6 +127,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const opened = openCoordinator({ ...base, clock }, fleet, {
     token,
     others,
+    readStored: createStoredReader({
+      context,
+      routes: options.storedRoutes,
+      report: (problem) => log.line("a session is not read", { error: problem }),
+    }),
     extensions: options.extensions.map(
       (extension) => (open) =>
         extension({ ...open, context, io, ...(rulesFile === undefined ? {} : { rulesFile }) }),

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { LedgerEntry, LedgerGroup } from "../../protocol/ledger.ts";
 import type { Tokens, TokenUsage } from "../../protocol/usage.ts";
-import { namingFile, openStoreForReading } from "../open.ts";
+import { namingFile } from "../open.ts";
 import { insertText, prepare, selectList } from "../statement.ts";
-import { type GatewayDatabase, gatewayMigrations } from "./request-store.ts";
+import { type GatewayDatabase, readGatewayDatabase } from "./request-store.ts";
 import { ledger } from "./schema.ts";
 
 export type LedgerTurn = Omit<LedgerEntry, "seq">;
@@ -37,6 +37,9 @@ export interface LedgerStore {
   /** Of the turns that have tokens. */
   total(): Tokens & { turns: number };
 }
+
+/** What can be read beside a gateway. */
+export type LedgerReader = Pick<LedgerStore, "page" | "groups" | "since">;
 
 const { seq: _, ...columns } = getTableColumns(ledger);
 
@@ -194,13 +197,12 @@ export function ledgerStoreOn(store: GatewayDatabase): LedgerStore {
  * of another version.
  */
 export function readLedgerGroups(path: string, period: LedgerPeriod): LedgerGroup[] {
-  const store = openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes: 0 });
-  try {
-    return ledgerStoreOn(store).groups(period);
-  } finally {
-    store.close();
-  }
+  return readLedger(path, (store) => store.groups(period));
 }
+
+/** The same of anything that a ledger has. */
+export const readLedger = <T>(path: string, read: (store: LedgerReader) => T): T =>
+  readGatewayDatabase(path, (store) => read(ledgerStoreOn(store)));
 
 function within({ since, until }: LedgerPeriod): SQL[] {
   return [

@@ -37,6 +37,34 @@ export function gatewayObserveRoutes(services: GatewayObservers): readonly Route
   ];
 }
 
+/** What the routes about the past of an agent call that no gateway serves. */
+interface StoredObservers extends Pick<GatewayObservers, "transcript" | "ledger"> {
+  recorder: Pick<RecorderControl, "status" | "moment" | "cast">;
+}
+
+/** The same that can be read of an agent that no gateway serves. */
+export function storedObserveRoutes(services: StoredObservers): readonly Routes[] {
+  const { readRecorder, recordedMoment, recordedCast } = recorderEndpoints;
+  const { recorder } = services;
+  return [
+    mount({
+      name: "stored-transcript",
+      endpoints: transcriptEndpoints,
+      handlers: transcriptHandlers(services),
+    }),
+    mount({ name: "stored-ledger", endpoints: ledgerEndpoints, handlers: ledgerHandlers(services) }),
+    mount({
+      name: "stored-recorder",
+      endpoints: { readRecorder, recordedMoment, recordedCast },
+      handlers: {
+        readRecorder: () => recorder.status(),
+        recordedMoment: ({ query }) => recorder.moment(query),
+        recordedCast: ({ query }) => recorder.cast(query),
+      },
+    }),
+  ];
+}
+
 const textAnswer = ({ text, contentType }: { text: string; contentType: string }) =>
   new Response(text, { headers: { "content-type": contentType } });
 

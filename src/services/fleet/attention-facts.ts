@@ -186,7 +186,7 @@ export async function newestRequests(
   const { queue } = sessionPaths(sessionRoot);
   if (!files.exists(queue)) return [];
   try {
-    return readOfflineRequests(queue, requestsLookedAt, "no gateway runs for this agent");
+    return readOfflineRequests(queue, { limit: requestsLookedAt }, { why: "no gateway runs for this agent" });
   } catch {
     // The status says why the queue cannot be read.
     return [];

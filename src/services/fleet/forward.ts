@@ -50,8 +50,10 @@ export function createForward(deps: {
   links: Links;
   clock: Clock;
   streams?: () => number;
+  /** What the files of an agent answer to a GET that no gateway answers; null where they do not. */
+  readStored?: (agent: FoundAgent, target: string) => Promise<Response | null>;
 }) {
-  const { directory, links, clock, streams = () => 0 } = deps;
+  const { directory, links, clock, streams = () => 0, readStored } = deps;
   const underWay = new Map<string, number>();
   let together = 0;
 
@@ -89,7 +91,7 @@ export function createForward(deps: {
 
   return {
     /**
-     * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable`
+     * The gateway's answer, status and body as they are; without a gateway what the files answer. Throws `not_found`, `ambiguous`, and `unavailable`
      * when no live gateway serves the agent, when the route needs a mailbox and the agent has none, when it
      * does not begin to answer in the route's time, and when its share of the connections is in use: 32, or 4
      * while half of all are. Throws `outcome_unknown` when what changes something was sent and no whole answer
@@ -102,7 +104,15 @@ export function createForward(deps: {
       const leave = enter(agentId, name);
       try {
         const link = await links.to(agent);
-        if (link.state !== "live") throw noLiveGateway(agent, link);
+        if (link.state !== "live") {
+          // A process that is silent may still write.
+          const isReadable = route.method === "GET" && link.state !== "silent";
+          const stored = isReadable ? await readStored?.(agent, request.target) : null;
+          if (!stored) throw noLiveGateway(agent, link);
+          const body = await stored.arrayBuffer();
+          leave();
+          return new Response(body, { status: stored.status, headers: pick(stored.headers, handedBack) });
+        }
         const watch = createWatch(clock, route.timeoutMs);
         const signal = AbortSignal.any([request.signal, watch.signal]);
         try {

@@ -1,4 +1,4 @@
-import type { LedgerStore, LedgerTurn } from "../../db/gateway/ledger-store.ts";
+import type { LedgerReader, LedgerStore, LedgerTurn } from "../../db/gateway/ledger-store.ts";
 import type { RequestStore } from "../../db/gateway/request-store.ts";
 import type { LedgerPage, LedgerSummary } from "../../protocol/ledger.ts";
 import type { TokenSum } from "../../protocol/usage.ts";
@@ -238,6 +238,18 @@ export function createLedger(deps: {
     },
     counting: () => answered < asked,
     onLook: (listener) => void listeners.push(listener),
+    ...createLedgerReader(store),
+    async stop() {
+      stopped = true;
+      stopping?.abort();
+      await looking;
+    },
+  };
+}
+
+/** What the ledger has. */
+export function createLedgerReader(store: LedgerReader): Pick<Ledger, "page" | "summary"> {
+  return {
     page({ limit, before, ...period }) {
       const { entries, more } = store.page({
         limit,
@@ -251,11 +263,6 @@ export function createLedger(deps: {
       since_utc: store.since(),
       groups: store.groups(toPeriod(query)),
     }),
-    async stop() {
-      stopped = true;
-      stopping?.abort();
-      await looking;
-    },
   };
 }
 

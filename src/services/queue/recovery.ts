@@ -10,7 +10,7 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { StoredEventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { type End, endUnknown } from "./request.ts";
+import { type End, endUnknown, hasOpenTurn, turnLost } from "./request.ts";
 
 /** One request as the event log records it. */
 interface LoggedRequest {
@@ -188,8 +188,13 @@ export function createUnfinishedWork(deps: {
     followLast(): void {
       const last = store.list({ limit: 8, state: "completed" }).find((one) => one.kind !== "interrupt");
       const steps = last?.evidence.map((one) => one.step) ?? [];
-      if (!last || last.epoch !== deps.epoch() || !steps.includes("submitted")) return;
-      if (steps.includes("turn_ended")) return;
+      if (!last || !hasOpenTurn(last)) return;
+      if (last.epoch !== deps.epoch()) {
+        const how = "its program was started again";
+        addEvidence(last.requestId, turnLost({ how, atUtc: timestampNow(deps.clock) }));
+        return;
+      }
+      if (!steps.includes("submitted")) return;
       agent.followTurn({
         started: steps.includes("turn_started"),
         onEvidence: (evidence) => addEvidence(last.requestId, evidence),

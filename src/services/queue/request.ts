@@ -116,6 +116,19 @@ function waitOf(
   };
 }
 
+/** Whether the agent took the prompt and nothing says that its turn has ended. Pure. */
+export function hasOpenTurn({ kind, state, evidence }: StoredRequest): boolean {
+  if (kind === "interrupt" || evidence.some(({ step }) => step === "turn_ended")) return false;
+  const isTaken = evidence.some(({ step }) => step === "submitted" || step === "turn_started");
+  return state === "running" || (state === "completed" && isTaken);
+}
+
+/** The end of a turn that the agent's own end cut short. Pure. */
+export function turnLost({ how, atUtc }: { how: string; atUtc: string }): Evidence {
+  const proof = `the agent ended before its turn did: ${how}`;
+  return { step: "turn_ended", at_utc: atUtc, proof, agent_ended: true };
+}
+
 /** How a request is stored. Pure. */
 export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "lane" | "payload"> {
   if (request.kind === "interrupt") return { kind: request.kind, lane: "interrupt", payload: {} };

@@ -20,7 +20,7 @@ export type RecorderControl = ReturnType<typeof createRecorderControl>;
 const defaultSpanMs = 60_000;
 
 export function createRecorderControl(agent: RecordedAgent) {
-  const { files, clock, sessionRoot } = agent;
+  const { files, sessionRoot } = agent;
   const { gatewayRoot } = sessionPaths(sessionRoot);
   let recorder: Recorder | null = null;
   let acts: Promise<unknown> = Promise.resolve();
@@ -68,11 +68,24 @@ export function createRecorderControl(agent: RecordedAgent) {
         await open();
         return status();
       }),
+    ...createRecordingReader(agent),
+  };
+}
+
+/** What was recorded, whether a gateway runs or not. */
+export function createRecordingReader({
+  files,
+  clock,
+  sessionRoot,
+  agentName,
+}: Pick<RecordedAgent, "files" | "clock" | "sessionRoot" | "agentName">) {
+  const { gatewayRoot } = sessionPaths(sessionRoot);
+  return {
     /** Throws `not_found` where nothing is recorded, and `invalid_request` for what is no moment. */
     async moment({ at }: { at: string }): Promise<RecordedMoment> {
       const { readMoment } = await import("./reader.ts");
       const atMs = momentOf("at", at);
-      return readMoment(files, gatewayRoot, { atMs, nowMs: clock.nowMs(), agentName: agent.agentName });
+      return readMoment(files, gatewayRoot, { atMs, nowMs: clock.nowMs(), agentName });
     },
     async cast({ from, until }: { from: string; until?: string }): Promise<RecordedCast> {
       const { readCast, toRecordedCast } = await import("./reader.ts");
@@ -80,8 +93,8 @@ export function createRecorderControl(agent: RecordedAgent) {
       // An end before the beginning asks for nothing.
       const untilMs =
         until === undefined ? fromMs + defaultSpanMs : Math.max(fromMs, momentOf("until", until));
-      const cast = readCast(files, gatewayRoot, { fromMs, untilMs, agentName: agent.agentName });
-      return toRecordedCast(cast, { untilMs, title: agent.agentName });
+      const cast = readCast(files, gatewayRoot, { fromMs, untilMs, agentName });
+      return toRecordedCast(cast, { untilMs, title: agentName });
     },
   };
 }

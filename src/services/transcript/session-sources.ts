@@ -1,7 +1,12 @@
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
+import {
+  type Conversation,
+  type Conversations,
+  dayFolders,
+  transcriptPaths,
+} from "../sessions/conversations.ts";
 import { isSamePrompt, type PromptKey } from "../terminal/keys.ts";
-import { type Conversation, type Conversations, dayFolders, transcriptPaths } from "./conversations.ts";
 import { createOpencodeSource } from "./opencode-source.ts";
 import { createRecordFile } from "./record-file.ts";
 import { lineReaders } from "./record-lines.ts";

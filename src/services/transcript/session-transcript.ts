@@ -6,11 +6,12 @@ import type { Files } from "../../system/files.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
+import { createConversations, transcriptPaths } from "../sessions/conversations.ts";
 import type { Environment } from "../sessions/roots.ts";
 import { keyOfText } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profiles/profile.ts";
-import { createConversations, transcriptPaths } from "./conversations.ts";
 import { createHeadlessSource } from "./headless-source.ts";
+import { saveLastScreen } from "./last-screen.ts";
 import { readScreenTurn, type ScreenCapture, type ScreenTurnLine } from "./screen-turn.ts";
 import { createSessionSources, type SessionSources } from "./session-sources.ts";
 import { cutText } from "./transcript.ts";
@@ -50,8 +51,14 @@ function createTurnRecorder(deps: {
   let startedMs: number | null = null;
   let ended: Ended | null = null;
 
-  async function record(turn: Ended): Promise<void> {
+  async function keepScreen(): Promise<ScreenCapture | null> {
     const capture = await deps.capture().catch(() => null);
+    if (capture) await saveLastScreen(deps, deps.sessionRoot, capture);
+    return capture;
+  }
+
+  async function record(turn: Ended): Promise<void> {
+    const capture = await keepScreen();
     for (const [index, delayMs] of looksMs.entries()) {
       await sleep(clock, delayMs, turn.abort.signal);
       if (turn.abort.signal.aborted || (await isRecorded(turn))) return;
@@ -123,8 +130,40 @@ function createTurnRecorder(deps: {
     async stop(): Promise<void> {
       ended?.abort.abort();
       await Promise.all(underWay);
+      await keepScreen().catch((error) => deps.onProblem(`the last screen is not kept: ${messageOf(error)}`));
     },
   };
+}
+
+interface SourcesDeps {
+  files: Files;
+  clock: Clock;
+  manifest: Manifest;
+  sessionRoot: string;
+  env: Environment;
+  /** Called for each kind of problem. */
+  onProblem: (what: string) => void;
+}
+
+function openSources({ files, clock, manifest, sessionRoot, env, onProblem }: SourcesDeps) {
+  const { tool } = manifest;
+  const { nowMs } = clock;
+  const { home_path: home } = manifest.launch_plan.home_selector;
+  const record = { tool, env, home };
+  const conversations = createConversations({ files, sessionRoot, record, nowMs, onProblem });
+  const workdir = manifest.launch_plan.working_directory;
+  return {
+    conversations,
+    sources: createSessionSources({ files, sessionRoot, tool, workdir, conversations, nowMs }),
+  };
+}
+
+/** The turns of an agent that no gateway serves, from its files. Writes nothing. */
+export function storedSources(deps: Omit<SourcesDeps, "onProblem">): () => readonly TurnSource[] {
+  const { files, manifest, sessionRoot } = deps;
+  if (manifest.headless !== undefined) return headlessSources(files, sessionRoot);
+  // A gap of the page says what could not be read.
+  return openSources({ ...deps, onProblem: () => {} }).sources.all;
 }
 
 /**
@@ -141,19 +180,14 @@ export function createSessionTranscript(deps: {
   profile: CompiledProfile | null;
   capture: () => Promise<ScreenCapture | null>;
 }) {
-  const { files, clock, log, manifest, sessionRoot } = deps;
+  const { log, manifest } = deps;
   const { tool } = manifest;
   const logged = new Set<string>();
   const onProblem = (what: string) => {
     if (!logged.has(what)) log.line(what);
     logged.add(what);
   };
-  const nowMs = clock.nowMs;
-  const { home_path: home } = manifest.launch_plan.home_selector;
-  const record = { tool, env: deps.env, home };
-  const conversations = createConversations({ files, sessionRoot, record, nowMs, onProblem });
-  const workdir = manifest.launch_plan.working_directory;
-  const sources = createSessionSources({ files, sessionRoot, tool, workdir, conversations, nowMs });
+  const { conversations, sources } = openSources({ ...deps, onProblem });
   return {
     sources: sources.all,
     /** `bound`: the conversation that the tracker takes for the agent's own. */

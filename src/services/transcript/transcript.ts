@@ -118,7 +118,15 @@ export function createTranscript(deps: {
   /** As they are known now, the oldest first. */
   sources: () => readonly TurnSource[];
   request: (requestId: string) => AskedRequest | null;
+  /** How the agent ended, as a clause; null while it may run. */
+  end?: () => string | null;
 }): Transcript {
+  async function read({ head, source, last }: Found): Promise<ReadTurn | null> {
+    const end = deps.end?.() ?? null;
+    const turn = await source.read(head.turnId, { last: last && end === null });
+    return turn && end !== null ? withLoss(turn, end, { last }) : turn;
+  }
+
   /** All turns, oldest first: those of one source stay in its order. */
   async function allTurns(): Promise<{ turns: Found[]; sources: readonly TurnSource[] }> {
     const sources = deps.sources();
@@ -146,11 +154,11 @@ export function createTranscript(deps: {
     let bytes = 0;
     let searched = 0;
     let lastId: string | null = null;
-    for (const [index, { head, source, last }] of turns.entries()) {
+    for (const [index, found] of turns.entries()) {
       const full = shown.length >= query.limit || bytes >= maxPageBytes || searched >= maxSearchedBytes;
       if (full) return { shown, next: lastId };
-      const turn = await source.read(head.turnId, { last });
-      lastId = head.turnId;
+      const turn = await read(found);
+      lastId = found.head.turnId;
       if (!turn) continue;
       searched += (turn.prompt?.length ?? 0) + (turn.answer?.length ?? 0);
       const match = words ? matchOf(words, [turn.prompt ?? "", turn.answer ?? ""]) : null;
@@ -188,12 +196,23 @@ export function createTranscript(deps: {
     async turn(turnId, part) {
       const { turns, sources } = await allTurns();
       const found = turns.find(({ head }) => head.turnId === turnId);
-      const turn = found && (await found.source.read(turnId, { last: found.last }));
+      const turn = found && (await read(found));
       if (turn) return toRecord(turn, part, "");
       const [gap] = describeGaps(sources).gaps;
       throw new ServiceError("not_found", `no turn ${turnId}${gap === undefined ? "" : `; ${gap}`}`);
     },
   };
+}
+
+/**
+ * A turn that runs no more because its agent ended. The record of a tool says how each turn ended, a screen
+ * never does. Pure.
+ */
+function withLoss(turn: ReadTurn, how: string, { last }: { last: boolean }): ReadTurn {
+  const isCut = turn.status === "running" || (last && turn.source === "tool" && turn.status === "unknown");
+  if (!isCut) return turn;
+  const error = turn.error ?? `the agent ended before this turn did: ${how}`;
+  return { ...turn, status: "interrupted", error };
 }
 
 function sizeOf({ answer, prompt }: TranscriptTurn): number {

@@ -27,11 +27,11 @@ import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-f
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { keyFileName } from "../../../src/services/mail/filesystem/registration/mailbox-keys.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
+import { transcriptPaths } from "../../../src/services/sessions/conversations.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { recordPath, skillPath } from "../../../src/services/skills/ownership.ts";
-import { transcriptPaths } from "../../../src/services/transcript/conversations.ts";
 import { lockPaths, treePaths } from "./template.ts";
 
 /** Which commands read a file: a tree with something planted in it is met by these. */
@@ -211,6 +211,7 @@ export function fileKinds(tree: string): FileKind[] {
     kind("answer.json", "json", "turn", acpTurn.answer, AcpAnswer),
     kind("transcript/conversations.json", "json", "session", inTranscripts("conversations")),
     kind("transcript/screen-turns.jsonl", "json-lines", "session", inTranscripts("screen")),
+    kind("transcript/last-screen.json", "json", "session", inTranscripts("lastScreen")),
     kind("transcript/screen-turns.1.jsonl", "json-lines", "session", inTranscripts("screenBefore")),
     kind("index.sqlite", "sqlite", "mail", mail.index),
     kind("mailbox.sqlite", "sqlite", "mail", below(mail.mailboxes, stateFileName)),

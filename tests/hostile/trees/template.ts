@@ -7,6 +7,7 @@ import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-f
 import { openTurn } from "../../../src/services/headless/turn-directory.ts";
 import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
 import { initMailRoot, openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { transcriptPaths } from "../../../src/services/sessions/conversations.ts";
 import { buildManifest } from "../../../src/services/sessions/manifest.ts";
 import { buildRecord } from "../../../src/services/sessions/record.ts";
 import { sessionPaths, sessionRootOf } from "../../../src/services/sessions/roots.ts";
@@ -16,7 +17,6 @@ import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { installSkills } from "../../../src/services/skills/install.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
-import { transcriptPaths } from "../../../src/services/transcript/conversations.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { sampleReport } from "../../support/sample-report.ts";
 
@@ -290,6 +290,7 @@ function makeTranscript(root: string, put: (path: string, value: unknown) => voi
     ],
   });
   put(paths.screen, `${JSON.stringify(turn)}\n`);
+  put(paths.lastScreen, { schema_version: 1, at_utc: "2026-01-01T00:00:00.000+00:00", rows: ["done"] });
   put(paths.screenBefore, `${JSON.stringify(turn)}\n`);
 }
 

@@ -10,6 +10,7 @@ import {
   loadCoordinatorExtensions,
   loadGatewayExtensions,
   loadSignals,
+  loadStoredRoutes,
 } from "../../../src/cli/extensions.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
@@ -185,6 +186,7 @@ export async function createTreeFixture(
       createExtensions,
       extensions: await loadCoordinatorExtensions(),
       planSignals: await loadSignals(),
+      storedRoutes: await loadStoredRoutes(),
     });
     try {
       const init =

@@ -15,7 +15,7 @@ import {
   createConversations,
   recordRootOf,
   transcriptPaths,
-} from "../../../src/services/transcript/conversations.ts";
+} from "../../../src/services/sessions/conversations.ts";
 import { createRecordFile } from "../../../src/services/transcript/record-file.ts";
 import { lineReaders } from "../../../src/services/transcript/record-lines.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";

@@ -1,19 +1,21 @@
 import { dirname, resolve } from "node:path";
 import { DesiredRecorder } from "../../../protocol/files.ts";
 import type { RecorderUpdate } from "../../../protocol/recorder.ts";
+import { openStoredSession } from "../../../services/fleet/stored-session.ts";
 import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
 import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import { blockText, bodyOf, openLiveTarget, openMaybeLive, openTarget } from "../../agent/target.ts";
+import { blockText, bodyOf, openMaybeLive, openTarget, type Target } from "../../agent/target.ts";
 import { renderExplanation } from "../../agent/terminal-text.ts";
-import { command, UsageError } from "../../command-line/command.ts";
+import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { toSeconds } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
+import { withRemedy } from "../../command-line/remedies.ts";
 import { parseMoment, parseSize, parseSpan } from "../../extensions/observe/moment.ts";
 import { renderMoment, renderRecorder } from "../../extensions/observe/moment-text.ts";
 import { playCast } from "../../extensions/observe/replay-screen.ts";
@@ -196,9 +198,10 @@ const why = command({
   },
 });
 
-async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
-  const target = await openLiveTarget(invocation);
-  const { link, agent } = target;
+async function whyNow(invocation: Parameters<typeof openMaybeLive>[0]): Promise<Answer> {
+  const { target, link, ...unserved } = await openMaybeLive(invocation);
+  if (link === null) return whyUnserved(target, unserved as Unserved);
+  const { agent } = target;
   const status = bodyOf(await link.client.call("status", {}));
   const notifier = bodyOf(await link.client.call("readNotifier", {}));
   const headless = agent.manifest.headless !== undefined;
@@ -221,6 +224,35 @@ async function whyNow(invocation: Parameters<typeof openLiveTarget>[0]) {
       last_notification_at_utc: notifier.last_notification_at_utc,
     },
     text: [queue, ...(explanation ? ["", renderExplanation(explanation)] : [])].join("\n"),
+  };
+}
+
+type Unserved = Pick<Extract<Awaited<ReturnType<typeof openMaybeLive>>, { link: null }>, "why" | "diagnosis">;
+
+/** What the files say of an agent that no gateway serves. */
+function whyUnserved({ context, agent, advise }: Target, { why, diagnosis }: Unserved): Answer {
+  const stored = openStoredSession(context, agent, { diagnosis, why });
+  const { queue_depth: depth, admission_block: block } = stored.status();
+  const { agent_name } = agent.manifest;
+  const end = stored.end && `"${agent_name}" does not run: ${stored.end.how}, seen at ${stored.end.atUtc}`;
+  const lost = stored.requests({ limit: 1000 }).find(({ evidence }) => evidence.at(-1)?.agent_ended);
+  return {
+    json: {
+      explanation: null,
+      queue_depth: depth,
+      waiting: null,
+      admission_block: block ?? null,
+      request_admission: "blocked_unavailable",
+      ended: stored.end && { how: stored.end.how, at_utc: stored.end.atUtc },
+    },
+    text: [
+      end === null ? why : withRemedy(end, diagnosis.remedy, advise),
+      renderPairs([
+        ["queue", depth === 0 ? "nothing" : `${depth}, kept on disk`],
+        ["cut short", lost && `the turn of ${lost.request_id}`],
+        ["admission", block && `${block.reason}: ${block.detail}`],
+      ]),
+    ].join("\n"),
   };
 }
 

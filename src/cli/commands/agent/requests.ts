@@ -1,23 +1,17 @@
 import type { RequestRecord } from "../../../protocol/gateway.ts";
-import { sessionPaths } from "../../../services/sessions/roots.ts";
-import { readOfflineRequest, readOfflineRequests } from "../../../services/status/project.ts";
-import { ServiceError } from "../../../system/errors.ts";
 import { renderRequest, stateForPeople } from "../../agent/agent-requests.ts";
-import { bodyOf, openMaybeLive, type Target } from "../../agent/target.ts";
-import { type CliIo, command } from "../../command-line/command.ts";
+import { bodyOf } from "../../agent/target.ts";
+import { command } from "../../command-line/command.ts";
 import { readId } from "../../command-line/flag-values.ts";
 import { renderTable } from "../../command-line/format.ts";
-import { warn } from "../../command-line/narrate.ts";
+import { listRequests, openReadable } from "../../operations/read.ts";
 
 const list = command({
   name: "list",
   description: "list the requests in the gateway's queue, newest first, also when none runs",
   examples: ["svc-mgr agents single --agent-name worker requests list"],
   async run(invocation) {
-    const { target, link, why } = await openMaybeLive(invocation);
-    const list = link
-      ? bodyOf(await link.client.call("listRequests", {}))
-      : { schema_version: 1 as const, requests: await offlineRequests(invocation.io, target, why) };
+    const list = await listRequests(invocation);
     const rows = list.requests.map((one) => [
       one.request_id,
       one.request_kind,
@@ -48,43 +42,10 @@ const show = command({
   args: { id: { type: "positional", description: "the request's id", offers: "request-ids" } },
   async run(invocation) {
     const params = { request_id: readId(invocation.args.id, invocation.path) };
-    const { target, link, why } = await openMaybeLive(invocation);
-    const record = link
-      ? bodyOf(await link.client.call("readRequest", { params }))
-      : await offlineRequest(invocation.io, target, why, params.request_id);
+    const { client } = await openReadable(invocation);
+    const record = bodyOf(await client.call("readRequest", { params }));
     return { json: record, text: renderRequest(record) };
   },
 });
 
 export const requestCommands = { list, show };
-
-/** The default limit of the gateway's list. */
-const maxShown = 100;
-
-/** The newest requests from the file of a queue that no gateway serves (ruling 34). Warns on stderr. */
-async function offlineRequests(io: CliIo, target: Target, why: string): Promise<RequestRecord[]> {
-  return (await fromFile(io, target, why, (path) => readOfflineRequests(path, maxShown, why))) ?? [];
-}
-
-/** Throws `not_found`. */
-async function offlineRequest(
-  io: CliIo,
-  target: Target,
-  why: string,
-  requestId: string,
-): Promise<RequestRecord> {
-  const record = await fromFile(io, target, why, (path) => readOfflineRequest(path, requestId, why));
-  if (record) return record;
-  throw new ServiceError("not_found", "no request with this id");
-}
-
-async function fromFile<T>(
-  io: CliIo,
-  { context, agent }: Target,
-  why: string,
-  read: (path: string) => T,
-): Promise<T | null> {
-  const { queue } = sessionPaths(agent.sessionRoot);
-  await warn(io, `read from queue.sqlite: ${why}`);
-  return context.files.exists(queue) ? read(queue) : null;
-}

@@ -1,6 +1,7 @@
 import type { TranscriptTurn } from "../../../protocol/transcript.ts";
 import { agentPane } from "../../../services/terminal/tmux/command.ts";
 import { paneScreen } from "../../../services/terminal/tmux/screen.ts";
+import { readLastScreen } from "../../../services/transcript/last-screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { visibleCell } from "../../../system/visible.ts";
 import {
@@ -10,11 +11,13 @@ import {
   sourceNote,
   withWholeAnswer,
 } from "../../agent/agent-transcript.ts";
-import { openLiveTarget, openTarget } from "../../agent/target.ts";
+import { openTarget } from "../../agent/target.ts";
 import { command, type Invocation, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { toWholeNumber } from "../../command-line/flag-values.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
+import { withRemedy } from "../../command-line/remedies.ts";
+import { openReadable } from "../../operations/read.ts";
 
 const followIntervalMs = 500;
 const maxFollowed = 100;
@@ -44,12 +47,12 @@ const log = command({
     const { args, io, inherited, path } = invocation;
     const limit = toWholeNumber("limit", args.limit, 1, 100) ?? 20;
     if (args.follow && args.turn !== undefined) throw new UsageError("give one of --follow and --turn", path);
-    const { context, link } = await openLiveTarget(invocation);
+    const { context, client, stored } = await openReadable(invocation);
     if (args.turn !== undefined) {
-      const turn = await chooseTurn(link.client, args.turn);
+      const turn = await chooseTurn(client, args.turn);
       return { json: turn, text: renderTurn(turn) };
     }
-    const page = await readTranscript(link.client, { limit });
+    const page = await readTranscript(client, { limit });
     for (const gap of page.gaps) await warn(io, gap);
     if (!args.follow) {
       const text = page.turns.toReversed().map(renderTurn).join("\n\n");
@@ -62,14 +65,15 @@ const log = command({
       for (const turn of turns.toReversed()) {
         if (turn.status === "running" || shown.has(turn.turn_id)) continue;
         shown.add(turn.turn_id);
-        const whole = await withWholeAnswer(link.client, turn);
+        const whole = await withWholeAnswer(client, turn);
         await io.writeOut(json ? `${JSON.stringify(whole)}\n` : `${renderTurn(whole)}\n\n`);
       }
     };
     await show(page.turns);
-    while (!stopped.aborted) {
+    // Of an agent that ended nothing more comes.
+    while (!stopped.aborted && stored?.end == null) {
       await sleep(context.clock, followIntervalMs, stopped);
-      if (!stopped.aborted) await show((await readTranscript(link.client, { limit: maxFollowed })).turns);
+      if (!stopped.aborted) await show((await readTranscript(client, { limit: maxFollowed })).turns);
     }
     return exitCodes.done;
   },
@@ -80,12 +84,12 @@ const last = command({
   description: "print the agent's last answer as it wrote it",
   examples: ["svc-mgr agents single --agent-name worker last"],
   async run(invocation) {
-    const { link } = await openLiveTarget(invocation);
-    const page = await readTranscript(link.client, { limit: 20 });
+    const { client } = await openReadable(invocation);
+    const page = await readTranscript(client, { limit: 20 });
     const found = page.turns.find(({ answer }) => answer !== null);
     if (!found)
       throw new CommandFailure(exitCodes.refused, whyNothing(page.gaps), { error: "not_found", ...page });
-    const turn = await withWholeAnswer(link.client, found);
+    const turn = await withWholeAnswer(client, found);
     const note = sourceNote(turn);
     if (note !== null) await narrate(invocation.io, note);
     return { json: turn, text: renderAnswer(turn) };
@@ -106,7 +110,7 @@ const search = command({
     const limit = toWholeNumber("limit", args.limit, 1, 100) ?? 20;
     if (args.text === undefined || args.text.trim() === "")
       throw new UsageError("the text is empty", invocation.path);
-    const { link } = await openLiveTarget(invocation);
+    const { client } = await openReadable(invocation);
     const turns: TranscriptTurn[] = [];
     let before: string | undefined;
     for (;;) {
@@ -115,7 +119,7 @@ const search = command({
         q: args.text,
         ...(before === undefined ? {} : { before }),
       };
-      const page = await readTranscript(link.client, asked);
+      const page = await readTranscript(client, asked);
       turns.push(...page.turns);
       for (const gap of before === undefined ? page.gaps : []) await warn(io, gap);
       if (page.next === null || turns.length >= limit) break;
@@ -135,7 +139,7 @@ const search = command({
 
 const screen = command({
   name: "screen",
-  description: "show the agent's terminal as it is, without a gateway too",
+  description: "show the agent's terminal as it is; of an agent that has ended, as it was last",
   examples: [
     "svc-mgr agents single --agent-name worker screen",
     "svc-mgr agents single --agent-name worker screen --follow",
@@ -148,14 +152,14 @@ const screen = command({
     const { context, read } = await openScreen(invocation);
     const json = inherited["json"] === true;
     if (!args.follow) {
-      const rows = await read();
-      return { json: { rows }, text: rows.join("\n") };
+      const shown = await read();
+      return { json: shown, text: shown.rows.join("\n") };
     }
     const stopped = io.unheard();
     const live = io.stdoutIsTty && !json;
     let shown = "";
     while (!stopped.aborted) {
-      const rows = await read();
+      const { rows, at_utc } = await read();
       const text = rows.join("\n");
       if (text !== shown) {
         if (json) await io.writeOut(`${JSON.stringify({ rows })}\n`);
@@ -167,6 +171,7 @@ const screen = command({
           await io.writeScreen("stdout", `\x1b[H${fitting.join("\r\n")}\x1b[J`);
         } else await io.writeOut(`${text}\n\f\n`);
       }
+      if (at_utc !== undefined) break;
       shown = text;
       await sleep(context.clock, followIntervalMs / 2, stopped);
     }
@@ -210,16 +215,32 @@ function whyNothing(gaps: readonly string[]): string {
   return gaps.length === 0 ? "the agent has answered nothing yet" : `no answer is known: ${gaps.join("; ")}`;
 }
 
+/** `at_utc`: of the screen that was kept of an agent whose terminal has gone. */
+interface ShownScreen {
+  rows: string[];
+  at_utc?: string;
+}
+
 async function openScreen(invocation: Invocation<never> | Invocation) {
-  const { context, agent } = await openTarget(invocation);
+  const { context, agent, advise } = await openTarget(invocation);
   const { tmux: place, tmux_session_name: session } = agent.manifest;
   const tmux = context.tmuxFor(place.socket);
   return {
     context,
-    async read(): Promise<string[]> {
+    async read(): Promise<ShownScreen> {
       const pane = agentPane(await tmux.panes(session), place.primary_pane_id ?? null);
-      if (pane) return paneScreen(tmux, pane.paneId);
-      const detail = `the tmux session ${session} has no pane of the agent any more`;
+      if (pane) return { rows: await paneScreen(tmux, pane.paneId) };
+      const kept = readLastScreen(context.files, agent.sessionRoot);
+      if (kept !== null) {
+        await warn(invocation.io, `its terminal has gone; this is what it showed at ${kept.at_utc}`);
+        return { rows: kept.rows, at_utc: kept.at_utc };
+      }
+      const { agent_name } = agent.manifest;
+      const detail = withRemedy(
+        `the tmux session ${session} has no pane of the agent any more, and its last screen was not kept`,
+        { code: "relaunch_agent", agent_name },
+        advise,
+      );
       throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
     },
   };

@@ -5,7 +5,12 @@ import { type Command, command, type Flag } from "../../command-line/command.ts"
 import { warn } from "../../command-line/narrate.ts";
 import { type Coordinator, createCoordinator } from "../../coordinator/coordinator.ts";
 import type { CoordinatorHosts, ServeExtension } from "../../extension.ts";
-import { loadCoordinatorExtensions, loadGatewayExtensions, loadSignals } from "../../extensions.ts";
+import {
+  loadCoordinatorExtensions,
+  loadGatewayExtensions,
+  loadSignals,
+  loadStoredRoutes,
+} from "../../extensions.ts";
 import {
   chooseListener,
   coordinatorListenerFlags,
@@ -67,6 +72,7 @@ export const serveCommand = (extensions: readonly ServeExtension[]): Command =>
         createExtensions: await loadGatewayExtensions(),
         extensions: await loadCoordinatorExtensions(),
         planSignals: await loadSignals(),
+        storedRoutes: await loadStoredRoutes(),
       });
       endOnUnhandled(coordinator.logUnhandled);
       const stopped = untilStopped(stop);

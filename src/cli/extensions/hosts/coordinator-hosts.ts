@@ -195,10 +195,11 @@ async function createQuietCoordinator(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   load: ExtensionLoaders,
 ): Promise<Coordinator> {
-  const [createExtensions, extensions, planSignals] = await Promise.all([
+  const [createExtensions, extensions, planSignals, storedRoutes] = await Promise.all([
     load.gateway(),
     load.coordinator(),
     load.signals(),
+    load.stored(),
   ]);
   return createCoordinator({
     context,
@@ -211,6 +212,7 @@ async function createQuietCoordinator(
     createExtensions,
     extensions,
     planSignals,
+    storedRoutes,
   });
 }
 

@@ -58,6 +58,7 @@ export function openObservers(gateway: OpenGateway, turns: SessionTurns): Gatewa
   const transcript = createTranscript({
     sources: turns.all,
     request: (requestId) => toAskedRequest(requests.get(requestId)),
+    end: () => (terminal?.state().diagnostics.process_state === "tui_down" ? "its program has ended" : null),
   });
   return {
     routes: gatewayObserveRoutes({ transcript, ledger, recorder, metrics }),

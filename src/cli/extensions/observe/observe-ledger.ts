@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { ledgerStoreOn } from "../../../db/gateway/ledger-store.ts";
 import { parseJson } from "../../../protocol/json.ts";
 import { createLedger, type Ledger } from "../../../services/ledger/ledger.ts";
-import { transcriptPaths } from "../../../services/transcript/conversations.ts";
+import { transcriptPaths } from "../../../services/sessions/conversations.ts";
 import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
 import type { OpenGateway } from "../../extension.ts";
 

@@ -4,8 +4,7 @@ import { parseJson, renderJson } from "../../protocol/json.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { childPath, PathRefused } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
-import type { Environment } from "../sessions/roots.ts";
-import { demoRecordRoot } from "../sessions/roots.ts";
+import { demoRecordRoot, type Environment } from "./roots.ts";
 
 /** A conversation of a session's tool: what is needed to find its turns again, also after a restart. */
 const Conversation = Type.Object({
@@ -32,6 +31,7 @@ export function transcriptPaths(sessionRoot: string) {
     conversations: join(root, "conversations.json"),
     screen: join(root, "screen-turns.jsonl"),
     screenBefore: join(root, "screen-turns.1.jsonl"),
+    lastScreen: join(root, "last-screen.json"),
   };
 }
 
@@ -150,6 +150,32 @@ export function createConversations(deps: {
       return files.contained(recordRoot, names, "file");
     },
   };
+}
+
+/**
+ * The conversation that a session's tool wrote to last, or null where none is known or none of the known ones
+ * has a record. Never one of another agent that works in the same folder. Writes nothing.
+ */
+export function lastConversation(files: Files, sessionRoot: string, record: RecordRootFacts): string | null {
+  const ignored = { nowMs: () => 0, onProblem: () => {} };
+  const conversations = createConversations({ files, sessionRoot, record, ...ignored });
+  let last: { id: string; atMs: number } | null = null;
+  for (const conversation of conversations.list()) {
+    if (conversation.tool !== record.tool) continue;
+    const atMs = modifiedMs(() => files.stat(conversations.pathOf(conversation))?.modifiedMs);
+    if (atMs !== null && atMs >= (last?.atMs ?? 0)) last = { id: conversation.id, atMs };
+  }
+  return last?.id ?? null;
+}
+
+/** Null where there is no record, or it leads out of the tool's folder. */
+function modifiedMs(look: () => number | undefined): number | null {
+  try {
+    return look() ?? null;
+  } catch (error) {
+    if (error instanceof PathRefused) return null;
+    throw error;
+  }
 }
 
 /**

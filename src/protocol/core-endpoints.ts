@@ -6,6 +6,7 @@ import {
   GatewaySnapshot,
   GatewayStatus,
   HealthBody,
+  KeepRequestsResult,
   NotePromptRequest,
   PromptControlRequest,
   PromptControlResult,
@@ -189,6 +190,15 @@ export const coreEndpoints = {
     description: "Fails what was accepted for an earlier instance and reopens admission. Harmless to repeat.",
     status: 200,
     response: ReconcileResult,
+  }),
+  keepRequests: endpoint({
+    method: "POST",
+    path: "/v1/control/keep-requests",
+    summary: "Let a new instance of the agent be given what waits",
+    description:
+      "Moves what was accepted for an earlier instance to the present one and reopens admission. Harmless to repeat.",
+    status: 200,
+    response: KeepRequestsResult,
   }),
 } as const;
 

@@ -125,6 +125,7 @@ export const forwardedEndpoints = {
   agentControlPrompt: forward("/gateway/control/prompt", gatewayEndpoints.controlPrompt, promptTimeoutMs),
   agentSendKeys: forward("/gateway/control/send-keys", gatewayEndpoints.sendKeys),
   agentReconcile: forward("/gateway/control/reconcile", gatewayEndpoints.reconcile),
+  agentKeepRequests: forward("/gateway/control/keep-requests", gatewayEndpoints.keepRequests),
   agentHeadlessState: forward("/gateway/control/headless/state", gatewayEndpoints.headlessState),
   agentNextPromptSession: forward(
     "/gateway/control/headless/next-prompt-session",

@@ -560,3 +560,16 @@ export const ReconcileResult = Strict(
   { description: "what was failed for the instance before" },
 );
 export type ReconcileResult = Static<typeof ReconcileResult>;
+
+export const KeepRequestsResult = Strict(
+  {
+    schema_version: SchemaVersion1,
+    managed_agent_instance_epoch: InstanceEpoch,
+    kept_request_ids: Type.Array(Type.String(), {
+      maxItems: maxListed,
+      description: "accepted for an older instance; the present one gets them; the oldest ones",
+    }),
+  },
+  { description: "what was kept of the instance before" },
+);
+export type KeepRequestsResult = Static<typeof KeepRequestsResult>;

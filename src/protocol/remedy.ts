@@ -10,6 +10,8 @@ type AgentRef = { agent_name: string } | { agent_id: string };
 
 interface RemedyParameters {
   relaunch_agent: AgentRef;
+  /** Or begin under its name without what it has. */
+  restart_stopped: AgentRef;
   rejoin_agent: { agent_name: string };
   stop_agent: AgentRef;
   cleanup_agent: AgentRef;

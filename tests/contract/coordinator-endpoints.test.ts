@@ -117,6 +117,7 @@ const calls: Record<Name, Call> = {
   agentControlPrompt: { body: { schema_version: 2, prompt: "hello" } },
   agentSendKeys: { body: { sequence: "y<[Enter]>" } },
   agentReconcile: {},
+  agentKeepRequests: {},
   agentHeadlessState: {},
   agentNextPromptSession: { body: { mode: "new" } },
   agentTerminalState: {},

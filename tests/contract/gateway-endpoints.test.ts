@@ -70,6 +70,7 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  keepRequests: {},
   readRecorder: {},
   updateRecorder: { body: { enabled: true, max_bytes: 1_048_576 } },
   recordedMoment: { url: async () => "/v1/recorder/moment?at=2026-01-01T00:00:01Z" },

@@ -278,6 +278,36 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     expect(gateway.events.map((event) => event.kind)).toContain("reconciled");
   });
 
+  test("what an older instance was given is kept for the present one, in its order", async () => {
+    await using gateway = await setup();
+    gateway.agent.setReadiness(notReady);
+    const accept = (text: string) =>
+      gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: text } });
+    const [first, second] = [await accept("first"), await accept("second")];
+    gateway.agent.setConnectivity({ instanceId: "two" });
+    gateway.agent.setReadiness({ ready: true });
+    await settle();
+    expect(gateway.agent.prompts).toEqual([]);
+    const keep = () => gateway.http.request("/v1/control/keep-requests", { method: "POST" });
+    const reply = await keep();
+    expect([reply.status, await reply.json()]).toEqual([
+      200,
+      {
+        schema_version: 1,
+        managed_agent_instance_epoch: 2,
+        kept_request_ids: [first.request_id, second.request_id],
+      },
+    ]);
+    await settle();
+    expect(gateway.agent.prompts).toEqual(["first", "second"]);
+    expect(gateway.queue.record(first.request_id)).toMatchObject({ managed_agent_instance_epoch: 2 });
+    expect(gateway.events.find(({ kind }) => kind === "reconciled")).toMatchObject({
+      failed_request_ids: [],
+      kept_request_ids: [first.request_id, second.request_id],
+    });
+    expect(await (await keep()).json()).toMatchObject({ kept_request_ids: [] });
+  });
+
   test("execution on a terminal agent is 422, an absent agent 503, another instance 409", async () => {
     await using gateway = await setup();
     const post = async (body: unknown) => (await gateway.http.request("/v1/requests", json(body))).status;

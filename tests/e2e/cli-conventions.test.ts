@@ -98,6 +98,7 @@ describe("completion", () => {
         "send-keys",
         "interrupt",
         "reconcile",
+        "keep-requests",
         "tui",
         "reminders",
         "mail-notifier",

@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Advise } from "../../protocol/remedy.ts";
+import { countWaiting, findUnreferenced } from "../../services/fleet/unreferenced.ts";
+import { isRunning, openRecordOrNull } from "../../services/sessions/find.ts";
 import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
-import { judgeRecord } from "../../services/sessions/record.ts";
+import { buildRecord, judgeRecord, toStopped } from "../../services/sessions/record.ts";
+import { sessionPaths } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
@@ -28,7 +31,9 @@ export async function checkRecords(context: CliContext, fix: boolean, io: Terms)
 
 async function judgeRecords(context: CliContext, fix: boolean, { program }: Terms): Promise<Check> {
   const { registry, clock, sessionAlive } = context;
+  const unread = fix ? registry.list().ignored : [];
   const cleaned = fix ? await registry.cleanUp() : null;
+  if (unread.length > 0) await restoreRecords(context);
   const { records, ignored } = registry.list();
   const stale: string[] = [];
   for (const record of records) {
@@ -51,6 +56,39 @@ async function judgeRecords(context: CliContext, fix: boolean, { program }: Term
     return warning("registry", problems.join("; "), remedy);
   }
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
+}
+
+/**
+ * Gives an agent whose record was removed the record of a stopped one, from the manifest of its newest session:
+ * it can be started again.
+ */
+async function restoreRecords(context: CliContext): Promise<void> {
+  const { registry, clock } = context;
+  for (const { sessionRoot, manifest, inUse } of await findUnreferenced(context)) {
+    // One that is used is found again by its tmux session.
+    if (manifest === null || inUse !== null || registry.read(manifest.agent_id) !== null) continue;
+    const { manifest: manifestPath } = sessionPaths(sessionRoot);
+    const nowMs = clock.nowMs();
+    const record = buildRecord({ manifest, manifestPath, sessionRoot, nowMs });
+    await registry.publish(toStopped(record, "session_gone", nowMs));
+  }
+}
+
+/** Agents that do not run and can be started again; a warning where prompts wait for them. */
+export function checkStopped({ files, registry }: CliContext, advise: Advise): Check[] {
+  const stopped = registry.list().records.flatMap((record) => {
+    const agent = isRunning(record) ? null : openRecordOrNull(files, record);
+    if (!agent || record.lifecycle.relaunchable === false) return [];
+    return [{ name: record.agent_name, waiting: countWaiting(files, agent.sessionRoot) ?? 0 }];
+  });
+  if (stopped.length === 0) return [];
+  const waiting = stopped.filter((one) => one.waiting > 0);
+  const [first] = waiting;
+  const names = stopped.map(({ name }) => name).join(", ");
+  if (!first) return [ok("stopped agents", `can be started again: ${names}`)];
+  const detail = waiting.map((one) => `${one.name} (${one.waiting})`).join(", ");
+  const { command } = advise({ code: "restart_stopped", agent_name: first.name });
+  return [warning("stopped agents", `prompts wait for ${detail}`, `bring it back: ${command}`)];
 }
 
 type OrphanContext = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;

@@ -1,5 +1,5 @@
 import { visibleLine } from "../../system/visible.ts";
-import type { CliIo } from "./command.ts";
+import type { Caller, CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 
 /**
@@ -19,4 +19,24 @@ export async function confirmed(io: CliIo, question: string, yes: boolean): Prom
   const answer = (await io.readLine()) ?? "";
   if (/^y(es)?$/i.test(answer.trim())) return;
   throw new CommandFailure(exitCodes.refused, "nothing was done");
+}
+
+/** Whether a person can be asked. */
+export const canAsk = ({ io, inherited }: Caller): boolean =>
+  io.stdinIsTty && io.stderrIsTty && inherited["json"] !== true;
+
+/**
+ * Lets a person choose one of two words, by its first letter or whole; anything else ends the command as
+ * refused, with nothing done. Only where `canAsk`.
+ */
+export async function chooseWord<Word extends string>(
+  io: CliIo,
+  question: string,
+  words: readonly [Word, Word],
+): Promise<Word> {
+  await io.writeError(`${question} [${words.join("/")}] `);
+  const typed = (await io.readLine())?.trim().toLowerCase() ?? "";
+  const chosen = words.find((word) => typed !== "" && word.startsWith(typed));
+  if (chosen === undefined) throw new CommandFailure(exitCodes.refused, "nothing was done");
+  return chosen;
 }

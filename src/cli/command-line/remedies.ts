@@ -21,6 +21,10 @@ export const managerRemedies: {
   [Code in RemedyCode]: (remedy: RemedyOf<Code>, terms: Terms) => Advice;
 } = {
   relaunch_agent: (_, { agent }) => ({ step: "Start it again", command: `${agent} relaunch` }),
+  restart_stopped: (_, { agent }) => ({
+    step: "Begin without that with --fresh, or bring it back",
+    command: `${agent} relaunch --keep-requests`,
+  }),
   rejoin_agent: ({ agent_name: name }) => ({
     step: "Its launch command is not recorded. Start it in a tmux session, and join it there",
     command: `svc-mgr agents self join --agent-name ${name}`,

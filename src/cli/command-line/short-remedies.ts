@@ -8,6 +8,7 @@ import { adviseInManager, agentOf, type NamedAgent } from "./remedies.ts";
  */
 const shortCommands: { [Code in RemedyCode]?: (name: string, remedy: RemedyOf<Code>) => string } = {
   relaunch_agent: (name) => `svc restart ${name}`,
+  restart_stopped: (name) => `svc restart ${name} --keep`,
   stop_agent: (name) => `svc stop ${name}`,
   end_agent: (name) => `svc stop ${name}`,
   attach_gateway: (name) => `svc fix ${name}`,

@@ -61,6 +61,10 @@ export default command({
       options: ["keep-stale", "clean"],
       description: "end an agent of this name first; keep what it left, or remove it",
     },
+    fresh: {
+      type: "boolean",
+      description: "begin without the prompts and the conversation of a stopped agent of this name",
+    },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
     "permission-policy": {
       type: "string",
@@ -117,6 +121,7 @@ export default command({
         sessionName: args["session-name"],
         roleFile: args["role-file"],
         force: args.force,
+        fresh: args.fresh,
         unattended: args.unattended,
         policyFile: args["permission-policy"],
         noSignals: args["no-signals"],

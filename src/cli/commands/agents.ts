@@ -72,8 +72,9 @@ const ofOneAgent: Commands = {
     description: "the gateway beside the agent",
     examples: ["svc-mgr agents single --agent-name worker gateway status"],
     subCommands: {
-      ...lazyLeaves(["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile"], () =>
-        import("./agent/gateway.ts").then((module) => module.gatewayCommands),
+      ...lazyLeaves(
+        ["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile", "keep-requests"],
+        () => import("./agent/gateway.ts").then((module) => module.gatewayCommands),
       ),
       tui: terminal,
       reminders,

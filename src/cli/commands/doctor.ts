@@ -12,7 +12,7 @@ import { allProfiles } from "../../services/terminal/profiles/profile.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
-import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
+import { checkGatewayPorts, checkOrphans, checkRecords, checkStopped, checkTrust } from "../checks/agents.ts";
 import { type Check, checkTool, marks, ok, warning } from "../checks/check.ts";
 import { checkHosts, checkOutboxes } from "../checks/hosts.ts";
 import {
@@ -59,6 +59,7 @@ export default command({
     const checks = [
       ...places,
       ...agents.checks,
+      ...checkStopped(context, io.advise),
       checkSignals(context),
       checkGatewayPorts(context),
       await checkCoordinatorPort(context, defaultCoordinatorPort),

@@ -37,6 +37,10 @@ export default command({
       type: "boolean",
       description: "work with the agent's present instance; requests for an earlier one fail",
     },
+    "keep-requests": {
+      type: "boolean",
+      description: "the same, and that instance is given the requests for an earlier one",
+    },
     ...rootFlags,
   },
   async run({ args, io }) {
@@ -68,7 +72,7 @@ export default command({
       timings: readTimings("tui-", args),
       execution,
       registry,
-      reconcile: args.reconcile,
+      reconcile: args["keep-requests"] ? "keep" : args.reconcile ? "drop" : undefined,
       onGone: gone.resolve,
       extensions: createExtensions(),
       // A window that has closed takes no more lines; the log file has them all.

@@ -6,10 +6,12 @@ import { personRole } from "../../services/mail/address.ts";
 import { listAccounts } from "../../services/mail/filesystem/registration/accounts.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { nameProblem } from "../../services/sessions/names.ts";
+import { readStoredSettings, type StoredSettings } from "../../services/sessions/notifier-carry-over.ts";
 import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
 import { teamFolder } from "../../services/sessions/team-record.ts";
 import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
 import {
+  isAlive,
   ownAgents,
   planDown,
   planTeam,
@@ -35,9 +37,16 @@ import { narrate } from "../command-line/narrate.ts";
 import { rootFlags, teamFileFlag } from "../command-line/shared-flags.ts";
 import { chooseRoot, withMailRoot } from "../mail/mailbox-root.ts";
 import { listAgents } from "../operations/fleet.ts";
-import { type Launched, type LaunchInput, launchNamed } from "../operations/launch.ts";
+import {
+  describeFormer,
+  findFormer,
+  type Launched,
+  type LaunchInput,
+  launchNamed,
+} from "../operations/launch.ts";
 import { enableNotifier } from "../operations/notifier.ts";
 import { type Outcome, outcomeOf, withoutTerminal } from "../operations/outcome.ts";
+import { relaunchNamed } from "../operations/relaunch.ts";
 import { stopNamed } from "../operations/session.ts";
 import { findTeamFile, readEnvironment, readRole, readTeam } from "../team/team-files.ts";
 import { describeStep, type PlanContext, renderPlan } from "../team/team-plan-text.ts";
@@ -252,6 +261,8 @@ async function openTeam(
   const attempted = <T>(operation: () => Promise<T>) => outcomeOf(operation, io.advise);
   const agentOf = (agentId: string): AgentCaller => ({ ...caller, whom: { agentId } });
 
+  const owns = (agentId: string): boolean => context.registry.read(agentId)?.team?.file === path;
+
   function workdirOf(agentId: string): string | null {
     const record = context.registry.read(agentId);
     return (record && openRecordOrNull(context.files, record)?.manifest.working_directory) ?? null;
@@ -314,13 +325,26 @@ async function openTeam(
     return bodyOf<GatewayEndpoints[Name]>(await link.client.call(name, options));
   }
 
+  /** Of an agent that does not run; null where nothing can be read. */
+  function settingsOf({ session_root: root }: { session_root: string | null }): StoredSettings | null {
+    try {
+      return root === null ? null : readStoredSettings(context.files, root);
+    } catch {
+      return null;
+    }
+  }
+
   /** Of agents that have some by this file or had. */
   async function readReminders(state: TeamRecord["agents"], running: readonly RunningAgent[]) {
     const live: TeamFacts["liveReminders"] = {};
     for (const [name, { agent_id, reminders: made = {} }] of Object.entries(state)) {
-      const isRunning = running.some((one) => one.agent_id === agent_id && one.lifecycle_state === "active");
+      const one = running.find((one) => one.agent_id === agent_id);
       const concerns = Object.keys({ ...made, ...reminders[name] }).length > 0;
-      if (!isRunning || !concerns) continue;
+      if (!one || !concerns) continue;
+      if (!isAlive(one)) {
+        live[name] = new Set(settingsOf(one)?.reminderIds);
+        continue;
+      }
       const listed = await attempted(() => callGateway(agent_id, "listReminders", {}));
       live[name] = listed.ok ? new Set(listed.value.reminders.map(({ reminder_id }) => reminder_id)) : null;
     }
@@ -330,8 +354,14 @@ async function openTeam(
   /** Of agents that the file gives a notifier. */
   async function readNotifiers(running: readonly RunningAgent[]) {
     const live: TeamFacts["liveNotifiers"] = {};
-    for (const { member, agentId } of ownAgents({ file: path, running })) {
-      if (!team.agents[member]?.notifier) continue;
+    for (const one of running) {
+      if (one.team?.file !== path || !team.agents[one.team.member]?.notifier) continue;
+      const { member } = one.team;
+      const { agent_id: agentId } = one;
+      if (!isAlive(one)) {
+        live[member] ??= settingsOf(one)?.notifier ?? {};
+        continue;
+      }
       const status = await attempted(() => callGateway(agentId, "readNotifier", {}));
       live[member] = status.ok ? status.value : null;
     }
@@ -354,6 +384,18 @@ async function openTeam(
       case "worktree":
         await narrate(io, `making the worktree of ${nameOf(step.agent)}`);
         return worktrees.make(nameOf(step.agent));
+      case "resume": {
+        const { agent: name, agentId } = step;
+        const resumed = await attempted(() =>
+          relaunchNamed(agentOf(agentId), {
+            conversation: "own",
+            waiting: "keep",
+            isServed: true,
+            env: variables[name] ?? {},
+          }),
+        );
+        return resumed.ok ? null : resumed.detail;
+      }
       case "launch":
       case "replace": {
         const { agent: name } = step;
@@ -362,7 +404,12 @@ async function openTeam(
         if (launch.worktree && !worktrees.exists(nameOf(name))) return "its worktree is not there";
         await narrate(io, `launching ${nameOf(name)}`);
         const force = step.step === "replace" ? "keep-stale" : undefined;
-        const made = await attempted(() => launchNamed(caller, { ...input, force }));
+        const former = await findFormer(caller, nameOf(name));
+        // What an agent of this file left was judged by the plan.
+        if (former !== null && former.waiting.length > 0 && !owns(former.agentId)) {
+          return `a stopped agent of this name has ${describeFormer(former)}, and is none of this file: ${program} up --prefix NAME gives the agents of this folder other names`;
+        }
+        const made = await attempted(() => launchNamed(caller, { ...input, force, fresh: true }));
         if (!made.ok) {
           const { agent_id: id } = made.document as { agent_id?: unknown };
           if (typeof id === "string")

@@ -4,6 +4,7 @@ import { cutText } from "../../system/text-columns.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { renderRequest, stateForPeople } from "../agent/agent-requests.ts";
 import { renderAnswer, sourceNote } from "../agent/agent-transcript.ts";
+import { toLaunchAnswer } from "../agent/launch-answer.ts";
 import type { AgentCaller } from "../agent/target.ts";
 import { renderWait } from "../agent/terminal-text.ts";
 import type { Answer, CliIo } from "../command-line/command.ts";
@@ -17,6 +18,7 @@ import {
   type QuestionInput,
   type SubmittedPrompt,
 } from "../operations/prompt.ts";
+import type { RelaunchedAgent } from "../operations/relaunch.ts";
 import type { StateWait, StoppedAgent } from "../operations/session.ts";
 
 /** Of a prompt that waits in the queue. Pure. */
@@ -189,3 +191,39 @@ function createStateLine(io: CliIo) {
 }
 
 const spanText = (seconds: number) => (seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`);
+
+/** Of an agent whose program was started again. Pure. */
+export function answerRelaunched(io: Pick<CliIo, "advise">, relaunched: RelaunchedAgent): Answer {
+  const { context, conversation } = relaunched;
+  if (relaunched.outcome === "handed_over") {
+    const { agentName: agent_name, agentId: agent_id, logPath: log } = relaunched;
+    return {
+      json: { agent_name, agent_id, handed_over: true, log },
+      text: `the relaunch goes on without this process; see ${log}`,
+    };
+  }
+  const { session, attached, inPlace, missingVariables, waiting } = relaunched;
+  const answer = toLaunchAnswer({ context, io }, session, attached, null);
+  const count = waiting.requestIds.length;
+  const fates = { keep: "kept", drop: "dropped" } as const;
+  const prompts = count === 1 ? "1 prompt" : `${count} prompts`;
+  return {
+    ...answer,
+    json: {
+      ...(answer.json as object),
+      in_place: inPlace,
+      missing_variables: missingVariables,
+      request_admission: attached?.link.status.request_admission ?? null,
+      conversation,
+      waiting: { request_ids: waiting.requestIds, fate: waiting.fate },
+    },
+    text: [
+      answer.text,
+      ...(conversation.mode === "continued" ? ["  it goes on with its conversation"] : []),
+      ...(conversation.mode === "new" && conversation.why !== null
+        ? [`  a new conversation: ${conversation.why}`]
+        : []),
+      ...(count > 0 && waiting.fate !== null ? [`  ${prompts} of before ${fates[waiting.fate]}`] : []),
+    ].join("\n"),
+  };
+}

@@ -7,6 +7,7 @@ import { deferredApp } from "../../routes/http/deferred-app.ts";
 import { callerGuards, hostRule, refuseOtherUsers } from "../../routes/http/gate.ts";
 import { backendFacts } from "../../services/agent/backends.ts";
 import { diagnosticSettings, openGatewayRecords } from "../../services/diagnostics/diagnostic-log.ts";
+import type { Reconciliation } from "../../services/fleet/attach-gateway.ts";
 import { answerChallenge, isChallenge } from "../../services/fleet/listener-proof.ts";
 import { recoverFromEventLog } from "../../services/queue/recovery.ts";
 import { createAnnouncement } from "../../services/sessions/announcement.ts";
@@ -57,7 +58,7 @@ export interface GatewayOptions {
   /** Where readers of the registry find the gateway; without it nothing is published. */
   registry?: Pick<Registry, "setGateway" | "read">;
   /** The operator's word that the agent's present instance may be worked with (ruling 5). */
-  reconcile?: boolean;
+  reconcile?: Reconciliation | undefined;
   /**
    * The session folder was removed, or another gateway took this one's place: nobody can reach it any more.
    */
@@ -282,7 +283,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         name: "status",
         start() {
           board.refresh();
-          if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
+          if (options.reconcile === "keep") board.keepRequests();
+          else if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id))
+            board.reconcile();
         },
       },
       { name: "reminders", start: reminders.start, stop: reminders.stop },

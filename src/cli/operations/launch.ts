@@ -1,9 +1,12 @@
 import { join, parse, resolve } from "node:path";
 import type { PermissionPolicy } from "../../protocol/acp-launch.ts";
 import type { TeamOwner } from "../../protocol/files.ts";
+import type { Remedy } from "../../protocol/remedy.ts";
 import { type Attached, attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
+import { findConversation } from "../../services/fleet/relaunch-agent.ts";
 import { parsePolicy } from "../../services/sessions/acp-tools.ts";
+import { isRunning, openRecordOrNull } from "../../services/sessions/find.ts";
 import {
   checkLaunch,
   type HeadlessWish,
@@ -12,10 +15,11 @@ import {
   type NewSession,
 } from "../../services/sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
-import { stateRootOf } from "../../services/sessions/roots.ts";
+import { sessionPaths, stateRootOf } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
+import { readWaitingPrompts } from "../../services/status/project.ts";
 import { allProfiles } from "../../services/terminal/profiles/profile.ts";
 import { messageOf, ServiceError, wrapRefusal } from "../../system/errors.ts";
 import { type LaunchedVersion, launchWarnings, warnWithoutSignals } from "../agent/launch-answer.ts";
@@ -69,6 +73,8 @@ export interface LaunchInput {
   home?: string | undefined;
   sessionName?: string | undefined;
   roleFile?: string | undefined;
+  /** Begins without what a stopped agent of this name left: its prompts, its history, its conversation. */
+  fresh?: boolean | undefined;
   /** Ends an agent of this name first, and keeps or removes what it left. */
   force?: "keep-stale" | "clean" | undefined;
   unattended?: boolean | undefined;
@@ -144,6 +150,7 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
     const hasEnded = await evictExisting(context, replacement, { clean: input.force === "clean" });
     if (hasEnded) ended = `"${checked.agentName}" was ended; `;
   }
+  if (!input.fresh && input.force === undefined) await refuseForgetting(context, agentName);
   if (gateway.isStarted) await refuseTakenPort(context, port ?? 0);
   await prepareSessionPlace(context, io);
   await evictDead(context, agentName);
@@ -208,6 +215,55 @@ export async function launchNamed(caller: Caller, input: LaunchInput): Promise<L
   const end = toSentence(io.advise({ code: "end_agent", agent_name: agentName }));
   const state = `"${agentName}" runs, and not all of its launch was done. Serve it with: ${serve}. ${end}`;
   return unlessInterrupted(signal, state, () => finish(session), { agent_name: agentName, agent_id });
+}
+
+/** What a stopped agent left that a launch under its name would put out of reach. */
+export interface FormerAgent {
+  agentName: string;
+  agentId: string;
+  /** Prompts that wait, by their ids. */
+  waiting: string[];
+  /** Of its tool, which a restart goes on with; null where there is none. */
+  conversation: string | null;
+}
+
+/** Null where nothing of the name would be lost, also where an agent of it runs. */
+export async function findFormer(caller: Caller, agentName: string): Promise<FormerAgent | null> {
+  return formerOf(openCliContext(caller.io, caller.inherited), agentName);
+}
+
+async function formerOf(context: CliContext, agentName: string): Promise<FormerAgent | null> {
+  const record = context.registry.list().records.find(({ agent_name: name }) => name === agentName);
+  const agent = record ? openRecordOrNull(context.files, record) : null;
+  if (!record || !agent || (isRunning(record) && (await context.sessionAlive(record)))) return null;
+  const { queue } = sessionPaths(agent.sessionRoot);
+  const waiting = context.files.exists(queue) ? readWaitingPrompts(queue) : [];
+  const { id } = findConversation(context, agent);
+  if (waiting.length === 0 && id === null) return null;
+  return {
+    agentName,
+    agentId: record.agent_id,
+    waiting: waiting.map(({ requestId }) => requestId),
+    conversation: id,
+  };
+}
+
+/** What a stopped agent has, as a clause. Pure. */
+export function describeFormer({ waiting, conversation }: FormerAgent): string {
+  const prompts = waiting.length === 1 ? "1 prompt that waits" : `${waiting.length} prompts that wait`;
+  return [waiting.length > 0 ? prompts : null, conversation === null ? null : "a conversation"]
+    .filter((one) => one !== null)
+    .join(" and ");
+}
+
+/** Throws `conflict` where a launch would put out of reach what a stopped agent of the name has. */
+async function refuseForgetting(context: CliContext, agentName: string): Promise<void> {
+  const former = await formerOf(context, agentName);
+  if (former === null) return;
+  const remedy: Remedy = { code: "restart_stopped", agent_name: agentName };
+  throw new ServiceError("conflict", `"${agentName}" is stopped and has ${describeFormer(former)}`, {
+    data: { agent_ids: [former.agentId], remedy },
+  });
 }
 
 async function agentOfEarlierUp({ files }: CliContext, io: CliIo, team: TeamOwner): Promise<string | null> {

@@ -45,6 +45,12 @@ function lineOf(step: TeamStep, { program }: Pick<PlanContext, "program">): stri
       return `+ ${step.agent}: make its git worktree on branch svc/${step.agent}`;
     case "launch":
       return `+ ${step.agent}: launch ${step.launch.tool}`;
+    case "resume": {
+      const { waiting } = step;
+      const prompts =
+        waiting === 0 ? "" : `; ${waiting === 1 ? "1 prompt waits" : `${waiting} prompts wait`} for it`;
+      return `+ ${step.agent}: start again where it stopped${prompts}`;
+    }
     case "replace":
       return `~ ${step.agent}: end and launch again; it differs in ${step.differs.join(", ")}`;
     case "stop":
@@ -87,6 +93,7 @@ function detailsOf(step: TeamStep, { variables, prefix }: PlanContext): string[]
         return detail(`${widens ? "! " : ""}${setting}`, change);
       });
     case "launch":
+    case "resume":
     case "replace":
       return launchLines(step.launch, variables[step.agent] ?? {}, prefixedName(prefix, step.agent));
     default:

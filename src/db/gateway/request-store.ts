@@ -208,6 +208,8 @@ export interface RequestStore {
    * oldest first.
    */
   reconcile(label: string, row: InstanceRow, end: { finishedAtUtc: string; errorDetail: string }): string[];
+  /** Saves `row` and moves every accepted request of an older epoch to its epoch; returns as `reconcile`. */
+  keepAccepted(label: string, row: InstanceRow): string[];
   /** As of `Store`. */
   fault(): unknown;
   close(): void;
@@ -240,6 +242,19 @@ export function openQueueForReading(path: string): QueueReader {
     return requestStoreOn(openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes }));
   } catch (error) {
     throw whenDamaged(error, path);
+  }
+}
+
+/**
+ * What `read` finds in a database beside its gateway, or while none runs. Throws for a file that is absent,
+ * damaged or of another version.
+ */
+export function readGatewayDatabase<T>(path: string, read: (store: GatewayDatabase) => T): T {
+  const store = openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes: 0 });
+  try {
+    return read(store);
+  } finally {
+    store.close();
   }
 }
 
@@ -292,6 +307,17 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     if (changed.length !== 1) {
       throw new Error(`illegal transition ${change.from} -> ${change.to} of ${change.requestId}`);
     }
+  }
+
+  function settleOlder(row: InstanceRow, change: Partial<typeof requests.$inferInsert>): string[] {
+    saveInstance(row);
+    const changed = db
+      .update(requests)
+      .set(change)
+      .where(and(sql`state = 'accepted'`, lt(requests.epoch, row.epoch)))
+      .returning({ seq: requests.seq, requestId: requests.requestId })
+      .all();
+    return changed.sort((left, right) => left.seq - right.seq).map((one) => one.requestId);
   }
 
   const saveInstance = (row: InstanceRow) => void statements.saveInstance.run(row);
@@ -351,17 +377,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       // first.
       store.write(label, () => saveInstance(row), { durable: false });
     },
-    reconcile: (label, row, end) =>
-      store.write(label, () => {
-        saveInstance(row);
-        const failed = db
-          .update(requests)
-          .set({ state: "failed", ...end })
-          .where(and(sql`state = 'accepted'`, lt(requests.epoch, row.epoch)))
-          .returning({ seq: requests.seq, requestId: requests.requestId })
-          .all();
-        return failed.sort((left, right) => left.seq - right.seq).map((one) => one.requestId);
-      }),
+    reconcile: (label, row, end) => store.write(label, () => settleOlder(row, { state: "failed", ...end })),
+    keepAccepted: (label, row) => store.write(label, () => settleOlder(row, { epoch: row.epoch })),
     fault: () => store.fault(),
     close: () => store.close(),
   });

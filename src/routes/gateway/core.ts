@@ -190,6 +190,10 @@ function controlHandlers({
       const failed_request_ids = board.reconcile().slice(0, maxListed);
       return { schema_version: 1, managed_agent_instance_epoch: board.epoch(), failed_request_ids };
     },
+    keepRequests: () => {
+      const kept_request_ids = board.keepRequests().slice(0, maxListed);
+      return { schema_version: 1, managed_agent_instance_epoch: board.epoch(), kept_request_ids };
+    },
   } satisfies Partial<CoreHandlers>;
 }
 

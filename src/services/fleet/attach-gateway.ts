@@ -27,6 +27,9 @@ export interface AttachDeps extends ClaimDeps, StartDeps {
   serveCommand: readonly string[];
 }
 
+/** What becomes of the requests that were accepted for an earlier instance of the agent. */
+export type Reconciliation = "drop" | "keep";
+
 /** Options for the gateway; an omitted one is taken from the session's desired-config.json. */
 interface AttachWish {
   host?: string | undefined;
@@ -45,7 +48,7 @@ interface AttachWish {
   /** Base address of the collector that gets traces, or `none`; for a gateway that starts. */
   otlpEndpoint?: string | undefined;
   /** Work with the agent's present instance (ruling 5). */
-  reconcile?: boolean | undefined;
+  reconcile?: Reconciliation | undefined;
 }
 
 export interface Attached {
@@ -89,7 +92,8 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
       const link = await linkOf(deps, agent);
       await settleClaims(deps, agent, link);
       if (link.state === "healthy") {
-        return { link: wish.reconcile ? await reconcile(deps, agent, link) : link, started: false };
+        const settled = wish.reconcile ? await reconcile(deps, agent, link, wish.reconcile) : link;
+        return { link: settled, started: false };
       }
       return { link: await start(deps, agent, wish), started: true };
     },
@@ -105,8 +109,9 @@ async function reconcile(
   deps: AttachDeps,
   agent: Session,
   { client }: Attached["link"],
+  how: Reconciliation,
 ): Promise<Attached["link"]> {
-  const response = await client.call("reconcile", {});
+  const response = await client.call(how === "keep" ? "keepRequests" : "reconcile", {});
   if (response.kind !== "ok") {
     throw new ServiceError("unavailable", `the gateway was not reconciled: ${response.detail}`);
   }
@@ -145,7 +150,7 @@ function toArguments(wish: AttachWish): string[] {
     ...(wish.noToken ? ["--no-token"] : []),
     ...(wish.allowOrigins ?? []).flatMap((origin) => ["--allow-origin", origin]),
     ...timings.flatMap(([timing, value]) => [`--tui-${timing.replaceAll("_", "-")}`, String(value)]),
-    ...(wish.reconcile ? ["--reconcile"] : []),
+    ...(wish.reconcile ? [wish.reconcile === "keep" ? "--keep-requests" : "--reconcile"] : []),
   ];
 }
 

@@ -257,7 +257,7 @@ export function createFleetWork(deps: FleetWorkDeps) {
       const found = openedAgent(known);
       const wish = {
         resume: { mode: "new" },
-        reconcile: false,
+        reconcile: null,
         gateway: true,
         needsVariables: true,
       } as const;

@@ -2,8 +2,11 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
 import { stopTurns } from "../headless/settle-turn.ts";
+import { createTurnDirectories } from "../headless/turn-directory.ts";
+import { lastConversation } from "../sessions/conversations.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
 import { gatewayIdentity } from "../sessions/manifest.ts";
@@ -14,10 +17,11 @@ import {
   type RelaunchPlan,
   relaunchSession,
 } from "../sessions/relaunch.ts";
+import type { Environment } from "../sessions/roots.ts";
 import { openSessionFolder } from "../sessions/session-folder.ts";
-import type { Resume } from "../sessions/tool-arguments.ts";
+import { canResume, type Resume } from "../sessions/tool-arguments.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux/command.ts";
-import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
+import { type AttachDeps, type Attached, attachGateway, type Reconciliation } from "./attach-gateway.ts";
 import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { endLeftProgram, stopGateway } from "./stop-agent.ts";
@@ -45,7 +49,12 @@ const pollIntervalMs = 50;
 export async function relaunchAgent(
   deps: RelaunchDeps & AttachDeps,
   agent: FoundAgent,
-  wish: { resume: Resume; reconcile: boolean; gateway: boolean; needsVariables?: boolean },
+  wish: {
+    resume: Resume;
+    reconcile: Reconciliation | null;
+    gateway: boolean;
+    needsVariables?: boolean;
+  },
 ): Promise<Relaunched> {
   const plan = await planRelaunch(deps, agent, wish.resume);
   const { missingVariables } = plan;
@@ -77,9 +86,35 @@ export async function relaunchAgent(
     return { ...done, attached: null };
   }
   const seen = serves ? await awaitSeen(deps, session, pane, { unlessGone: false }) : null;
-  const reconcile = wish.reconcile || (seen ? showsEmptyQueue(seen) : await isQueueEmpty(deps, session));
+  const isEmpty = async () => (seen ? showsEmptyQueue(seen) : await isQueueEmpty(deps, session));
+  const reconcile = wish.reconcile ?? ((await isEmpty()) ? "drop" : undefined);
   return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
 }
+
+/** With which conversation an agent goes on, or why with a new one, as a clause. */
+type OwnConversation = { id: string; why: null } | { id: null; why: string };
+
+/** The conversation that this very session had last. Source: issue 27. */
+export function findConversation(
+  { files, env }: { files: Files; env: Environment },
+  { manifest, sessionRoot }: Pick<FoundAgent, "manifest" | "sessionRoot">,
+): OwnConversation {
+  const { tool, launch_plan: plan } = manifest;
+  const headless = manifest.headless !== undefined;
+  if (!headless && !canResume(tool)) return { id: null, why: `${tool} is not known to go on with one` };
+  const id = headless
+    ? lastHeadlessConversation(files, sessionRoot)
+    : lastConversation(files, sessionRoot, { tool, env, home: plan.home_selector.home_path });
+  return id === null ? { id, why: "it has had none that is still there" } : { id, why: null };
+}
+
+function lastHeadlessConversation(files: Files, sessionRoot: string): string | null {
+  const turns = createTurnDirectories({ files, sessionRoot }).list(turnsLookedAt);
+  return turns.map((turn) => turn.result()?.session_id ?? null).find((id) => id !== null) ?? null;
+}
+
+/** Of the newest turns. */
+const turnsLookedAt = 20;
 
 async function isQueueEmpty(deps: AttachDeps, session: Served): Promise<boolean> {
   const link = await linkOf(deps, session);

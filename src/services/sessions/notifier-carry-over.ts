@@ -1,6 +1,8 @@
 import { type NotifierStore, notifierStoreOn } from "../../db/gateway/notifier-store.ts";
-import { openGatewayDatabase } from "../../db/gateway/request-store.ts";
+import { reminderStoreOn } from "../../db/gateway/reminder-store.ts";
+import { openGatewayDatabase, readGatewayDatabase } from "../../db/gateway/request-store.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { NotifierConfig } from "../../protocol/notifier.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -36,6 +38,25 @@ export function carryNotifierOver(
   } catch (error) {
     return { error: messageOf(error) };
   }
+}
+
+/** What a session that no gateway serves keeps for its next one. */
+export interface StoredSettings {
+  notifier: NotifierConfig | null;
+  /** Ids of the reminders that are on disk. */
+  reminderIds: string[];
+}
+
+/** Throws as `readGatewayDatabase`. */
+export function readStoredSettings(files: Files, sessionRoot: string): StoredSettings {
+  const { queue } = sessionPaths(sessionRoot);
+  if (!files.exists(queue)) return { notifier: null, reminderIds: [] };
+  return readGatewayDatabase(queue, (database) => ({
+    notifier: notifierStoreOn(database).read()?.config ?? null,
+    reminderIds: reminderStoreOn(database)
+      .left()
+      .kept.map(({ reminder_id: id }) => id),
+  }));
 }
 
 function withNotifierStore<T>(

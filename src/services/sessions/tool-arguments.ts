@@ -16,6 +16,9 @@ const tools: Readonly<Record<string, { last: readonly string[]; exact: (id: stri
   opencode: { last: ["--continue"], exact: (id) => ["--session", id] },
 };
 
+/** Whether a launch of the tool can go on with an earlier conversation. Pure. */
+export const canResume = (tool: string): boolean => Object.hasOwn(tools, tool);
+
 /**
  * Pure. Throws `unsupported` for a tool that is not known to resume. Source: spec/coordination.md "Chat
  * sessions".

@@ -19,11 +19,12 @@ import {
   type WakesHeld,
 } from "../../protocol/gateway.ts";
 import type { TokenSum } from "../../protocol/usage.ts";
+import { maxListed } from "../../protocol/wire.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { Connectivity } from "../agent/agent.ts";
-import { toRecord } from "../queue/request.ts";
+import { hasOpenTurn, toRecord, turnLost } from "../queue/request.ts";
 
 /** Where a gateway runs: as a separate process, or in a window beside the agent. */
 export interface GatewayExecution {
@@ -217,13 +218,29 @@ export function readOfflineQueue(files: Pick<Files, "exists">, path: string, ser
   }
 }
 
+/** How an agent ended, as a clause, and when. */
+export interface AgentEnd {
+  how: string;
+  atUtc: string;
+}
+
+/** What the records of a queue need that no gateway serves: why, and how its agent ended, if it did. */
+interface OfflineFacts {
+  why: string;
+  end?: AgentEnd | null;
+}
+
 /**
  * The requests of the queue at `path`, newest first, each that has not begun with why it waits. Throws as
  * `openQueueForReading`.
  */
-export function readOfflineRequests(path: string, limit: number, why: string): RequestRecord[] {
+export function readOfflineRequests(
+  path: string,
+  options: Parameters<QueueReader["list"]>[0],
+  facts: OfflineFacts,
+): RequestRecord[] {
   return withQueue(path, (queue) =>
-    queue.list({ limit }).map((stored) => toOfflineRecord(queue, stored, why)),
+    queue.list(options).map((stored) => toOfflineRecord(queue, stored, facts)),
   );
 }
 
@@ -237,11 +254,27 @@ export function readLastPrompt(path: string): string | null {
 const maxLooked = 20;
 
 /** Null when there is none with this id. */
-export function readOfflineRequest(path: string, requestId: string, why: string): RequestRecord | null {
+export function readOfflineRequest(
+  path: string,
+  requestId: string,
+  facts: OfflineFacts,
+): RequestRecord | null {
   return withQueue(path, (queue) => {
     const stored = queue.get(requestId);
-    return stored && toOfflineRecord(queue, stored, why);
+    return stored && toOfflineRecord(queue, stored, facts);
   });
+}
+
+/** As it is stored; null when there is none with this id. */
+export function readStoredRequest(path: string, requestId: string): StoredRequest | null {
+  return withQueue(path, (queue) => queue.get(requestId));
+}
+
+/** The prompts of the queue at `path` that have not begun, oldest first. */
+export function readWaitingPrompts(path: string): StoredRequest[] {
+  return withQueue(path, (queue) => queue.list({ limit: maxListed, state: "accepted" }))
+    .filter(({ kind }) => kind !== "interrupt")
+    .reverse();
 }
 
 function withQueue<T>(path: string, read: (queue: QueueReader) => T): T {
@@ -253,10 +286,16 @@ function withQueue<T>(path: string, read: (queue: QueueReader) => T): T {
   }
 }
 
-function toOfflineRecord(queue: QueueReader, stored: StoredRequest, why: string): RequestRecord {
+function toOfflineRecord(
+  queue: QueueReader,
+  stored: StoredRequest,
+  { why, end = null }: OfflineFacts,
+): RequestRecord {
   const head = queue.heads()[0] ?? null;
   const waiting = { reason: "no_gateway", detail: why, since_utc: stored.acceptedAtUtc };
-  return toRecord(stored, { head, waiting });
+  const record = toRecord(stored, { head, waiting });
+  if (end === null || !hasOpenTurn(stored)) return record;
+  return { ...record, evidence: [...record.evidence, turnLost(end)] };
 }
 
 const lost: AdmissionBlock = {

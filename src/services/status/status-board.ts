@@ -47,6 +47,8 @@ export interface StatusBoard {
    * and reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
    */
   reconcile(): string[];
+  /** The same, but keeps the accepted requests of older instances for the present one. Returns them. */
+  keepRequests(): string[];
   /** Whether this is the agent's present instance and no request waits. */
   holdsNothingFor(instanceId: string | undefined): boolean;
   /** Known once the listener is bound. */
@@ -167,6 +169,27 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     publish();
   }
 
+  /** `settle`: what becomes of the accepted requests of older instances. */
+  function settleOlder(settle: (next: InstanceRow) => { failed: string[]; kept: string[] }) {
+    seeInstance();
+    saveInstance();
+    if (!needsReconciliation(instance)) return { failed: [], kept: [] };
+    const next = { ...instance, reconciledEpoch: instance.epoch };
+    const settled = settle(next);
+    const { failed, kept } = settled;
+    instance = next;
+    saved = next;
+    events.append("reconciled", {
+      managed_agent_instance_epoch: next.epoch,
+      failed_request_ids: failed,
+      ...(kept.length === 0 ? {} : { kept_request_ids: kept }),
+    });
+    log.line("reconciled", { epoch: next.epoch, failed: failed.length, kept: kept.length });
+    deps.onReconciled();
+    refresh();
+    return settled;
+  }
+
   return {
     status,
     admission: () => admission().state,
@@ -176,23 +199,16 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     refresh,
     holdsNothingFor: (instanceId) =>
       instanceId === agent.connectivity().instanceId && status().queue_depth === 0,
-    reconcile() {
-      seeInstance();
-      saveInstance();
-      if (!needsReconciliation(instance)) return [];
-      const next = { ...instance, reconciledEpoch: instance.epoch };
-      const failed = store.reconcile("sql:reconcile", next, {
-        finishedAtUtc: timestampNow(deps.clock),
-        errorDetail: `accepted for an earlier instance of the agent; reconciled at epoch ${next.epoch}`,
-      });
-      instance = next;
-      saved = next;
-      events.append("reconciled", { managed_agent_instance_epoch: next.epoch, failed_request_ids: failed });
-      log.line("reconciled", { epoch: next.epoch, failed: failed.length });
-      deps.onReconciled();
-      refresh();
-      return failed;
-    },
+    reconcile: () =>
+      settleOlder((next) => {
+        const failed = store.reconcile("sql:reconcile", next, {
+          finishedAtUtc: timestampNow(deps.clock),
+          errorDetail: `accepted for an earlier instance of the agent; reconciled at epoch ${next.epoch}`,
+        });
+        return { failed, kept: [] };
+      }).failed,
+    keepRequests: () =>
+      settleOlder((next) => ({ failed: [], kept: store.keepAccepted("sql:keep-requests", next) })).kept,
     setListener(bound) {
       listener = bound;
       refresh();

@@ -20,6 +20,7 @@ export interface RunningAgent {
   team: TeamOwner | null;
   /** Where it works; null where that cannot be read. */
   folder: string | null;
+  session_root: string | null;
 }
 
 export interface TeamFacts {
@@ -53,6 +54,8 @@ export type TeamStep =
   | { step: "register"; person: string; address: string }
   | { step: "worktree"; agent: string }
   | { step: "launch"; agent: string; launch: LaunchDetails }
+  /** An agent of this file that was stopped, or whose session has gone: it goes on where it was. */
+  | { step: "resume"; agent: string; agentId: string; waiting: number; launch: LaunchDetails }
   | { step: "replace"; agent: string; differs: string[]; launch: LaunchDetails }
   | { step: "stop"; agent: string; agentId: string }
   | { step: "remind"; agent: string; name: string; prompt: string; when: string }
@@ -106,7 +109,13 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
     ...planNotifier(facts, name, {}),
     ...Object.keys(facts.reminders[name] ?? {}).map((one) => toRemind(facts, name, one)),
   ];
-  if (!running) return [...worktree, { step: "launch", agent: name, launch }, ...all];
+  if (!running) {
+    const stopped = planStopped(facts, name, launch);
+    if (stopped?.step === "leave") return [stopped];
+    if (stopped === null) return [...worktree, { step: "launch", agent: name, launch }, ...all];
+    const live = facts.liveNotifiers[name] ?? {};
+    return [...worktree, stopped, ...planNotifier(facts, name, live), ...planReminders(facts, name)];
+  }
   if (running.team?.file !== facts.file) {
     const { agent_id: agentId, team, folder } = running;
     return [{ step: "clash", agent: name, agentId, owner: team?.file ?? null, folder }];
@@ -123,6 +132,33 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
     return [{ step: "leave", agent: name, why }, ...kept];
   }
   return [...worktree, { step: "replace", agent: name, differs, launch }, ...all];
+}
+
+/**
+ * Of an agent of this file that does not run. One that is as the file says goes on where it was; one that
+ * differs is launched as another, unless prompts wait for it. Null where it is to be launched.
+ */
+function planStopped(
+  facts: TeamFacts,
+  name: string,
+  launch: LaunchDetails,
+): Extract<TeamStep, { step: "resume" | "leave" }> | null {
+  const wanted = facts.launches[name];
+  const known = facts.state[name];
+  const stopped = facts.running.find(
+    (one) => one.team?.file === facts.file && one.agent_id === known?.agent_id && !isAlive(one),
+  );
+  // Without its folder nobody knows how it was started.
+  if (!wanted || !known || !stopped || stopped.folder === null) return null;
+  const waiting = stopped.queue_depth ?? 0;
+  const differs = differences(known.launch, wanted);
+  if (differs.length === 0) {
+    return { step: "resume", agent: name, agentId: stopped.agent_id, waiting, launch };
+  }
+  if (waiting === 0 || facts.restart) return null;
+  const prompts = waiting === 1 ? "1 prompt waits" : `${waiting} prompts wait`;
+  const why = `it is stopped, ${prompts} for it, and it differs in ${differs.join(", ")}; --restart launches it as the file says, without them`;
+  return { step: "leave", agent: name, why };
 }
 
 /** What an agent that runs on lacks of the file. */
@@ -238,10 +274,12 @@ export function planDown(facts: Pick<TeamFacts, "file" | "running">): TeamStep[]
 
 function runs({ running, prefix }: TeamFacts, member: string): RunningAgent | undefined {
   const name = prefixedName(prefix, member);
-  return running.find(
-    (one) => one.agent_name === name && one.lifecycle_state === "active" && !one.session_gone,
-  );
+  return running.find((one) => one.agent_name === name && isAlive(one));
 }
+
+/** Whether it runs, as far as anybody can see. Pure. */
+export const isAlive = ({ lifecycle_state, session_gone }: RunningAgent): boolean =>
+  lifecycle_state === "active" && !session_gone;
 
 /** An agent of which nobody knows whether it works counts as one that does. */
 function isBusy({ turn_phase, queue_depth }: RunningAgent): boolean {

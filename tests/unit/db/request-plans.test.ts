@@ -84,6 +84,10 @@ describe("a queue with many finished requests", () => {
       act: (store) => store.reconcile("x", { epoch: 2, instanceId: null, reconciledEpoch: 2 }, end),
     },
     {
+      id: "keeps those of an earlier instance",
+      act: (store) => store.keepAccepted("x", { epoch: 2, instanceId: null, reconciledEpoch: 2 }),
+    },
+    {
       id: "takes back what it lost",
       act: (store) => store.recover("x", [{ ...row, ...end, requestId: "c", state: "failed" }], []),
     },

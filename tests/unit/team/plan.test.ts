@@ -32,6 +32,7 @@ const idle: RunningAgent = {
   gateway_base_url: "http://127.0.0.1:1",
   team: { file: "/home/user/project/svc.yaml", member: "a" },
   folder: "/home/user/project",
+  session_root: "/home/user/state/session",
 };
 const facts: TeamFacts = {
   file: "/home/user/project/svc.yaml",
@@ -61,11 +62,49 @@ describe("the plan for an agent that", () => {
     {
       id: "was stopped",
       change: { running: [{ ...idle, lifecycle_state: "stopped" }] },
+      want: [{ step: "resume", agentId: "id-a", waiting: 0 }],
+    },
+    {
+      id: "lost its session, with prompts that wait",
+      change: { running: [{ ...idle, session_gone: true, queue_depth: 2 }] },
+      want: [{ step: "resume", agentId: "id-a", waiting: 2 }],
+    },
+    {
+      id: "was stopped, and its worktree removed",
+      change: {
+        launches: inWorktree,
+        state: { a: { agent_id: "id-a", launch: { ...launch, worktree: true } } },
+        running: [{ ...idle, lifecycle_state: "stopped" }],
+      },
+      want: [{ step: "worktree" }, { step: "resume" }],
+    },
+    {
+      id: "was stopped by another owner",
+      change: { running: [{ ...idle, lifecycle_state: "stopped", team: null }] },
       want: [{ step: "launch" }],
     },
     {
-      id: "lost its session",
-      change: { running: [{ ...idle, session_gone: true }] },
+      id: "was stopped, and its folder cannot be read",
+      change: { running: [{ ...idle, lifecycle_state: "stopped", folder: null }] },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "was stopped and differs",
+      change: { launches: changed, running: [{ ...idle, lifecycle_state: "stopped" }] },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "was stopped, differs, and prompts wait for it",
+      change: { launches: changed, running: [{ ...idle, lifecycle_state: "stopped", queue_depth: 1 }] },
+      want: [{ step: "leave", why: expect.stringContaining("1 prompt waits for it") }],
+    },
+    {
+      id: "was stopped, differs, has prompts that wait, and is to be restarted",
+      change: {
+        launches: changed,
+        running: [{ ...idle, lifecycle_state: "stopped", queue_depth: 1 }],
+        restart: true,
+      },
       want: [{ step: "launch" }],
     },
     {

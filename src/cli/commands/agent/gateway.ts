@@ -74,7 +74,7 @@ const attach = command({
       noToken: args["no-token"],
       allowOrigins: toOrigins(args["allow-origin"]),
       timings: readTimings("gateway-tui-", args),
-      reconcile: args.reconcile,
+      reconcile: args.reconcile ? ("drop" as const) : undefined,
       otlpEndpoint: toOtlpEndpoint(args["otlp-endpoint"]),
       executionMode: args.background
         ? ("detached_process" as const)
@@ -125,7 +125,7 @@ function openRequestsOf({ context, agent }: Target): string[] {
   const { queue } = sessionPaths(agent.sessionRoot);
   if (!context.files.exists(queue)) return [];
   try {
-    return readOfflineRequests(queue, maxRequests, "").flatMap((one) =>
+    return readOfflineRequests(queue, { limit: maxRequests }, { why: "" }).flatMap((one) =>
       isOpen(one) ? [one.request_id] : [],
     );
   } catch {
@@ -278,6 +278,16 @@ const reconcile = endpointCommand("reconcile", {
   },
 });
 
+const keepRequests = endpointCommand("keepRequests", {
+  name: "keep-requests",
+  description: "work with the agent's present instance, which is given the requests for an earlier one",
+  examples: ["svc-mgr agents single --agent-name worker gateway keep-requests"],
+  render({ managed_agent_instance_epoch: epoch, kept_request_ids: kept }) {
+    const fate = kept.length === 0 ? "nothing was waiting" : `kept: ${kept.join(", ")}`;
+    return `epoch ${epoch} is worked with; ${fate}`;
+  },
+});
+
 export const gatewayCommands = {
   attach,
   detach,
@@ -286,6 +296,7 @@ export const gatewayCommands = {
   "send-keys": sendKeys,
   interrupt,
   reconcile,
+  "keep-requests": keepRequests,
 };
 
 /** A gateway starts without a session, and would then serve an ended agent until somebody stops it. */

@@ -1,26 +1,19 @@
-import { join } from "node:path";
 import { type Attached, attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { forgetAgent, planForgetting } from "../../../services/fleet/forget-agent.ts";
-import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
-import { environmentWithout } from "../../../services/sessions/environment.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
-import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { parseResume, type Resume } from "../../../services/sessions/tool-arguments.ts";
-import { agentPane } from "../../../services/terminal/tmux/command.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux/screen.ts";
-import { sleep } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { toLaunchAnswer, withNotifier } from "../../agent/launch-answer.ts";
-import { openRecordTarget, openTarget, type Target, toCaller } from "../../agent/target.ts";
+import { openRecordTarget, toCaller } from "../../agent/target.ts";
 import { openCliContext, prepareSessionPlace } from "../../command-line/cli-context.ts";
-import { type Answer, command, UsageError } from "../../command-line/command.ts";
+import { command, UsageError } from "../../command-line/command.ts";
 import { confirmed } from "../../command-line/confirm.ts";
 import { describeFailure } from "../../command-line/dispatch.ts";
-import { narrate, warn } from "../../command-line/narrate.ts";
 import { joinFlags, readJoinFlags } from "../../command-line/shared-flags.ts";
-import { loadSignals } from "../../extensions.ts";
+import { relaunchNamed } from "../../operations/relaunch.ts";
 import { attachTerminal, stopNamed } from "../../operations/session.ts";
-import { answerStopped } from "../work-answers.ts";
+import { answerRelaunched, answerStopped } from "../work-answers.ts";
 
 const stop = command({
   name: "stop",
@@ -171,96 +164,23 @@ export const relaunchCommand = command({
       type: "boolean",
       description: "work with the new instance although requests wait for the old one: these fail",
     },
+    "keep-requests": {
+      type: "boolean",
+      description: "work with the new instance, which is given the requests that wait for the old one",
+    },
     "no-gateway": { type: "boolean", description: "start no gateway for an agent that was stopped" },
     "after-caller": { type: "boolean", hidden: true, description: "first wait until who called us has left" },
   },
   async run(invocation) {
     const { args, io } = invocation;
-    const resume = parseResume(args["chat-session-mode"] as (typeof modes)[number], args["chat-session-id"]);
-    const target = await openTarget(invocation);
-    if (await runsInside(target)) {
-      if (!args["after-caller"]) return leaveToAnother(target, args);
-      await callerLeft(target);
-    }
-    await narrate(io, `launching ${target.agent.manifest.agent_name} again`);
-    const launching = { ...target.context, planSignals: await loadSignals() };
-    const relaunched = await relaunchAgent(launching, target.agent, {
-      resume,
-      reconcile: args.reconcile,
-      gateway: !args["no-gateway"],
+    if (args.reconcile && args["keep-requests"])
+      throw new UsageError("give --reconcile or --keep-requests, not both", invocation.path);
+    const relaunched = await relaunchNamed(toCaller(invocation), {
+      conversation: parseResume(args["chat-session-mode"] as (typeof modes)[number], args["chat-session-id"]),
+      waiting: args["keep-requests"] ? "keep" : args.reconcile ? "drop" : null,
+      isServed: !args["no-gateway"],
+      isAfterCaller: args["after-caller"],
     });
-    if (relaunched.missingVariables.length > 0) {
-      await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
-    }
-    const { session, attached, inPlace, missingVariables } = relaunched;
-    const answer = toLaunchAnswer({ context: target.context, io }, session, attached, null);
-    return {
-      ...answer,
-      json: {
-        ...(answer.json as object),
-        in_place: inPlace,
-        missing_variables: missingVariables,
-        request_admission: attached?.link.status.request_admission ?? null,
-      },
-    };
+    return answerRelaunched(io, relaunched);
   },
 });
-
-/** Whether we would end ourselves by ending what runs in the agent's pane. */
-async function runsInside({ context, agent }: Target): Promise<boolean> {
-  const { tmux, tmux_session_name: session } = agent.manifest;
-  const pane = agentPane(await context.tmuxFor(tmux.socket).panes(session), tmux.primary_pane_id ?? null);
-  const tree = pane ? await context.processes.tree(pane.panePid) : [];
-  return tree.some(({ pid }) => pid === context.processes.selfPid());
-}
-
-/** Hands the work to a separate process, which outlives the agent that called us. */
-function leaveToAnother(
-  { context, agent }: Target,
-  args: { "chat-session-mode": string; "chat-session-id": string | undefined; reconcile: boolean },
-): Answer {
-  const { logRoot } = sessionPaths(agent.sessionRoot);
-  const logPath = join(logRoot, "relaunch.log");
-  context.files.ensureDirectory("file:gateway-folder", logRoot);
-  const id = args["chat-session-id"];
-  context.processes.detach(
-    "process:relaunch",
-    [
-      ...context.managerCommand,
-      "agents",
-      "single",
-      "--agent-id",
-      agent.manifest.agent_id,
-      "relaunch",
-      "--after-caller",
-      "--chat-session-mode",
-      args["chat-session-mode"],
-      ...(id === undefined ? [] : ["--chat-session-id", id]),
-      ...(args.reconcile ? ["--reconcile"] : []),
-    ],
-    { env: environmentWithout(context.env, []), cwd: agent.sessionRoot, logPath },
-  );
-  return {
-    json: {
-      agent_name: agent.manifest.agent_name,
-      agent_id: agent.manifest.agent_id,
-      handed_over: true,
-      log: logPath,
-    },
-    text: `the relaunch goes on without this process; see ${logPath}`,
-  };
-}
-
-const leaveWithinMs = 10_000;
-const pollIntervalMs = 50;
-
-async function callerLeft(target: Target): Promise<void> {
-  const { clock } = target.context;
-  const deadlineMs = clock.monotonicMs() + leaveWithinMs;
-  while (await runsInside(target)) {
-    if (clock.monotonicMs() >= deadlineMs) {
-      throw new ServiceError("conflict", "timed out waiting for the caller to exit");
-    }
-    await sleep(clock, pollIntervalMs);
-  }
-}

@@ -52,20 +52,26 @@ const maxSleepMs = 60_000;
 /**
  * What a turn does: `deliver` is the due reminder that may be delivered now and is due longest, `deferred` are
  * those that are due longer and may not. `waitMs`: how long nothing but time makes another due; null when time
- * never does. Pure.
+ * never does. `gate` is asked only where one is due. Pure.
  */
-export function planReminders(
-  facts: Omit<ReminderFacts, "effective"> & { reminders: Iterable<Reminder>; effective: Reminder | null },
-): {
+export function planReminders(facts: {
+  reminders: Iterable<Reminder>;
+  effective: Reminder | null;
+  nowMs: number;
+  gate: () => Omit<ReminderFacts, "effective" | "nowMs">;
+}): {
   deliver: Reminder | null;
   deferred: { reminder: Reminder; reason: string; detail: string }[];
   waitMs: number | null;
 } {
+  const { nowMs } = facts;
   const { due, nextMs } = candidatesOf(facts.reminders, facts);
-  const waitMs = nextMs === null ? null : Math.min(Math.max(1, nextMs - facts.nowMs), maxSleepMs);
-  const deferred = [];
+  const waitMs = nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), maxSleepMs);
+  const deferred: { reminder: Reminder; reason: string; detail: string }[] = [];
+  if (due.length === 0) return { deliver: null, deferred, waitMs };
+  const gate = facts.gate();
   for (const reminder of due) {
-    const decision = decideReminder({ ...facts, effective: reminder });
+    const decision = decideReminder({ ...gate, nowMs, effective: reminder });
     if (decision.do === "deliver") return { deliver: reminder, deferred, waitMs };
     if (decision.do === "defer") {
       deferred.push({ reminder, reason: decision.reason, detail: decision.detail });

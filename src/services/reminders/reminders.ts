@@ -160,9 +160,9 @@ export function createReminders(deps: RemindersDeps): Reminders {
     );
   }
 
-  function gateFacts(readiness: Readiness): Omit<ReminderFacts, "effective"> {
+  function gate(readiness: Readiness): Omit<ReminderFacts, "effective" | "nowMs"> {
     const { depth, running } = deps.queue();
-    return { nowMs: clock.nowMs(), admission: deps.admission(), running, queueDepth: depth, readiness };
+    return { admission: deps.admission(), running, queueDepth: depth, readiness };
   }
 
   /** The reminder as it is being delivered; null, with nothing changed, when it is no longer its turn. */
@@ -170,7 +170,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
     const isNext =
       all.get(reminder.reminder_id) === reminder && (reminder.independent || all.effective() === reminder);
     // A fresh look has just proved that the agent is fit; what was known before it does not count.
-    const decision = decideReminder({ ...gateFacts({ ready: true }), effective: reminder });
+    const decision = decideReminder({ ...gate({ ready: true }), nowMs: clock.nowMs(), effective: reminder });
     if (!isNext || decision.do !== "deliver") return null;
     const ids = { last_request_id: requestId, executing_request_id: requestId };
     const started = { ...reminder, last_started_at_utc: now(), ...ids };
@@ -249,9 +249,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
 
   async function turn(): Promise<number | null> {
     const plan = planReminders({
-      ...gateFacts(agent.readiness("turn_boundary")),
       reminders: all.values(),
       effective: all.effective(),
+      nowMs: clock.nowMs(),
+      gate: () => gate(agent.readiness("turn_boundary")),
     });
     for (const { reminder, ...why } of plan.deferred) deferrals.note(reminder, why);
     const reminder = plan.deliver;

@@ -177,7 +177,12 @@ describe("a turn", () => {
     },
   ];
   test.each(cases)("$id", ({ reminders, facts = {}, deliver, deferred = [], waitMs }) => {
-    const plan = planReminders({ ...open, ...facts, reminders, effective: effectiveOf(reminders) });
+    const plan = planReminders({
+      reminders,
+      effective: effectiveOf(reminders),
+      nowMs: open.nowMs,
+      gate: () => ({ ...open, ...facts }),
+    });
     expect(plan.deliver?.reminder_id ?? null).toBe(deliver);
     expect(plan.deferred.map(({ reminder, reason }) => `${reminder.reminder_id} ${reason}`)).toEqual(
       deferred,

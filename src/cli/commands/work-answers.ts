@@ -148,7 +148,7 @@ function describeNotDone(record: RequestRecord, { agent_name, advise }: AskedAge
   const exit = record.evidence.find((one) => one.agent_ended === true);
   if (exit === undefined) {
     const why = record.error_detail ?? stateForPeople(record);
-    return `"${agent_name}" did not do it: ${why}`;
+    return `the prompt for "${agent_name}" failed: ${why}`;
   }
   const why = `"${agent_name}" exited before it had answered: ${exit.proof}`;
   return withRemedy(why, { code: "relaunch_agent", agent_name }, advise);

@@ -27,7 +27,7 @@ import {
   WaitFor,
   WaitResult,
 } from "./terminal.ts";
-import { ErrorBody, IdempotencyKey, Strict, ValidationErrorBody } from "./wire.ts";
+import { ErrorBody, IdempotencyKey, NonBlank, Strict, StringEnum, ValidationErrorBody } from "./wire.ts";
 
 /** The routes of a gateway's status, its queue and its terminal (contract 4.1, 4.2). */
 export const coreEndpoints = {
@@ -88,9 +88,33 @@ export const coreEndpoints = {
     method: "GET",
     path: "/v1/requests/:request_id",
     summary: "One request and how far it got",
+    query: Strict({
+      include: Type.Optional(
+        StringEnum(["prompt"], {
+          description: "also the text of the prompt and how it asks to be carried out, as they are stored",
+        }),
+      ),
+    }),
     status: 200,
     response: RequestRecord,
-    errors: { 404: ErrorBody },
+    errors: { 404: ErrorBody, 422: ValidationErrorBody },
+  }),
+  withdrawRequest: endpoint({
+    method: "DELETE",
+    path: "/v1/requests/:request_id",
+    summary: "Take back a prompt that was not typed",
+    description:
+      "The request becomes failed with `outcome` withdrawn and who withdrew it; it is never typed. One that runs or has ended is refused with 409, and so is an interrupt. An agent names itself and withdraws only what it submitted; a person withdraws every prompt that waits. Repeated by the same caller it gets the same answer.",
+    query: Strict({
+      agent_id: Type.Optional(
+        NonBlank("the agent that withdraws, as its own program says; left out by a person", {
+          maxLength: 200,
+        }),
+      ),
+    }),
+    status: 200,
+    response: RequestRecord,
+    errors: { 404: ErrorBody, 409: ErrorBody, 422: ValidationErrorBody },
   }),
   controlPrompt: endpoint({
     method: "POST",

@@ -156,6 +156,7 @@ export const forwardedEndpoints = {
   agentSubmitGatewayRequest: forward("/gateway/requests", gatewayEndpoints.submitRequest),
   agentListGatewayRequests: forward("/gateway/requests", gatewayEndpoints.listRequests),
   agentReadGatewayRequest: forward("/gateway/requests/:request_id", gatewayEndpoints.readRequest),
+  agentWithdrawGatewayRequest: forward("/gateway/requests/:request_id", gatewayEndpoints.withdrawRequest),
   agentCreateReminders: forward("/gateway/reminders", gatewayEndpoints.createReminders),
   agentListReminders: forward("/gateway/reminders", gatewayEndpoints.listReminders),
   agentReadReminder: forward("/gateway/reminders/:reminder_id", gatewayEndpoints.readReminder),

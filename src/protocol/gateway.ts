@@ -382,7 +382,7 @@ export const RequestRecord = Strict(
     ),
     prompt_length: Type.Optional(
       Type.Integer({
-        description: "characters; the prompt itself is not shown; left out of lists for a long one",
+        description: "characters of the prompt; left out of lists for a long one",
       }),
     ),
     turn_id: Type.Optional(Type.String({ description: "its headless turn, once it is known" })),
@@ -397,10 +397,33 @@ export const RequestRecord = Strict(
     idempotency_key: Type.Optional(
       Type.String({ description: "what its caller sent as Idempotency-Key; left out without one" }),
     ),
+    number: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "its number in this queue, in the order of acceptance; never given to another request",
+      }),
+    ),
+    prompt: Type.Optional(
+      Type.String({ description: "its text; only of one request, where `include` asks for it" }),
+    ),
+    options: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "how it asks to be carried out, such as `delivery`; beside `prompt`",
+      }),
+    ),
   },
   { description: "a stored request and how far it got" },
 );
 export type RequestRecord = Static<typeof RequestRecord>;
+
+/** Who took a prompt back, as the end of its record has it (ruling 38). */
+export interface Withdrawal {
+  outcome: "withdrawn";
+  withdrawn_by: "person" | "agent";
+  /** The agent's. */
+  agent_id?: string;
+  agent_name?: string;
+}
 
 /** Whether somebody ended its headless turn: the contract's states have only `failed` for it. Pure. */
 export const wasInterrupted = ({
@@ -408,6 +431,10 @@ export const wasInterrupted = ({
   result_json,
 }: Pick<RequestRecord, "state" | "result_json">): boolean =>
   state === "failed" && result_json?.["outcome"] === "interrupted";
+
+/** Whether it was taken back before anything of it was typed (ruling 38). Pure. */
+export const wasWithdrawn = ({ state, result_json }: Pick<RequestRecord, "state" | "result_json">): boolean =>
+  state === "failed" && result_json?.["outcome"] === "withdrawn";
 
 export const RequestList = Strict(
   {

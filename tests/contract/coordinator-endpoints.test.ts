@@ -12,6 +12,7 @@ import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
+import { notReady } from "../support/fake-agent.ts";
 import { type HttpSurface, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { notUtf8 } from "../support/not-utf8.ts";
@@ -150,6 +151,13 @@ const calls: Record<Name, Call> = {
   agentListGatewayRequests: { url: `${worker}/gateway/requests?limit=5` },
   agentReadGatewayRequest: {
     url: async ({ gateway }) => {
+      const { request_id } = await gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "x" } });
+      return `${worker}/gateway/requests/${request_id}?include=prompt`;
+    },
+  },
+  agentWithdrawGatewayRequest: {
+    url: async ({ gateway }) => {
+      gateway.agent.setReadiness(notReady);
       const { request_id } = await gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "x" } });
       return `${worker}/gateway/requests/${request_id}`;
     },

@@ -59,7 +59,14 @@ const calls: Record<Name, Call> = {
     },
   },
   readRequest: {
-    url: async (bundle, isFresh) => `/v1/requests/${await executeRequest(bundle, isFresh)}`,
+    url: async (bundle, isFresh) => `/v1/requests/${await executeRequest(bundle, isFresh)}?include=prompt`,
+  },
+  withdrawRequest: {
+    url: async ({ agent, queue }) => {
+      agent.setReadiness(notReady);
+      const payload = { prompt: "Run the tests." };
+      return `/v1/requests/${(await queue.accept({ kind: "submit_prompt", payload })).request_id}`;
+    },
   },
   controlPrompt: { body: { schema_version: 2, prompt: "Run the tests." } },
   terminalState: {},

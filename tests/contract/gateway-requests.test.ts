@@ -10,6 +10,11 @@ const submit = (prompt: unknown, more: object = {}) => ({
   payload: { prompt, ...more },
 });
 
+const withoutHops = ({ agent_id, agent_name }: { agent_id: string; agent_name: string }) => ({
+  agent_id,
+  agent_name,
+});
+
 describe.each(surfaces)("the gateway $surface", ({ open }) => {
   async function setup(options: Parameters<typeof createGatewayBundle>[0] = {}) {
     const bundle = createGatewayBundle(options);
@@ -108,6 +113,81 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
       requests: unknown[];
     };
     expect(list.requests).toEqual([record]);
+  });
+
+  test("DELETE /v1/requests/{id} takes back a prompt that waits, for its owner", async () => {
+    await using gateway = await setup();
+    gateway.agent.setReadiness(notReady);
+    const reviewer = { agent_id: "id-reviewer", agent_name: "reviewer", hops: 1 };
+    const send = async (body: object) => {
+      const reply = await gateway.http.request("/v1/requests", json(body));
+      return ((await reply.json()) as { request_id: string }).request_id;
+    };
+    const withdraw = async (id: string, query = "") => {
+      const reply = await gateway.http.request(`/v1/requests/${id}${query}`, { method: "DELETE" });
+      return [reply.status, await reply.json()] as const;
+    };
+    const ofReviewer = await send({ ...submit("do it"), submitted_by: reviewer });
+    const ofPerson = await send(submit("mine"));
+    expect(await withdraw(ofPerson, "?agent_id=id-reviewer")).toEqual([
+      409,
+      { detail: expect.stringContaining("no agent submitted") },
+    ]);
+    expect(await withdraw(ofReviewer, "?agent_id=id-other")).toEqual([
+      409,
+      { detail: expect.stringContaining('"reviewer" submitted') },
+    ]);
+    expect(await withdraw(ofReviewer, "?agent_id=id-reviewer")).toMatchObject([
+      200,
+      {
+        state: "failed",
+        result_json: { outcome: "withdrawn", withdrawn_by: "agent", ...withoutHops(reviewer) },
+      },
+    ]);
+    const first = await withdraw(ofPerson);
+    expect(first).toMatchObject([200, { state: "failed", result_json: { withdrawn_by: "person" } }]);
+    expect(await withdraw(ofPerson)).toEqual(first);
+    expect(await withdraw("gwreq-none")).toEqual([404, { detail: "no request with this id" }]);
+    expect((await withdraw(ofPerson, "?agent_id=%20"))[0]).toBe(422);
+    gateway.agent.setReadiness({ ready: true });
+    await settle();
+    expect(gateway.agent.prompts).toEqual([]);
+    const done = await send(submit("done"));
+    await settle();
+    expect(await withdraw(done)).toEqual([
+      409,
+      { detail: expect.stringContaining(`${done} was given to the agent already`) },
+    ]);
+  });
+
+  test("GET /v1/requests/{id} gives the text only where it is asked for", async () => {
+    await using gateway = await setup();
+    gateway.agent.setReadiness(notReady);
+    const reply = await gateway.http.request(
+      "/v1/requests",
+      json(submit("my words", { delivery: "immediate" })),
+    );
+    const { request_id } = (await reply.json()) as { request_id: string };
+    const read = async (query: string) => {
+      const answer = await gateway.http.request(`/v1/requests/${request_id}${query}`);
+      return [answer.status, await answer.text()] as const;
+    };
+    const [status, text] = await read("?include=prompt");
+    expect([status, JSON.parse(text)]).toMatchObject([
+      200,
+      {
+        prompt: "my words",
+        prompt_length: 8,
+        options: { delivery: "immediate" },
+        number: 1,
+        state: "accepted",
+      },
+    ]);
+    expect(await read("")).toEqual([200, expect.not.stringContaining("my words")]);
+    expect((await read("?include=everything"))[0]).toBe(422);
+    const list = await (await gateway.http.request("/v1/requests")).text();
+    expect(list).not.toContain("my words");
+    expect(JSON.stringify(gateway.events)).not.toContain("my words");
   });
 
   test("an interrupt needs no payload", async () => {

@@ -141,6 +141,11 @@ export interface Transition {
   evidence?: Evidence[];
 }
 
+/** The row was not in the state that a change starts from: another change came first. */
+export class IllegalTransition extends Error {
+  override readonly name = "IllegalTransition";
+}
+
 /** A request that is known to have been accepted and whose row was lost: how it ends, without its payload. */
 export type RecoveredRequest = Pick<
   StoredRequest,
@@ -170,8 +175,7 @@ export interface RequestStore {
   /** Whether a request that is accepted or running asks for this turn. */
   claimsTurn(turnId: string): boolean;
   /**
-   * All transitions or none. Throws `illegal transition` when a row is not in the state the change starts
-   * from. `durable: false`, as of `write`: for what a later durable write precedes any effect of.
+   * All transitions or none. Throws IllegalTransition when a row is not in the state the change starts from. `durable: false`, as of `write`: for what a later durable write precedes any effect of.
    */
   transition(label: string, changes: readonly Transition[], options?: { durable?: boolean }): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
@@ -305,7 +309,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       evidenceJson: evidence ?? null,
     });
     if (changed.length !== 1) {
-      throw new Error(`illegal transition ${change.from} -> ${change.to} of ${change.requestId}`);
+      throw new IllegalTransition(`illegal transition ${change.from} -> ${change.to} of ${change.requestId}`);
     }
   }
 

@@ -119,7 +119,7 @@ function requestHandlers({
   agent,
 }: Pick<CoreServices, "queue" | "board" | "agent">): Pick<
   CoreHandlers,
-  "submitRequest" | "listRequests" | "readRequest"
+  "submitRequest" | "listRequests" | "readRequest" | "withdrawRequest"
 > {
   return {
     submitRequest: async ({ body, status, request }) => {
@@ -144,12 +144,16 @@ function requestHandlers({
         ...(key === undefined ? {} : { idempotencyKey: key }),
       }),
     }),
-    readRequest: ({ params }) => {
-      const record = queue.record(params.request_id);
-      if (!record) throw new ServiceError("not_found", "no request with this id");
-      return record;
-    },
+    readRequest: ({ params, query }) =>
+      required(queue.record(params.request_id, { withPrompt: query.include === "prompt" })),
+    withdrawRequest: ({ params, query }) =>
+      required(queue.withdraw(params.request_id, query.agent_id ?? null)),
   };
+}
+
+function required<T>(record: T | null): T {
+  if (record === null) throw new ServiceError("not_found", "no request with this id");
+  return record;
 }
 
 function turnFacts(turns: AgentTurns, queue: Pick<CoreServices["queue"], "claimsTurn">) {

@@ -11,7 +11,7 @@ import type { StatusBoard } from "../../services/status/status-board.ts";
 /** What the routes of a gateway's core call. */
 export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "keepRequests" | "epoch">;
-  queue: Pick<Queue, "accept" | "once" | "record" | "list" | "claimsTurn">;
+  queue: Pick<Queue, "accept" | "once" | "record" | "withdraw" | "list" | "claimsTurn">;
   prompt: PromptControl;
   keys: KeyControl;
   agent: Pick<

@@ -1,4 +1,10 @@
-import type { InsertGuard, Lane, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
+import {
+  IllegalTransition,
+  type InsertGuard,
+  type Lane,
+  type RequestStore,
+  type StoredRequest,
+} from "../../db/gateway/request-store.ts";
 import type {
   AcceptedRequest,
   AdmissionBlock,
@@ -10,7 +16,7 @@ import type {
   Waiting,
 } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { assertNever, messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle, orAborted } from "../../system/lifecycle.ts";
 import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts";
@@ -35,12 +41,14 @@ import {
   endOfTurn,
   toAccepted,
   toEndEvent,
+  toPromptFields,
   toRecord,
   toRow,
   toSubmission,
   unknownOutcome,
 } from "./request.ts";
 import type { ExecutionSlot, SlotReport } from "./slot.ts";
+import { decideWithdrawal, type Withdrawer } from "./withdrawal.ts";
 
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then
@@ -64,7 +72,13 @@ export interface Queue extends Lifecycle {
   ): Promise<AcceptedRequest>;
   /** The same for the notifier's wake-up prompt, which is no public kind; it waits for a turn boundary. */
   acceptNotice(prompt: string): Promise<{ request_id: string }>;
-  record(requestId: string): RequestRecord | null;
+  /** `withPrompt`: also what it asks, in its words. */
+  record(requestId: string, options?: { withPrompt: boolean }): RequestRecord | null;
+  /**
+   * Takes back a prompt that waits; it ends as failed (ruling 38). Null for an unknown one. Throws
+   * `precondition_failed` for the prompt of somebody else, `conflict` for what runs or has ended.
+   */
+  withdraw(requestId: string, by: Withdrawer): RequestRecord | null;
   /** Newest first. */
   list: (options: Parameters<RequestStore["list"]>[0]) => RequestRecord[];
   /** Requests accepted or running. */
@@ -301,6 +315,8 @@ export function createQueue(deps: QueueDeps): Queue {
           setWaiting({ reason: code, detail }, next.request);
           return refusedAgainMs;
         } catch (error) {
+          // Withdrawn while the agent was looked at: nothing was typed.
+          if (error instanceof IllegalTransition && !inSlot) return 0;
           await releaseSlot(error);
           throw error;
         } finally {
@@ -346,6 +362,13 @@ export function createQueue(deps: QueueDeps): Queue {
     onError: (error) => log.line("queue worker fault", { error: messageOf(error) }),
   });
 
+  function record(requestId: string, { withPrompt = false } = {}): RequestRecord | null {
+    const stored = store.get(requestId);
+    if (!stored) return null;
+    const record = toRecord(stored, { head: store.heads()[0] ?? null, waiting });
+    return withPrompt ? { ...record, ...toPromptFields(stored) } : record;
+  }
+
   async function accept(request: GatewayRequest, guard?: InsertGuard): Promise<AcceptedRequest> {
     return toAccepted(request, await take(toRow(request), guard), depth);
   }
@@ -378,9 +401,27 @@ export function createQueue(deps: QueueDeps): Queue {
       const { request_id } = await take(row);
       return { request_id };
     },
-    record(requestId) {
+    record,
+    withdraw(requestId, by) {
       const stored = store.get(requestId);
-      return stored && toRecord(stored, { head: store.heads()[0] ?? null, waiting });
+      if (!stored) return null;
+      const decision = decideWithdrawal(stored, by);
+      switch (decision.do) {
+        case "refuse":
+          throw decision.error;
+        case "nothing":
+          break;
+        case "withdraw":
+          store.transition("sql:request-withdrawn", [
+            { requestId, from: "accepted", finishedAtUtc: now(), ...decision.end },
+          ]);
+          logEnd(stored, decision.end);
+          loop.wake();
+          break;
+        default:
+          assertNever(decision);
+      }
+      return record(requestId);
     },
     list(options) {
       const head = store.heads()[0] ?? null;

@@ -82,7 +82,7 @@ export function toRecord(
 ): RequestRecord {
   const prompt = stored.payload["prompt"];
   const turnId = stored.payload["turn_id"] ?? stored.result?.["turn_id"];
-  const submitter = stored.payload["submitted_by"];
+  const submitter = submitterOf(stored);
   const waits = stored.state === "accepted" ? waitOf(stored, queue) : null;
   return {
     schema_version: 1,
@@ -97,11 +97,24 @@ export function toRecord(
     result_json: stored.result,
     ...(typeof prompt === "string" ? { prompt_length: prompt.length } : {}),
     ...(typeof turnId === "string" ? { turn_id: turnId } : {}),
-    ...(Value.Check(Submitter, submitter) ? { submitted_by: submitter } : {}),
+    ...(submitter ? { submitted_by: submitter } : {}),
     ...(waits ? { waiting: waits } : {}),
     evidence: stored.evidence,
     ...(stored.idempotencyKey === null ? {} : { idempotency_key: stored.idempotencyKey }),
+    number: stored.seq,
   };
+}
+
+/** The agent that submitted it, as its program said; null for a person. Pure. */
+export function submitterOf({ payload }: StoredRequest): Submitter | null {
+  const submitter = payload["submitted_by"];
+  return Value.Check(Submitter, submitter) ? submitter : null;
+}
+
+/** What a stored prompt asks, in its words; nothing of one whose text was lost. Pure. */
+export function toPromptFields({ payload }: StoredRequest): Pick<RequestRecord, "prompt" | "options"> {
+  const { prompt, turn_id: _, submitted_by: __, ...options } = payload;
+  return typeof prompt === "string" ? { prompt, options } : {};
 }
 
 function waitOf(

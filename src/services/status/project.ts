@@ -24,7 +24,7 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { Connectivity } from "../agent/agent.ts";
-import { hasOpenTurn, toRecord, turnLost } from "../queue/request.ts";
+import { hasOpenTurn, toPromptFields, toRecord, turnLost } from "../queue/request.ts";
 
 /** Where a gateway runs: as a separate process, or in a window beside the agent. */
 export interface GatewayExecution {
@@ -252,6 +252,20 @@ export function readLastPrompt(path: string): string | null {
 }
 
 const maxLooked = 20;
+
+/** Those that wait, oldest first, each with its prompt. */
+export function readOfflineWaiting(path: string, limit: number, facts: OfflineFacts): RequestRecord[] {
+  return withQueue(path, (queue) =>
+    queue
+      .list({ limit, state: "accepted" })
+      .reverse()
+      .flatMap(({ requestId }) => {
+        // A list has no long payloads.
+        const stored = queue.get(requestId);
+        return stored ? [{ ...toOfflineRecord(queue, stored, facts), ...toPromptFields(stored) }] : [];
+      }),
+  );
+}
 
 /** Null when there is none with this id. */
 export function readOfflineRequest(

@@ -19,6 +19,7 @@ export const attentionKinds = [
   "question",
   "permission",
   "usage_limit",
+  "draft",
   "dead_agent",
   "dead_gateway",
   "stuck_agent",
@@ -32,7 +33,7 @@ export const attentionKinds = [
 
 export const AttentionKind = StringEnum(attentionKinds, {
   description:
-    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; budget: it or its team reached one; mail: a person has not read it",
+    "question and permission: the agent asks; draft: a prompt waits behind a text in its composer; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; budget: it or its team reached one; mail: a person has not read it",
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 

@@ -18,7 +18,7 @@ export type AgentCondition =
   | { kind: "unknown"; cause: "unseen" | "unread" }
   | { kind: "stopped"; lifecycle: "stopped" | "retired" };
 
-const asking: ReadonlySet<AttentionKind> = new Set(["question", "permission", "usage_limit"]);
+const asking: ReadonlySet<AttentionKind> = new Set(["question", "permission", "usage_limit", "draft"]);
 
 /**
  * In this order: what a person is asked, what else waits for a person but mail, that the agent was stopped,

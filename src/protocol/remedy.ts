@@ -37,6 +37,9 @@ interface RemedyParameters {
   /** As it is, not what was read from it. */
   view_terminal: AgentRef;
   choose_option: AgentRef;
+  /** Its terminal, to type there. */
+  attach_terminal: AgentRef;
+  list_waiting: AgentRef;
   release_wakes: AgentRef & { held_by: "max_hops" | "max_wakes_per_hour" | "require_attestation" };
   end_agent: AgentRef;
   detach_gateway: AgentRef;

@@ -46,6 +46,7 @@ export function agentSnapshot(
       decision: null,
       screenRows: [],
       parked: null,
+      draft: null,
       stuck: null,
       failed: [],
       wakesHeld: null,

@@ -73,6 +73,8 @@ export const managerRemedies: {
     step: "Answer it",
     command: `${agent} gateway tui decide --option ANSWER`,
   }),
+  attach_terminal: (_, { agent }) => ({ step: "Send it or clear it there", command: `${agent} attach` }),
+  list_waiting: (_, { agent }) => ({ step: "See what waits", command: `${agent} requests list --waiting` }),
   release_wakes: ({ held_by: setting }, { agent }) => {
     const { step, words } = Object.hasOwn(wakeSteps, setting) ? wakeSteps[setting] : otherHold;
     return { step, command: `${agent} gateway mail-notifier ${words}` };
@@ -207,6 +209,15 @@ export function toKnownRemedy(record: RemedyRecord | undefined): Remedy | null {
 /** What failed, and what can be done about it. Pure. */
 export function withRemedy(message: string, remedy: Remedy | null, advise: Advise): string {
   return remedy === null ? message : addSentence(message, toSentence(advise(remedy)));
+}
+
+/** What keeps an agent, and the command that ends it alone: for the one line that a person reads first. Pure. */
+export function sentenceWithCommand(
+  { sentence, remedy }: { sentence: string; remedy: Remedy | null },
+  advise: Advise,
+): string {
+  const command = remedy && advise(remedy).command;
+  return command === null ? sentence : `${sentence}: ${command}`;
 }
 
 /** In the middle of a sentence. Pure. */

@@ -20,6 +20,8 @@ const shortCommands: { [Code in RemedyCode]?: (name: string, remedy: RemedyOf<Co
   queue_prompt: (name) => `svc tell ${name}`,
   prompt_agent: (name) => `svc ask ${name} "..."`,
   interrupt_turn: (name) => `svc int ${name}`,
+  attach_terminal: (name) => `svc attach ${name}`,
+  list_waiting: (name) => `svc queue ${name}`,
   follow_log: (name) => `svc log ${name} -f`,
   show_last_turn: (name) => `svc log ${name} --turn 1`,
   view_terminal: (name) => `svc screen ${name}`,

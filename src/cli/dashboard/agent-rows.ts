@@ -101,6 +101,7 @@ const stateOfKind: Partial<Record<AttentionKind, string>> = {
   question: "asks",
   permission: "asks",
   usage_limit: "limit",
+  draft: "draft",
   dead_agent: "dead",
   dead_gateway: "no gateway",
   stuck_agent: "stuck",

@@ -231,7 +231,7 @@ function Line({ item, selected, gone }: { item: AttentionItem; selected: boolean
 }
 
 const toneOf = ({ kind }: AttentionItem): string =>
-  ["question", "permission", "usage_limit", "mail"].includes(kind) ? "waits" : "broken";
+  ["question", "permission", "usage_limit", "draft", "mail"].includes(kind) ? "waits" : "broken";
 
 function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
   const same = identical(inbox.value, item);

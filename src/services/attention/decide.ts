@@ -95,8 +95,8 @@ const hidesTheRest: ReadonlySet<Problem> = new Set([
 function findingsOf(facts: AttentionFacts): Finding[] {
   const failures = facts.failed.map((request) => failedRequest(facts, request));
   const diagnoses = diagnose(facts).filter(({ severity }) => severity !== "notice");
-  const asked = decision(facts) ?? usageLimit(facts);
-  // What asks or waits for a limit does not move.
+  const asked = decision(facts) ?? usageLimit(facts) ?? waitingDraft(facts);
+  // What asks, waits for a limit or for a person who writes does not move.
   const health = diagnoses
     .filter(({ problem }) => asked === null || problem !== "stuck")
     .map((diagnosis) => healthFinding(facts, diagnosis));
@@ -219,6 +219,19 @@ function usageLimit(facts: AttentionFacts): Finding | null {
     reason: sentence(`"${agent.name}" is held by a usage limit, ${end}`),
     evidence: [notice],
     remedy: { code: "wait_for_limit", until },
+  };
+}
+
+function waitingDraft(facts: AttentionFacts): Finding | null {
+  const { agent, draft } = facts;
+  if (!draft) return null;
+  return {
+    kind: "draft",
+    key: [agent.generation],
+    sinceUtc: draft.sinceUtc,
+    reason: `a draft in the composer of "${agent.name}" keeps a prompt waiting`,
+    evidence: [],
+    remedy: { code: "attach_terminal", agent_name: agent.name },
   };
 }
 

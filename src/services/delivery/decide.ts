@@ -91,9 +91,12 @@ export function planWriting(facts: {
 export const keyOf = (rule: string, { id, epoch }: { id: string; epoch: number | null }) =>
   `${rule}\0${id}\0${epoch ?? ""}`;
 
-/** Kinds that a restart of a gateway or a busy machine shows for a moment: they are sent when they last. */
+/**
+ * Kinds that a restart of a gateway, a busy machine or a person who types shows for a moment: they are sent
+ * when they last.
+ */
 const transient: ReadonlySet<AttentionItem["kind"]> = new Set([
-  ...(["dead_agent", "dead_gateway", "stuck_agent", "closed_queue"] as const),
+  ...(["draft", "dead_agent", "dead_gateway", "stuck_agent", "closed_queue"] as const),
 ]);
 const transientMs = 10_000;
 
@@ -202,6 +205,7 @@ const summaries: Readonly<Record<AttentionItem["kind"], string>> = {
   question: "asks a question",
   permission: "asks for permission",
   usage_limit: "is held by a usage limit",
+  draft: "has a draft in its composer behind which a prompt waits",
   dead_agent: "is dead",
   dead_gateway: "has no gateway that answers",
   stuck_agent: "is stuck",

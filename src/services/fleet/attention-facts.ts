@@ -17,7 +17,7 @@ import { parseTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { readOfflineRequests } from "../status/project.ts";
-import { stuckOn } from "../terminal/readiness.ts";
+import { isHeldByDraft, stuckOn } from "../terminal/readiness.ts";
 import { tmuxAttachLine } from "../terminal/tmux/screen.ts";
 import type { AgentHealth, GatewayCondition, ManifestProblem } from "./diagnose.ts";
 import type { GatewayClient } from "./gateway-client.ts";
@@ -44,6 +44,8 @@ export interface AttentionFacts extends AgentHealth {
   /** The end of the screen that shows the decision. */
   screenRows: string[];
   parked: (Parked & { sinceUtc: string }) | null;
+  /** A draft in its composer keeps a prompt waiting. */
+  draft: { sinceUtc: string } | null;
   failed: FailedRequest[];
   wakesHeld: WakesHeld | null;
   budget: BudgetState | null;
@@ -108,6 +110,10 @@ export function toAttentionFacts(look: {
     decision,
     screenRows: decision && terminal?.awaiting_decision ? screenRowsOf(terminal) : [],
     parked: terminal && parked ? { ...parked, sinceUtc: terminal.stability.stable_since_utc } : null,
+    draft:
+      gateway.state === "live" && status?.waiting && terminal && isHeldByDraft(terminal)
+        ? { sinceUtc: status.waiting.since_utc }
+        : null,
     stuck: terminal && stuckOn(terminal),
     failed: failuresOf(look.requests),
     wakesHeld: gateway.state === "live" ? (status?.wakes_held ?? null) : null,

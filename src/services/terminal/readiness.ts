@@ -127,6 +127,16 @@ export function stuckOn(state: TerminalState): { facts: string[]; since: string 
   return facts.length === 0 ? null : { facts, since: still.since };
 }
 
+/**
+ * Whether a text that nobody has submitted is in the composer of a tool that rests: only a person ends that.
+ * Pure.
+ */
+export function isHeldByDraft(state: TerminalState): boolean {
+  const { surface, awaiting_decision, parked, turn, active_reasons = [] } = state;
+  if (surface.editing_input !== "yes" || awaiting_decision || parked) return false;
+  return turn.phase !== "active" && active_reasons.length === 0;
+}
+
 interface Still {
   since: string;
   seconds: number;

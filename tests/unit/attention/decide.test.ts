@@ -31,6 +31,7 @@ function agent(change: Partial<AttentionFacts> = {}, name = "worker"): Attention
     decision: null,
     screenRows: [],
     parked: null,
+    draft: null,
     stuck: null,
     failed: [],
     wakesHeld: null,
@@ -174,6 +175,29 @@ const cases: {
     id: "a usage limit with its end",
     given: { parked: { notice: "limit reached", until: utc(90), sinceUtc: utc(-1) } },
     want: [{ kind: "usage_limit", since_utc: utc(-1), evidence: ["limit reached"], command: null }],
+  },
+  {
+    id: "a draft behind which a prompt waits, which also keeps the agent from moving",
+    given: {
+      draft: { sinceUtc: utc(-1) },
+      queueDepth: 1,
+      stuck: { facts: ["editing_input=yes"], since: utc(-9) },
+    },
+    want: [
+      {
+        kind: "draft",
+        since_utc: utc(-1),
+        reason: 'a draft in the composer of "worker" keeps a prompt waiting',
+        next: "Send it or clear it there",
+        command: `${prefix} attach`,
+        answers: [],
+      },
+    ],
+  },
+  {
+    id: "a question before a draft",
+    given: { decision: question, draft: { sinceUtc: utc(-1) } },
+    want: [{ kind: "question" }],
   },
   {
     id: "an agent that is stuck, with what holds it",

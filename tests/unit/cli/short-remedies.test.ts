@@ -16,6 +16,11 @@ test.each<{ remedy: Remedy; text: string }>([
   { remedy: { code: "end_agent", agent_name }, text: "End it with: svc stop my-agent" },
   { remedy: { code: "interrupt_turn", agent_name }, text: "End its turn with: svc int my-agent" },
   { remedy: { code: "follow_log", agent_name }, text: "Follow it with: svc log my-agent -f" },
+  {
+    remedy: { code: "attach_terminal", agent_name },
+    text: "Send it or clear it there with: svc attach my-agent",
+  },
+  { remedy: { code: "list_waiting", agent_name }, text: "See what waits with: svc queue my-agent" },
   { remedy: { code: "show_last_turn", agent_name }, text: "See it with: svc log my-agent --turn 1" },
   { remedy: { code: "view_terminal", agent_name }, text: "See its terminal with: svc screen my-agent" },
   { remedy: { code: "answer_question", agent_name }, text: "Answer the question with: svc ok my-agent" },

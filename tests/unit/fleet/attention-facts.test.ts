@@ -3,11 +3,13 @@ import { adviseInManager } from "../../../src/cli/command-line/remedies.ts";
 import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
 import type { GatewayStatus, RequestRecord } from "../../../src/protocol/gateway.ts";
-import type { AwaitingDecision } from "../../../src/protocol/terminal.ts";
+import type { AwaitingDecision, TerminalState } from "../../../src/protocol/terminal.ts";
 import type { RunningTurn } from "../../../src/services/agent/agent.ts";
 import { decideAttention } from "../../../src/services/attention/decide.ts";
 import { toAttentionFacts } from "../../../src/services/fleet/attention-facts.ts";
 import { endOfTurn } from "../../../src/services/queue/request.ts";
+import { createFakeAgent } from "../../support/fake-agent.ts";
+import { giveTerminal } from "../../support/fake-terminal.ts";
 
 const seenMs = Date.UTC(2026, 10, 21, 12);
 const asked: AwaitingDecision = {
@@ -49,6 +51,55 @@ test("a question waits for a person once its dialog can have been drawn", () => 
   expect(decisionAt(0, whole)).toEqual(whole);
   const { since_utc: _, ...ageless } = asked;
   expect(decisionAt(0, ageless)).toEqual(ageless);
+});
+
+const waiting = {
+  reason: "not_ready",
+  detail: "editing_input=yes",
+  since_utc: "2026-11-21T11:59:59.000+00:00",
+};
+const typed = { editing_input: "yes" };
+
+test.each<{ id: string; status: object; terminal: object; want: object | null }>([
+  {
+    id: "a prompt waits behind it",
+    status: { waiting },
+    terminal: { surface: typed },
+    want: { sinceUtc: waiting.since_utc },
+  },
+  { id: "nothing waits", status: {}, terminal: { surface: typed }, want: null },
+  {
+    id: "no draft is there",
+    status: { waiting },
+    terminal: { surface: { editing_input: "no" } },
+    want: null,
+  },
+  {
+    id: "the turn runs anyway",
+    status: { waiting },
+    terminal: { surface: typed, turn: { phase: "active" } },
+    want: null,
+  },
+  {
+    id: "a question is before it",
+    status: { waiting },
+    terminal: { surface: typed, awaiting_decision: whole },
+    want: null,
+  },
+])("a draft waits for a person at once, unless it is no cause: $id", ({ status, terminal, want }) => {
+  const { state } = giveTerminal(createFakeAgent());
+  const { draft } = toAttentionFacts({
+    record,
+    status: { queue_depth: 1, ...status } as GatewayStatus,
+    trackedId: "id-worker",
+    session: "alive",
+    terminal: { ...state, ...terminal } as TerminalState,
+    gateway: { state: "live", why: "" },
+    programPresent: true,
+    requests: [],
+    nowMs: seenMs,
+  });
+  expect(draft).toEqual(want as typeof draft);
 });
 
 test.each([

@@ -21,6 +21,7 @@ export const promises: readonly UserPromise[] = [
   one("README, Your first agent", "an agent is launched, prompted and stopped", "e2e/cli-lifecycle.test.ts"),
   one("README, Your first agent", "a draft of a person keeps a prompt back", "faults/draft-left.test.ts"),
   one("README, Your first agent", "the short commands do the same", "e2e/svc.test.ts"),
+  one("README, Your first agent", "what waits is shown and taken back", "e2e/svc-queue.test.ts"),
   one("README, Your first agent", "questions of all agents are shown and answered", "e2e/attention.test.ts"),
   one(
     "README, All of them in a browser",

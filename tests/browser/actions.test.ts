@@ -44,6 +44,28 @@ test("a prompt waits for the turn, goes in beside it, or is refused, as the pers
   expect(view.errors.filter((error) => !/409|422/.test(error))).toEqual([]);
 }, 120_000);
 
+test("a prompt that waits is read and taken back", async () => {
+  await using view = await at.open(`agents/${edith}/queue`);
+  await view.page.getByLabel("Prompt for edith").fill("Never mind this");
+  await view.page.getByRole("button", { name: "Send" }).click();
+  const request = view.page.locator(".part details.request", { hasText: "Never mind this" });
+  await request.getByRole("button", { name: "Withdraw" }).click();
+  await view.shows("Withdraw this prompt of edith?");
+  expect(await view.flaws()).toEqual([]);
+  const dialog = view.page.getByRole("dialog");
+  expect(await dialog.innerText()).toContain("Never mind this");
+  await dialog.getByRole("button", { name: "Withdraw" }).click();
+  await view.shows("The prompt is withdrawn");
+  await view.shows("withdrawn by a person before it was typed");
+  await view.page.keyboard.press("Escape");
+  await until(
+    "its end in the queue",
+    async () => (await view.page.locator(".part .tag.withdrawn").count()) === 1,
+  );
+  expect(submitted("Never mind this")).toBe(false);
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
 test("a queue that a relaunch closed is opened by Reconcile", async () => {
   await using view = await at.open(`agents/${edith}/queue`);
   await view.shows("working");

@@ -16,6 +16,7 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
     "status",
     "prompt_agent",
     "wait",
+    "withdraw",
     "read_answer",
     "answer",
     "send_mail",
@@ -64,6 +65,27 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
     const { exitCode, stderr } = await fixture.run(line[0] === "ok" ? "svc" : "svc-mgr", line, { env: own });
     expect([line[0], exitCode, stderr]).toEqual([line[0], 1, expect.stringContaining("its own question")]);
   }
+  // What waits behind the question is taken back by who gave it.
+  const given = await second.ask("prompt_agent", { agent: "worker", prompt: "never mind" });
+  const ofPerson = await fixture.run("svc", ["tell", "worker", "mine", "--json"]);
+  const { request_id: personal } = JSON.parse(ofPerson.stdout) as { request_id: string };
+  const withdraw = async (request_id: unknown, who = second) =>
+    who.call("withdraw", { agent: "worker", request_id });
+  expect(await withdraw(personal)).toMatchObject({
+    failed: true,
+    answer: { detail: expect.stringContaining(`no agent submitted ${personal}`) },
+  });
+  const outside = await connect(command, fixture.env, fixture.workdir);
+  expect(await withdraw(given["request_id"], outside)).toMatchObject({
+    failed: true,
+    answer: { detail: expect.stringContaining("only the session of an agent") },
+  });
+  await outside.client.close();
+  expect(await withdraw(given["request_id"])).toMatchObject({
+    failed: false,
+    answer: { withdrawn: given["request_id"] },
+  });
+  expect((await fixture.run("svc", ["drop", "worker", "--all"])).stdout).toMatch(/^withdrew \d+: mine$/m);
   await second.ask("answer", { id: asks?.id, answer: "1" });
   const done = await second.ask("wait", { agent: "worker", request_id: requestId });
   expect(done).toMatchObject({ done: true, state: "ended" });

@@ -79,6 +79,14 @@ test("a person selects, prompts, answers, interrupts, attaches, filters, stops a
   await pane.type("-l", "SLOW 60000");
   await pane.type("Enter");
   await pane.untilShows(/^> bob +demo +busy +\d+s /m);
+  await pane.type("p");
+  await pane.type("-l", "never mind");
+  await pane.type("Enter");
+  await pane.untilShows("bob: accepted gwreq-");
+  await pane.type("d");
+  await pane.untilShows(/^ {2}1\. never mind \(from a person\)$/m);
+  await pane.type("1");
+  await pane.untilShows('bob: withdrew "never mind"');
   await pane.type("i");
   await pane.untilShows("bob: interrupted");
   await pane.untilShows(/^> bob +demo +ready .* interrupted /m);

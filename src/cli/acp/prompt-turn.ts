@@ -7,7 +7,7 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
-import type { RequestRecord } from "../../protocol/gateway.ts";
+import { type RequestRecord, wasInterrupted, wasWithdrawn } from "../../protocol/gateway.ts";
 import { type AwaitingDecision, agentQuestion } from "../../protocol/terminal.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
@@ -93,7 +93,7 @@ async function finish(
 ): Promise<PromptResponse> {
   if (record.state === "coalesced") return { stopReason: "cancelled" };
   if (record.state === "failed") {
-    if (interrupted || record.result_json?.["outcome"] === "interrupted") return { stopReason: "cancelled" };
+    if (interrupted || wasInterrupted(record) || wasWithdrawn(record)) return { stopReason: "cancelled" };
     throw new RequestError(-32603, record.error_detail ?? "the request failed");
   }
   const { turn, why } = await findAnswer(clock, gateway, record.request_id);

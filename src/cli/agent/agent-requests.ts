@@ -1,13 +1,15 @@
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
-import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
+import { type RequestRecord, wasInterrupted, wasWithdrawn } from "../../protocol/gateway.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { coalescedInto } from "../../services/fleet/gateway-client.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, parseTimestamp, sleep } from "../../system/clock.ts";
+import { cutText, widthOf } from "../../system/text-columns.ts";
 import { localTime } from "../../system/time-zone.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
-import { renderPairs } from "../command-line/format.ts";
+import { renderPairs, renderTable } from "../command-line/format.ts";
 import type { SeenState } from "./questions.ts";
+import { ageText } from "./snapshot-text.ts";
 import { bodyOf } from "./target.ts";
 
 /** A request for people: how far it got and what proved it. Pure. */
@@ -32,12 +34,58 @@ export function renderRequest(record: RequestRecord): string {
 export function stateForPeople(record: RequestRecord): string {
   const { state, request_kind: kind, evidence } = record;
   if (wasInterrupted(record)) return "interrupted";
+  if (wasWithdrawn(record)) return "withdrawn";
   if (evidence.at(-1)?.agent_ended) return "ended with the agent";
   if (state !== "completed" || kind === "interrupt") return state;
   const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
   if (last === undefined) return "delivered";
   if (last.step === "turn_started") return "delivered, its turn runs";
   return /interrupt/.test(last.proof) ? "interrupted" : "ended";
+}
+
+/**
+ * Requests with their prompts, a line each: number, from whom, since when, why it waits or how it ended, and as
+ * much of the text as `columns` leave room for. Pure.
+ */
+export function renderPrompts(
+  requests: readonly RequestRecord[],
+  { columns, nowMs }: { columns: number; nowMs: number },
+): string {
+  const header = ["NUMBER", "FROM", "SINCE", "NOTE"];
+  const rows = requests.map((one) => {
+    const sinceMs = parseTimestamp(one.finished_at_utc ?? one.accepted_at_utc);
+    return [
+      one.number === undefined ? "-" : String(one.number),
+      fromText(one),
+      sinceMs === null ? "" : ageText(nowMs - sinceMs),
+      one.waiting?.reason ?? noteOf(one),
+    ];
+  });
+  const widest = Math.max(...renderTable(header, rows).split("\n").map(widthOf));
+  const room = columns - widest - 2;
+  const texts = requests.map((one) => cutText(visibleLine(textOfPrompt(one)), Math.max(room, leastText)));
+  return renderTable(
+    [...header, "TEXT"],
+    rows.map((row, at) => [...row, texts[at] ?? ""]),
+  );
+}
+
+const leastText = 20;
+
+/** Who submitted a request. Pure. */
+export function fromText({ submitted_by, request_kind: kind }: RequestRecord): string {
+  if (submitted_by) return submitted_by.agent_name;
+  return kind === "mail_notifier_prompt" ? "mail" : "a person";
+}
+
+/** What a request asks, in one text. Pure. */
+export function textOfPrompt({ prompt, request_kind: kind }: RequestRecord): string {
+  return prompt ?? (kind === "interrupt" ? "(an interrupt)" : "(its text was lost)");
+}
+
+/** How a request ended that did not end well. */
+function noteOf(record: RequestRecord): string {
+  return record.result_json?.["outcome"] === "unknown" ? "outcome unknown" : stateForPeople(record);
 }
 
 /** What the result adds to the rows that every request has. */

@@ -1,5 +1,7 @@
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { aborted, timestampNow } from "../../system/clock.ts";
+import { quotedLine } from "../../system/visible.ts";
+import { fromText, textOfPrompt } from "../agent/agent-requests.ts";
 import { followFleet } from "../agent/follow-fleet.ts";
 import { renderSnapshotTable, toSnapshotJson } from "../agent/snapshot-text.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
@@ -14,6 +16,7 @@ import { createDashboardTerminal } from "../dashboard/terminal.ts";
 import { answerQuestion } from "../operations/attention.ts";
 import { outcomeOf, withoutTerminal } from "../operations/outcome.ts";
 import { interruptTurn, submitPrompt } from "../operations/prompt.ts";
+import { listWaiting, withdrawPrompts } from "../operations/queue.ts";
 import { attachTerminal, stopNamed } from "../operations/session.ts";
 
 export default command({
@@ -63,6 +66,17 @@ async function watchByKeys(
       },
       unreadMail: () => people.unread(),
       run: (action) => reported(caller.io, () => perform(caller, action)),
+      async readQueue(agentId) {
+        const read = await outcomeOf(() => listWaiting({ ...caller, whom: { agentId } }), caller.io.advise);
+        if (!read.ok) return read.detail;
+        return read.value.requests
+          .filter(({ request_kind: kind }) => kind !== "interrupt")
+          .map((one) => ({
+            requestId: one.request_id,
+            from: fromText(one),
+            text: textOfPrompt(one),
+          }));
+      },
       attach: (agentId) =>
         reported(caller.io, async () => {
           const exitCode = await attachTerminal({ ...caller, io: atTerminal, whom: { agentId } });
@@ -76,6 +90,9 @@ async function watchByKeys(
   await io.writeOut(snapshots.length === 0 ? "no agents run\n" : `${table.join("\n")}\n`);
 }
 
+/** Characters of a prompt in a notice. */
+const maxQuoted = 60;
+
 const done = (text: string): CommandOutcome => ({ failed: false, text });
 
 async function perform(caller: Caller, action: DashboardAction): Promise<CommandOutcome> {
@@ -88,6 +105,14 @@ async function perform(caller: Caller, action: DashboardAction): Promise<Command
     case "interrupt": {
       const { failed, detail } = await interruptTurn({ ...caller, whom: { agentId: action.agentId } });
       return { failed, text: detail };
+    }
+    case "withdraw": {
+      const whom = { agentId: action.agentId };
+      const { withdrawn, refused } = await withdrawPrompts({ ...caller, whom }, [action.requestId]);
+      const [why] = refused;
+      if (why !== undefined) return { failed: true, text: why.detail };
+      const text = withdrawn.map(textOfPrompt).join(", ");
+      return done(`withdrew ${quotedLine(text, maxQuoted)}`);
     }
     case "stop": {
       const { success, detail } = await stopNamed({ ...caller, whom: { agentId: action.agentId } });

@@ -45,7 +45,8 @@ export function renderDashboard(
   const agents = shownRows(state);
   const details = detailRows(state, columns, nowMs);
   // A dialog needs its options more than the list of the others.
-  const wanted = state.mode.kind === "answer" || agents.length + 1 < left / 2 ? details.length : left / 2;
+  const wanted =
+    ["answer", "drop"].includes(state.mode.kind) || agents.length + 1 < left / 2 ? details.length : left / 2;
   const room = Math.max(0, Math.min(details.length, Math.floor(wanted), left - 3));
   const table = tableRows(state, agents, { columns, rows: left - room }, nowMs);
   const shownDetails = cutRows(details, room);
@@ -203,11 +204,25 @@ function detailRows(state: DashboardState, columns: number, nowMs: number): Row[
       .slice(0, maxReasonRows)
       .map((line) => row(line, style));
   if (state.mode.kind === "confirm_stop") return [];
+  if (state.mode.kind === "drop") return waitingRows(state.mode, columns);
   if (items.length === 0 && problem === null) return [];
   const rule = row(`── ${name} ${"─".repeat(Math.max(0, columns - widthOf(name) - 4))}`, "dim");
   if (problem !== null) return [rule, ...wrapped(problem, "failed")];
   const one = state.mode.kind === "answer" ? [state.mode.item] : items;
   return [rule, ...one.flatMap((item) => itemRows(item, nowMs, wrapped))];
+}
+
+/** As many as there are digits. */
+const maxDropped = 9;
+
+function waitingRows({ agent, waiting }: DashboardState["mode"] & { kind: "drop" }, columns: number): Row[] {
+  if (waiting === null) return [];
+  const rule = row(`── ${agent.name} ${"─".repeat(Math.max(0, columns - widthOf(agent.name) - 4))}`, "dim");
+  const rows = waiting
+    .slice(0, maxDropped)
+    .map(({ from, text }, at) => row(`  ${at + 1}. ${visibleLine(text)} (from ${visibleLine(from)})`));
+  const more = waiting.length - rows.length;
+  return [rule, ...rows, ...(more > 0 ? [row(`  … ${more} more`, "dim")] : [])];
 }
 
 function itemRows(
@@ -255,6 +270,14 @@ function inputOf(state: DashboardState, columns: number): Frame {
       const text = `Stop "${mode.agent.name}" and its gateway? [y/N] `;
       return { rows: [row(text, "waits")], cursor: { row: 0, column: widthOf(text) } };
     }
+    case "drop": {
+      const { name } = mode.agent;
+      const text =
+        mode.waiting === null
+          ? `looking at what waits for "${name}"`
+          : `withdraw a prompt of "${name}" with a digit; Escape leaves all`;
+      return { rows: [row(text, "waits")], cursor: null };
+    }
     case "answer":
       return {
         rows: [row(`answer "${mode.agent.name}" with a digit; Escape leaves it open`, "waits")],
@@ -292,6 +315,8 @@ function keysOf(kind: DashboardState["mode"]["kind"]): string[] {
       return ["1-9 answer", "Escape leave it open"];
     case "confirm_stop":
       return ["y stop", "any other key: no"];
+    case "drop":
+      return ["1-9 withdraw", "Escape leave all"];
     case "list":
     case "help":
       return [
@@ -299,6 +324,7 @@ function keysOf(kind: DashboardState["mode"]["kind"]): string[] {
         "Enter attach",
         "p prompt",
         "a answer",
+        "d drop",
         "i interrupt",
         "s stop",
         "/ filter",
@@ -313,6 +339,7 @@ const help: readonly (readonly [string, string])[] = [
   ["Enter", "show its terminal; Ctrl-b d comes back, Ctrl-b L from within its tmux server"],
   ["p", "give it a prompt; it is typed when the agent can begin a turn"],
   ["a", "answer its question with a digit"],
+  ["d", "show what waits for it, and withdraw one with a digit"],
   ["i", "interrupt its turn"],
   ["s", "stop it, after a question"],
   ["/", "show only agents with these words in name, tool, state or what waits"],

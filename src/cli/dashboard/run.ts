@@ -12,6 +12,7 @@ import {
   type DashboardEffect,
   type DashboardEvent,
   reduce,
+  type WaitingPrompt,
 } from "./state.ts";
 import type { DashboardTerminal, TerminalEvents } from "./terminal.ts";
 
@@ -38,6 +39,8 @@ export interface DashboardDeps {
   unreadMail(): Promise<readonly PersonMail[]>;
   /** Never rejects. */
   run(action: DashboardAction): Promise<CommandOutcome>;
+  /** The prompts that wait for an agent, the next one first; a sentence where they cannot be read. Never rejects. */
+  readQueue(agentId: string): Promise<readonly WaitingPrompt[] | string>;
   /** Shows the terminal of an agent in this one until the person leaves it. Never rejects. */
   attach(agentId: string): Promise<CommandOutcome>;
 }
@@ -108,6 +111,15 @@ export async function runDashboard(
       case "run": {
         const { number, action } = effect;
         void deps.run(action).then((outcome) => dispatch({ kind: "ended", number, ...outcome }));
+        return;
+      }
+      case "read_queue": {
+        const { agentId } = effect;
+        void deps.readQueue(agentId).then((read) => {
+          if (typeof read !== "string") return dispatch({ kind: "queue", agentId, waiting: read });
+          dispatch({ kind: "queue", agentId, waiting: [] });
+          dispatch({ kind: "warning", text: read });
+        });
         return;
       }
       case "attach":

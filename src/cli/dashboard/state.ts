@@ -11,6 +11,7 @@ import { type Draft, draftOf, edit, insert, textOf } from "./draft.ts";
  * What keys mean. `list` is left for a dialog by one key and entered again by Escape, Enter or the answer:
  *
  *     list --p--> prompt    list --a--> answer    list --s--> confirm_stop    list --/--> filter    list --?--> help
+ *     list --d--> drop
  */
 type Mode =
   | { kind: "list" }
@@ -18,12 +19,21 @@ type Mode =
   /** Of this very question: another one by then closes the dialog. */
   | { kind: "answer"; agent: AgentName; item: AttentionItem }
   | { kind: "confirm_stop"; agent: AgentName }
+  /** `waiting`: what waited when the person asked, the next one first; null until it is read. */
+  | { kind: "drop"; agent: AgentName; waiting: readonly WaitingPrompt[] | null }
   | { kind: "filter"; draft: Draft }
   | { kind: "help" };
 
 interface AgentName {
   id: string;
   name: string;
+}
+
+/** A prompt in the queue of an agent. */
+export interface WaitingPrompt {
+  requestId: string;
+  from: string;
+  text: string;
 }
 
 /** A command that was begun and has not ended. */
@@ -71,6 +81,7 @@ export type DashboardEvent =
   | { kind: "mail"; mail: readonly PersonMail[] }
   | { kind: "source"; coordinator: string | null }
   | { kind: "warning"; text: string }
+  | { kind: "queue"; agentId: string; waiting: readonly WaitingPrompt[] }
   | { kind: "ended"; number: number; failed: boolean; text: string }
   | { kind: "detached"; failed: boolean; text: string };
 
@@ -78,12 +89,15 @@ export type DashboardEvent =
 export type DashboardAction =
   | { do: "prompt"; agentId: string; prompt: string }
   | { do: "interrupt" | "stop"; agentId: string }
+  | { do: "withdraw"; agentId: string; requestId: string }
   | { do: "answer"; id: string; answer: string; epoch: number | null };
 
 export type DashboardEffect =
   /** Its end comes back as `ended` with this number. */
   | { kind: "run"; number: number; action: DashboardAction }
   | { kind: "attach"; agentId: string }
+  /** What waits comes back as `queue`, a failure as `warning`. */
+  | { kind: "read_queue"; agentId: string }
   /** Draw the whole screen again: something else wrote to it. */
   | { kind: "repaint" }
   | { kind: "quit" };
@@ -159,6 +173,8 @@ function apply(state: DashboardState, event: DashboardEvent, nowMs: number): Ste
       return stay({ ...state, source: event.coordinator });
     case "warning":
       return stay({ ...state, notice: { text: event.text, failed: true } });
+    case "queue":
+      return stay(onQueue(state, event));
     case "ended":
       return onEnded(state, event);
     case "detached": {
@@ -258,6 +274,8 @@ function onCharacter(state: DashboardState, character: string): Step {
       return character === "q" ? stay({ ...state, mode: list }) : answer(state, mode, character);
     case "confirm_stop":
       return confirmStop(state, mode.agent, /^y$/i.test(character));
+    case "drop":
+      return character === "q" ? stay({ ...state, mode: list }) : drop(state, mode, character);
     case "help":
       return stay({ ...state, mode: list });
   }
@@ -291,6 +309,7 @@ function onKey(state: DashboardState, key: string): Step {
     case "confirm_stop":
       return key === "unknown" ? stay(state) : confirmStop(state, mode.agent, false);
     case "answer":
+    case "drop":
     case "help":
       return stay(key === "unknown" ? state : { ...state, mode: list });
   }
@@ -353,6 +372,10 @@ function onCommand(state: DashboardState, key: string): Step {
         { agent, what: `interrupting "${row.name}"` },
         { do: "interrupt", agentId: agent.id },
       );
+    case "d": {
+      const mode = { kind: "drop", agent, waiting: null } as const;
+      return { state: { ...state, mode }, effects: [{ kind: "read_queue", agentId: agent.id }] };
+    }
     case "s":
       return stay({ ...state, mode: { kind: "confirm_stop", agent } });
     default:
@@ -399,6 +422,29 @@ function answer(state: DashboardState, { agent, item }: Mode & { kind: "answer" 
     state,
     { agent, what: `answering "${agent.name}"` },
     { do: "answer", id, answer: character, epoch },
+  );
+}
+
+/** The answer is for the dialog that asked: the person may have left it. */
+function onQueue(
+  state: DashboardState,
+  { agentId, waiting }: DashboardEvent & { kind: "queue" },
+): DashboardState {
+  const { mode } = state;
+  if (mode.kind !== "drop" || mode.agent.id !== agentId) return state;
+  if (waiting.length > 0) return { ...state, mode: { ...mode, waiting } };
+  const notice = { text: `nothing waits for "${mode.agent.name}"`, failed: false };
+  return { ...state, mode: list, notice };
+}
+
+function drop(state: DashboardState, { agent, waiting }: Mode & { kind: "drop" }, character: string): Step {
+  const chosen = /^[1-9]$/.test(character) ? waiting?.[Number(character) - 1] : undefined;
+  if (chosen === undefined) return stay(state);
+  const { requestId } = chosen;
+  return begin(
+    state,
+    { agent, what: `withdrawing a prompt of "${agent.name}"` },
+    { do: "withdraw", agentId: agent.id, requestId },
   );
 }
 

@@ -30,7 +30,8 @@ import { performMail, performOrAsk } from "../mail/agent-mail.ts";
 import { mailOf, refuseOtherRoot } from "../mail/agent-mailbox.ts";
 import { answerQuestion, attentionFilter, listAttention } from "../operations/attention.ts";
 import { listAgents } from "../operations/fleet.ts";
-import { submitPrompt } from "../operations/prompt.ts";
+import { findOwnAgent, submitPrompt } from "../operations/prompt.ts";
+import { withdrawPrompts } from "../operations/queue.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 interface ToolSession extends Caller {
@@ -102,6 +103,23 @@ const mcpTools = {
       ),
     }),
     async (args, session) => waitForEnd(args, session),
+  ),
+  withdraw: tool(
+    "Take back a task that you gave and that has not begun.",
+    Strict({ agent, request_id: requestId }),
+    async ({ agent: name, request_id }, session) => {
+      // Outside of a session nobody knows whose prompt it is.
+      const own = await findOwnAgent(openCliContext(session.io, session.inherited), session.io.env);
+      if (own === null) {
+        const detail = "only the session of an agent that svc runs withdraws its prompts, and this is none";
+        throw refusal("precondition_failed", detail);
+      }
+      const whom = { agentName: name };
+      const { refused } = await withdrawPrompts({ ...session, whom }, [request_id]);
+      const [why] = refused;
+      if (why !== undefined) throw refusal("refused", why.detail);
+      return { withdrawn: request_id };
+    },
   ),
   read_answer: tool(
     "Read an agent's answer: its last one, or that of a task; from offset where it is long.",

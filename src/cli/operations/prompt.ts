@@ -11,7 +11,7 @@ import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { type GatewayCalls, isOpen } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { trackedAgentId } from "../../services/fleet/projection.ts";
-import { findSelf } from "../../services/sessions/find.ts";
+import { type FoundAgent, findSelf } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { awaitBackground, ownTurnsAfter } from "../agent/agent-background.ts";
@@ -30,8 +30,10 @@ import type { CliContext } from "../command-line/cli-context.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { toSentence } from "../command-line/remedies.ts";
 
-interface PromptInput extends Pick<PromptPayload, "prompt" | "execution"> {
+interface PromptInput extends Pick<PromptPayload, "prompt" | "execution" | "chat_session"> {
   delivery?: PromptPayload["delivery"] | undefined;
+  /** The same one is not accepted twice. */
+  idempotencyKey?: string;
 }
 
 /** A prompt that the gateway keeps. */
@@ -48,11 +50,11 @@ export async function submitPrompt(caller: AgentCaller, input: PromptInput): Pro
   return submitThrough(target, link.client, caller.io, input);
 }
 
-async function submitThrough(
+export async function submitThrough(
   { context, agent, commandPrefix }: Target,
   client: GatewayCalls,
   io: CliIo,
-  { prompt, delivery, execution }: PromptInput,
+  { prompt, delivery, execution, chat_session, idempotencyKey }: PromptInput,
 ): Promise<SubmittedPrompt> {
   const submitter = await findSubmitter(context, io.env);
   const response = await client.call("submitRequest", {
@@ -63,9 +65,11 @@ async function submitThrough(
         prompt,
         ...(delivery === undefined ? {} : { delivery }),
         ...(execution === undefined ? {} : { execution }),
+        ...(chat_session === undefined ? {} : { chat_session }),
       },
       ...(submitter === null ? {} : { submitted_by: submitter }),
     },
+    idempotencyKey,
   });
   const accepted = acceptanceOf(response, `${commandPrefix} requests list`);
   const submission: AgentSubmission = {
@@ -245,6 +249,13 @@ function isDone(record: RequestRecord): boolean {
   return record.state !== "failed" && !record.evidence.some((one) => one.agent_ended === true);
 }
 
+/** The agent in whose session this process runs; null in nobody's. */
+export async function findOwnAgent(context: CliContext, env: CliIo["env"]): Promise<FoundAgent | null> {
+  if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
+  const { files, registry, paneTmux: tmux, clock } = context;
+  return findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);
+}
+
 /** How far back the prompt is looked for that the agent works on. */
 const looked = 20;
 
@@ -253,9 +264,7 @@ const looked = 20;
  * session. Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
  */
 async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
-  if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
-  const { files, registry, paneTmux: tmux, clock } = context;
-  const self = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);
+  const self = await findOwnAgent(context, env);
   if (self === null) return null;
   const { manifest, sessionRoot } = self;
   const { attachIdentity } = gatewayIdentity(manifest);

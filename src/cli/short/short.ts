@@ -19,6 +19,7 @@ import { rootFlags } from "../command-line/shared-flags.ts";
 import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
+import { withoutTerminal } from "../operations/outcome.ts";
 import { answerEach, answerSeveral, chooseAgents, findGroups, severalAgents } from "./several-agents.ts";
 import { mail } from "./short-mail.ts";
 import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
@@ -248,6 +249,52 @@ const ok = command({
   },
 });
 
+const wordsOf = (text: string | undefined) => text?.split(/\s+/).filter(Boolean) ?? [];
+
+const fix = command({
+  name: "fix",
+  description:
+    "start its gateway where none runs, and open a queue that a relaunch closed: what the earlier instance did not do fails; --again submits failed prompts again",
+  examples: ["svc fix worker", "svc fix worker --again", "svc fix worker --again 12 --yes"],
+  args: {
+    ...nameOnly,
+    numbers: textOf("with --again: numbers of the prompts; default: those after which nobody gave new work"),
+    again: {
+      type: "boolean",
+      description: "then submit again what failed or has an unknown outcome, after showing it",
+    },
+    yes: { type: "boolean", alias: "y", description: "with --again: do not ask" },
+  },
+  async run(invocation) {
+    const { args, io, path } = invocation;
+    const plain = invocation as unknown as Invocation;
+    const numbers = wordsOf(args.numbers);
+    if (!args.again && (numbers.length > 0 || args.yes)) {
+      throw new UsageError("numbers and --yes go with --again", path);
+    }
+    const attach = single(args.name, "gateway", "attach", "--reconcile");
+    if (!args.again) return manage(plain, attach);
+    // One document is printed: what is submitted again.
+    let written = "";
+    const quiet =
+      invocation.inherited["json"] === true
+        ? withoutTerminal(io, {
+            writeOut: async (text) => {
+              written += String(text);
+            },
+            writeError: (text) => io.writeError(text),
+          })
+        : io;
+    const attached = await manage({ ...plain, io: quiet }, attach);
+    if (attached !== exitCodes.done) {
+      if (written !== "") await io.writeOut(written);
+      return attached;
+    }
+    const again = ["requests", "resubmit", ...numbers, ...(args.yes ? ["--yes"] : [])];
+    return manage(plain, single(args.name, ...again));
+  },
+});
+
 /** Other words for the same, as people know them from elsewhere. */
 const synonyms: Readonly<Record<string, string>> = {
   list: "ls",
@@ -405,11 +452,24 @@ export const shortCommands = group({
         ...(args.continue ? ["--chat-session-mode=tool_last_or_new"] : []),
       ],
     }),
-    fix: ofOne("fix", {
-      description:
-        "start its gateway where none runs, and open a queue that a relaunch closed: what the earlier instance did not do fails",
-      words: ["gateway", "attach", "--reconcile"],
+    queue: ofOne("queue", {
+      description: "show what waits for the agent, the next one first: number, from whom, reason, text",
+      examples: ["svc queue worker", "svc queue worker --json"],
+      words: ["requests", "list", "--waiting"],
     }),
+    drop: shorthand({
+      name: "drop",
+      description: "take back prompts that wait, by the numbers that `svc queue` shows, or all",
+      examples: ["svc drop worker 12", "svc drop worker 12 14", "svc drop worker --all"],
+      args: {
+        ...nameOnly,
+        numbers: textOf("numbers of prompts"),
+        all: { type: "boolean", description: "every prompt that waits" },
+      },
+      words: ({ name, numbers, all }) =>
+        single(name, "requests", "withdraw", ...wordsOf(numbers), ...(all ? ["--all"] : [])),
+    }),
+    fix,
     mail,
     acp: shorthand({
       name: "acp",

@@ -1,7 +1,7 @@
 import { clockTime, nowMs, parseTime } from "../browser/browser.ts";
 import { atGateway } from "../browser/surface.ts";
 import { type AgentView, idOf, nameOf } from "../state/agents.ts";
-import { count, words } from "../state/format.ts";
+import { clip, count, words } from "../state/format.ts";
 import { call } from "./api.ts";
 import { refreshAgents, wantStates } from "./fleet.ts";
 import { signOut } from "./store.ts";
@@ -91,6 +91,34 @@ async function followRequest(view: AgentView, requestId: string, title: string):
     title: "Accepted",
     evidence: [`Request ${requestId} is in the queue.`],
     next: "Its ladder is under Queue.",
+  };
+}
+
+/** Characters of a prompt that the question quotes. */
+const maxQuoted = 200;
+
+export function withdrawAction(view: AgentView, requestId: string, prompt: string): Action {
+  const name = nameOf(view.identity);
+  return {
+    title: `Withdraw this prompt of ${name}?`,
+    will: [
+      ...(prompt === "" ? [] : [clip(prompt, maxQuoted)]),
+      "It is never typed. Its record stays, with its end.",
+      "When it is typed already, nothing happens.",
+    ],
+    button: "Withdraw",
+    danger: false,
+    async run() {
+      const params = { ...paramsOf(view), request_id: requestId };
+      const done = await call("agentWithdrawGatewayRequest", { params });
+      wantStates(idOf(view.identity));
+      return outcomeOf(done, {
+        done: "The prompt is withdrawn",
+        failed: "The prompt was not withdrawn",
+        next: "Look at the queue of this agent.",
+        evidence: ({ error_detail }) => [error_detail ?? "withdrawn", `Answered at ${at()}.`],
+      });
+    },
   };
 }
 

@@ -1,9 +1,11 @@
-import { type RequestRecord, wasInterrupted } from "../../protocol/gateway.ts";
+import { type RequestRecord, wasInterrupted, wasWithdrawn } from "../../protocol/gateway.ts";
+import { withdrawAction } from "../client/actions.ts";
 import { call } from "../client/api.ts";
 import { agents } from "../client/fleet.ts";
 import { revisions } from "../client/store.ts";
+import { propose } from "../client/ui.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
-import { count, words } from "../state/format.ts";
+import { clip, count, words } from "../state/format.ts";
 import { toLadder } from "../state/ladder.ts";
 
 const kinds: Record<RequestRecord["request_kind"], string> = {
@@ -40,6 +42,7 @@ export function Queue({ id, newest = false }: { id: string; newest?: boolean }) 
       {requests.map((request, index) => (
         <Request
           key={request.request_id}
+          agentId={id}
           request={request}
           turnRuns={works && index === newestPrompt}
           open={newest || requests.length < 4 || request.state === "running" || request.state === "accepted"}
@@ -49,8 +52,19 @@ export function Queue({ id, newest = false }: { id: string; newest?: boolean }) 
   );
 }
 
-function Request({ request, open, turnRuns }: { request: RequestRecord; open: boolean; turnRuns: boolean }) {
-  const state = wasInterrupted(request) ? "interrupted" : request.state;
+function Request({
+  agentId,
+  request,
+  open,
+  turnRuns,
+}: {
+  agentId: string;
+  request: RequestRecord;
+  open: boolean;
+  turnRuns: boolean;
+}) {
+  const state = wasInterrupted(request) ? "interrupted" : wasWithdrawn(request) ? "withdrawn" : request.state;
+  const waits = request.state === "accepted" && request.request_kind !== "interrupt";
   return (
     <details class="request" open={open}>
       <summary>
@@ -82,7 +96,32 @@ function Request({ request, open, turnRuns }: { request: RequestRecord; open: bo
           </li>
         ))}
       </ol>
+      {waits ? <WaitingPrompt agentId={agentId} requestId={request.request_id} /> : null}
       <p class="quiet id">{request.request_id}</p>
     </details>
+  );
+}
+
+const maxShown = 2000;
+
+/** What a request that waits asks, and the button that takes it back. */
+function WaitingPrompt({ agentId, requestId }: { agentId: string; requestId: string }) {
+  const view = agents.value.get(agentId);
+  const stored = useLoaded(requestId, 0, () =>
+    call("agentReadGatewayRequest", {
+      params: { agent_ref: agentId, request_id: requestId },
+      query: { include: "prompt" },
+    }),
+  );
+  const prompt = stored.value?.prompt ?? "";
+  return (
+    <>
+      {prompt === "" ? null : <p class="asked">{clip(prompt, maxShown)}</p>}
+      {view === undefined ? null : (
+        <button type="button" onClick={() => propose(withdrawAction(view, requestId, prompt))}>
+          Withdraw
+        </button>
+      )}
+    </>
   );
 }

@@ -36,8 +36,8 @@ export function createStoredApp(options: {
             ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
           }),
         }),
-        readRequest: ({ params }) => {
-          const record = session.request(params.request_id);
+        readRequest: ({ params, query }) => {
+          const record = session.request(params.request_id, { withPrompt: query.include === "prompt" });
           if (!record) throw new ServiceError("not_found", "no request with this id");
           return record;
         },

@@ -22,7 +22,7 @@ export interface StoredSession {
   /** Newest first. */
   requests(options: { limit: number; state?: RequestState; idempotencyKey?: string }): RequestRecord[];
   /** Null when there is none with this id. */
-  request(requestId: string): RequestRecord | null;
+  request(requestId: string, options?: { withPrompt: boolean }): RequestRecord | null;
   /** As it is stored, with its prompt. */
   stored(requestId: string): StoredRequest | null;
 }
@@ -46,7 +46,8 @@ export function openStoredSession(
     end,
     status: () => folder.readOfflineStatus(agent.manifest, null),
     requests: (options) => (isThere() ? readOfflineRequests(queue, options, facts) : []),
-    request: (requestId) => (isThere() ? readOfflineRequest(queue, requestId, facts) : null),
+    request: (requestId, { withPrompt } = { withPrompt: false }) =>
+      isThere() ? readOfflineRequest(queue, requestId, { ...facts, withPrompt }) : null,
     stored: (requestId) => (isThere() ? readStoredRequest(queue, requestId) : null),
   };
 }

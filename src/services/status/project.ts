@@ -253,29 +253,17 @@ export function readLastPrompt(path: string): string | null {
 
 const maxLooked = 20;
 
-/** Those that wait, oldest first, each with its prompt. */
-export function readOfflineWaiting(path: string, limit: number, facts: OfflineFacts): RequestRecord[] {
-  return withQueue(path, (queue) =>
-    queue
-      .list({ limit, state: "accepted" })
-      .reverse()
-      .flatMap(({ requestId }) => {
-        // A list has no long payloads.
-        const stored = queue.get(requestId);
-        return stored ? [{ ...toOfflineRecord(queue, stored, facts), ...toPromptFields(stored) }] : [];
-      }),
-  );
-}
-
 /** Null when there is none with this id. */
 export function readOfflineRequest(
   path: string,
   requestId: string,
-  facts: OfflineFacts,
+  { withPrompt, ...facts }: OfflineFacts & { withPrompt: boolean },
 ): RequestRecord | null {
   return withQueue(path, (queue) => {
     const stored = queue.get(requestId);
-    return stored && toOfflineRecord(queue, stored, facts);
+    if (!stored) return null;
+    const record = toOfflineRecord(queue, stored, facts);
+    return withPrompt ? { ...record, ...toPromptFields(stored) } : record;
   });
 }
 

@@ -1,6 +1,8 @@
 import { dirname, resolve } from "node:path";
 import { DesiredRecorder } from "../../../protocol/files.ts";
 import type { RecorderUpdate } from "../../../protocol/recorder.ts";
+import { toRemedyRecord } from "../../../protocol/remedy.ts";
+import { explainWait } from "../../../services/fleet/explain-wait.ts";
 import { openStoredSession } from "../../../services/fleet/stored-session.ts";
 import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
 import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
@@ -8,6 +10,7 @@ import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import { blockText, bodyOf, openMaybeLive, openTarget, type Target } from "../../agent/target.ts";
 import { renderExplanation } from "../../agent/terminal-text.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
@@ -15,7 +18,7 @@ import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { toSeconds } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
-import { withRemedy } from "../../command-line/remedies.ts";
+import { sentenceWithCommand, withRemedy } from "../../command-line/remedies.ts";
 import { parseMoment, parseSize, parseSpan } from "../../extensions/observe/moment.ts";
 import { renderMoment, renderRecorder } from "../../extensions/observe/moment-text.ts";
 import { playCast } from "../../extensions/observe/replay-screen.ts";
@@ -202,10 +205,11 @@ async function whyNow(invocation: Parameters<typeof openMaybeLive>[0]): Promise<
   const { target, link, ...unserved } = await openMaybeLive(invocation);
   if (link === null) return whyUnserved(target, unserved as Unserved);
   const { agent } = target;
-  const status = bodyOf(await link.client.call("status", {}));
+  const { status, terminal } = bodyOf(await link.client.call("snapshot", { query: { limit: 1 } }));
   const notifier = bodyOf(await link.client.call("readNotifier", {}));
   const headless = agent.manifest.headless !== undefined;
   const explanation = headless ? null : bodyOf(await link.client.call("explain", {}));
+  const cause = explainWait(agent, { status, terminal });
   const { waiting, admission_block: block, queue_depth: depth } = status;
   const queue = renderPairs([
     ["queue", depth === 0 ? "nothing" : String(depth)],
@@ -215,6 +219,8 @@ async function whyNow(invocation: Parameters<typeof openMaybeLive>[0]): Promise<
   ]);
   return {
     json: {
+      sentence: cause.sentence,
+      ...(cause.remedy === null ? {} : { remedy: toRemedyRecord(cause.remedy) }),
       explanation,
       queue_depth: depth,
       waiting: waiting ?? null,
@@ -223,7 +229,12 @@ async function whyNow(invocation: Parameters<typeof openMaybeLive>[0]): Promise<
       wake_obstacles: notifier.wake_obstacles ?? null,
       last_notification_at_utc: notifier.last_notification_at_utc,
     },
-    text: [queue, ...(explanation ? ["", renderExplanation(explanation)] : [])].join("\n"),
+    text: [
+      visibleLine(sentenceWithCommand(cause, target.advise)),
+      "",
+      queue,
+      ...(explanation ? ["", renderExplanation(explanation)] : []),
+    ].join("\n"),
   };
 }
 

@@ -42,7 +42,24 @@ describe("the screen", () => {
       "  1. Yes",
       "  2. No",
       "",
-      "j/k select  Enter attach  p prompt  a answer  i interrupt  s stop  / filter  ? help  q quit",
+      "j/k select  Enter attach  p prompt  a answer  d drop  i interrupt  s stop  / filter  ? help  q quit",
+    ]);
+  });
+
+  test("has what waits for an agent, with a digit for each that can be withdrawn", () => {
+    const waiting = Array.from({ length: 11 }, (_, at) => ({
+      requestId: `gwreq-${at}`,
+      from: "lead",
+      text: `task ${at}\nof two lines`,
+    }));
+    const given: DashboardEvent = { kind: "queue", agentId: "id-ann", waiting };
+    const lines = linesOf(stateAfter(fleet(agentSnapshot("ann")), text("d"), given), 100, 20);
+    expect(lines).toContain("  1. task 0 of two lines (from lead)");
+    expect(lines).toContain("  9. task 8 of two lines (from lead)");
+    expect(lines).toContain("  … 2 more");
+    expect(lines.slice(-2)).toEqual([
+      'withdraw a prompt of "ann" with a digit; Escape leaves all',
+      "1-9 withdraw  Escape leave all",
     ]);
   });
 
@@ -83,7 +100,7 @@ describe("the screen", () => {
   });
 
   test.each([
-    { columns: 80, keys: "Enter attach  p prompt  a answer  i interrupt  s stop  / filter  ? help  q quit" },
+    { columns: 80, keys: "Enter attach  p prompt  a answer  d drop  i interrupt  s stop  ? help  q quit" },
     { columns: 40, keys: "Enter attach  p prompt  ? help  q quit" },
     { columns: 20, keys: "? help  q quit" },
   ])("of $columns columns names the keys that fit", ({ columns, keys }) => {

@@ -44,6 +44,7 @@ function start(change: Partial<DashboardDeps> = {}) {
       terminal,
       run,
       attach: run,
+      readQueue: async () => [{ requestId: "gwreq-1", from: "lead", text: "go on" }],
       unreadMail: async () => [],
       async follow(on, stopped) {
         report = on.change;
@@ -86,6 +87,31 @@ describe("the dashboard", () => {
     expect((await lines()).at(-2)).toBe("ann: accepted");
     await type("q");
     expect(await ended).toEqual([asking]);
+  });
+
+  test("reads what waits and withdraws the prompt of a digit", async () => {
+    const { type, commands, lines, clock, ended } = start();
+    await clock.advance(0);
+    await type("d");
+    expect(await lines()).toContain("  1. go on (from lead)");
+    await type("1");
+    expect(commands[0]?.asked).toEqual({ do: "withdraw", agentId: "id-ann", requestId: "gwreq-1" });
+    commands[0]?.end({ failed: false, text: 'withdrew "go on"' });
+    expect((await lines()).at(-2)).toBe('ann: withdrew "go on"');
+    await type("q");
+    await ended;
+  });
+
+  test("says why what waits cannot be read", async () => {
+    const { type, lines, clock, stop, ended } = start({ readQueue: async () => "no gateway answers" });
+    await clock.advance(0);
+    await type("d");
+    expect((await lines()).slice(-2)).toEqual([
+      "no gateway answers",
+      expect.stringContaining("Enter attach"),
+    ]);
+    stop.abort();
+    await ended;
   });
 
   test("takes a lone ESC for the key after a moment, and the begin of an arrow for none", async () => {

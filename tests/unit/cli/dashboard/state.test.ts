@@ -244,6 +244,51 @@ describe("an answer", () => {
 });
 
 describe("other commands", () => {
+  describe("d", () => {
+    const waiting = [
+      { requestId: "gwreq-1", from: "a person", text: "first" },
+      { requestId: "gwreq-2", from: "lead", text: "second" },
+    ];
+    const queue = (name: string, prompts: typeof waiting | []): DashboardEvent => ({
+      kind: "queue",
+      agentId: `id-${name}`,
+      waiting: prompts,
+    });
+
+    test("reads what waits, and a digit withdraws it", () => {
+      const { state, effects } = drive(three, text("d"), queue("ann", waiting), text("2"));
+      expect(effects).toEqual([
+        { kind: "read_queue", agentId: "id-ann" },
+        {
+          kind: "run",
+          number: 1,
+          action: { do: "withdraw", agentId: "id-ann", requestId: "gwreq-2" },
+        },
+      ]);
+      expect(state.mode.kind).toBe("list");
+    });
+
+    test.each<{ id: string; events: DashboardEvent[]; mode: string }>([
+      { id: "a digit before the answer", events: [text("1")], mode: "drop" },
+      { id: "a digit without a prompt", events: [queue("ann", waiting), text("3")], mode: "drop" },
+      { id: "a key that is no digit", events: [queue("ann", waiting), text("x")], mode: "drop" },
+      { id: "Escape", events: [queue("ann", waiting), key("Escape")], mode: "list" },
+      { id: "q", events: [queue("ann", waiting), text("q")], mode: "list" },
+      { id: "an answer of another agent", events: [queue("bob", waiting), text("1")], mode: "drop" },
+      { id: "an empty queue", events: [queue("ann", [])], mode: "list" },
+      { id: "an answer after the person left", events: [key("Escape"), queue("ann", waiting)], mode: "list" },
+    ])("withdraws nothing by $id", ({ events, mode }) => {
+      const { state, effects } = drive(three, text("d"), ...events);
+      expect(effects).toEqual([{ kind: "read_queue", agentId: "id-ann" }]);
+      expect(state.mode.kind).toBe(mode as typeof state.mode.kind);
+    });
+
+    test("says that nothing waits", () => {
+      const { state } = drive(three, text("d"), queue("ann", []));
+      expect(state.notice).toEqual({ text: 'nothing waits for "ann"', failed: false });
+    });
+  });
+
   test("Enter attaches, i interrupts", () => {
     const { effects } = drive(three, key("Enter"), text("ji"));
     expect(effects).toEqual([

@@ -2,13 +2,35 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { assetsPath } from "../src/protocol/wire.ts";
+import { assetsPath, referenceAssetsPath } from "../src/protocol/wire.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 
-/** Where the archive of the console is made: one file that the executables and the package carry. */
-export const consoleArchive = "dist/console.assets";
+/** A page with its scripts and styles: one archive, so that a reader of one page does not load the other. */
+interface BrowserPage {
+  /** Where the archive is made: one file that the executables and the package carry. */
+  archive: string;
+  /** The folder of its scripts and of the page, `index.html`. */
+  source: string;
+  entry: string;
+  /** Where the assets are served. */
+  publicPath: string;
+}
 
-const source = "src/console";
+export const browserPages: readonly BrowserPage[] = [
+  {
+    archive: "dist/console.assets",
+    source: "src/console",
+    entry: "main.tsx",
+    publicPath: assetsPath,
+  },
+  {
+    archive: "dist/reference.assets",
+    source: "src/console/reference",
+    entry: "main.ts",
+    publicPath: referenceAssetsPath,
+  },
+];
+
 const mediaTypes: Record<string, string> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
@@ -23,24 +45,31 @@ interface Encoded {
   size: number;
 }
 
+/** Makes each archive that is not fresh. Returns the files of which all are made, from the repository's root. */
+export async function buildBrowserPages(): Promise<{ inputs: string[] }> {
+  const inputs: string[] = [];
+  for (const page of browserPages) inputs.push(...(await buildPage(page)).inputs);
+  return { inputs };
+}
+
 /**
- * Bundles the browser application and packs it into one file: the length of an index as eight hexadecimal
- * digits, the index, then the bytes of each asset, as they are and compressed. Does nothing when it was made
- * from exactly this source. Returns the files of which it is made, from the root of the repository.
+ * Bundles one page and packs it into one file: the length of an index as eight hexadecimal digits, the index,
+ * then the bytes of each asset, as they are and compressed. Does nothing when it was made from exactly this
+ * source. Returns the files of which it is made, from the root of the repository.
  */
-export async function buildConsole(): Promise<{ inputs: string[] }> {
-  const target = join(repositoryRoot, consoleArchive);
+async function buildPage(browserPage: BrowserPage): Promise<{ inputs: string[] }> {
+  const target = join(repositoryRoot, browserPage.archive);
   const stamp = `${target}.built-from`;
-  const fingerprint = fingerprintOf();
+  const fingerprint = fingerprintOf(browserPage);
   if (existsSync(target) && existsSync(stamp)) {
     const before = JSON.parse(readFileSync(stamp, "utf8")) as { fingerprint: string; inputs: string[] };
     if (before.fingerprint === fingerprint) return before;
   }
-  const { assets, inputs } = await bundle();
+  const { assets, inputs } = await bundle(browserPage);
   const parts: Uint8Array[] = [];
   let at = 0;
   const index = {
-    page: pageOf(assets),
+    page: pageOf(browserPage, assets),
     assets: Object.fromEntries(
       assets.map(({ name, bytes }) => {
         const encodings = encodingsOf(bytes).map(({ encoding, bytes: encoded }): Encoded => {
@@ -72,9 +101,13 @@ interface Asset {
   load: "entry" | "early" | "later";
 }
 
-async function bundle(): Promise<{ assets: Asset[]; inputs: string[] }> {
+async function bundle({
+  source,
+  entry,
+  publicPath,
+}: BrowserPage): Promise<{ assets: Asset[]; inputs: string[] }> {
   const built = await Bun.build({
-    entrypoints: [join(repositoryRoot, source, "main.tsx")],
+    entrypoints: [join(repositoryRoot, source, entry)],
     root: join(repositoryRoot, source),
     target: "browser",
     format: "esm",
@@ -83,14 +116,14 @@ async function bundle(): Promise<{ assets: Asset[]; inputs: string[] }> {
     metafile: true,
     jsx: { runtime: "automatic", importSource: "preact", development: false },
     define: { "process.env.NODE_ENV": '"production"' },
-    publicPath: assetsPath,
+    publicPath,
     naming: { entry: "[name]-[hash].[ext]", chunk: "chunk-[hash].[ext]", asset: "[name]-[hash].[ext]" },
   });
   const outputs = built.metafile?.outputs ?? {};
   const nameOf = (path: string) => path.replace(/^.*\//, "");
-  const entry = built.outputs.find(({ kind }) => kind === "entry-point");
+  const first = built.outputs.find(({ kind }) => kind === "entry-point");
   const early = new Set<string>();
-  const open = [nameOf(entry?.path ?? "")];
+  const open = [nameOf(first?.path ?? "")];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (early.has(name)) continue;
     early.add(name);
@@ -102,11 +135,11 @@ async function bundle(): Promise<{ assets: Asset[]; inputs: string[] }> {
   const assets = await Promise.all(
     built.outputs.map(async (output): Promise<Asset> => {
       const name = nameOf(output.path);
-      const first = output === entry || name.endsWith(".css");
+      const isNamed = output === first || name.endsWith(".css");
       return {
         name,
         bytes: new Uint8Array(await output.arrayBuffer()),
-        load: first ? "entry" : early.has(name) ? "early" : "later",
+        load: isNamed ? "entry" : early.has(name) ? "early" : "later",
       };
     }),
   );
@@ -114,11 +147,11 @@ async function bundle(): Promise<{ assets: Asset[]; inputs: string[] }> {
 }
 
 /** The page with the names that its assets got. What it needs first is asked for at once. */
-function pageOf(assets: readonly Asset[]): string {
+function pageOf({ source, publicPath }: BrowserPage, assets: readonly Asset[]): string {
   const tags = (wanted: Asset["load"], ending: string, tag: (url: string) => string) =>
     assets
       .filter(({ name, load }) => load === wanted && name.endsWith(ending))
-      .map(({ name }) => tag(assetsPath + name))
+      .map(({ name }) => tag(publicPath + name))
       .join("\n    ");
   const styles = tags("entry", ".css", (url) => `<link rel="stylesheet" href="${url}" />`);
   const scripts = [
@@ -139,7 +172,7 @@ function encodingsOf(bytes: Uint8Array): { encoding: Encoded["encoding"]; bytes:
   ];
 }
 
-function fingerprintOf(): string {
+function fingerprintOf({ source }: BrowserPage): string {
   const hash = createHash("sha256").update(Bun.version);
   const inSource = (folder: string) =>
     readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
@@ -155,4 +188,4 @@ function fingerprintOf(): string {
   return hash.digest("hex");
 }
 
-if (import.meta.main) await buildConsole();
+if (import.meta.main) await buildBrowserPages();

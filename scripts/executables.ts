@@ -4,7 +4,7 @@ import { checkoutCommit } from "../src/cli/command-line/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";
-import { buildConsole, consoleArchive } from "./console-assets.ts";
+import { browserPages, buildBrowserPages } from "./console-assets.ts";
 import { noticesOf, partsOf, sbomOf } from "./notices.ts";
 import { packNewQueue } from "./pack-queue.ts";
 import { packRecordings } from "./pack-recordings.ts";
@@ -59,7 +59,7 @@ export async function compilePrograms(folder: string, commit: string, target?: T
   const aside = join(folder, `.aside-${process.pid}`);
   mkdirSync(aside, { recursive: true });
   try {
-    const { inputs: ofConsole } = await buildConsole();
+    const { inputs: ofPages } = await buildBrowserPages();
     const metafile = join(aside, "meta.json");
     const command = compileCommand(join(aside, executable), { commit, target, metafile });
     const built = await runStep({ name: executable, command });
@@ -69,7 +69,7 @@ export async function compilePrograms(folder: string, commit: string, target?: T
     }
     for (const name of otherNames) linkSync(join(aside, executable), join(aside, name));
     const { inputs } = JSON.parse(readFileSync(metafile, "utf8")) as { inputs: object };
-    const parts = partsOf([...Object.keys(inputs), ...ofConsole]);
+    const parts = partsOf([...Object.keys(inputs), ...ofPages]);
     writeFileSync(join(aside, "THIRD-PARTY-NOTICES"), noticesOf(parts));
     writeFileSync(join(aside, "sbom.cdx.json"), await sbomOf(parts));
     for (const name of [...programNames, ...accounts]) renameSync(join(aside, name), join(folder, name));
@@ -102,7 +102,7 @@ function compileCommand(
     "--no-compile-autoload-tsconfig",
     "--no-compile-autoload-package-json",
     `--metafile=${metafile}`,
-    `--asset=${consoleArchive}`,
+    ...browserPages.map(({ archive }) => `--asset=${archive}`),
     ...(target === undefined
       ? []
       : [`--target=${target.target}`, `--compile-executable-path=${target.runtime}`]),

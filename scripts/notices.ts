@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { repositoryRoot } from "./bootstrap.ts";
@@ -23,19 +23,29 @@ export interface Part {
  * a licence: it may not be handed on.
  */
 export function partsOf(inputs: readonly string[]): Part[] {
-  const folders = inputs.flatMap(
-    (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
+  const folderOf = (path: string) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
+  const folders = [...Map.groupBy(inputs, folderOf)].flatMap(([folder, files]) =>
+    folder === undefined ? [] : [{ folder, files }],
   );
-  return [...[...new Set(folders)].sort().map(packageOf), ...bunParts()];
+  const byFolder = folders.sort((left, right) => (left.folder < right.folder ? -1 : 1));
+  return [...byFolder.map(packageOf), ...bunParts()];
 }
 
-function packageOf(folder: string): Part {
+/** `files`: those of the package that are in the bundle. */
+function packageOf({ folder, files }: { folder: string; files: readonly string[] }): Part {
   const at = join(repositoryRoot, folder);
   const { name, version, license } = JSON.parse(readFileSync(join(at, "package.json"), "utf8")) as Record<
     "name" | "version" | "license",
     string
   >;
-  const file = readdirSync(at).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
+  const entries = readdirSync(at).sort();
+  const texts = [
+    entries.find((entry) => /^licen[cs]e(\.|$)/i.test(entry)),
+    // Apache 2.0 asks for it, section 4(d).
+    entries.find((entry) => /^notice(\.|$)/i.test(entry)),
+    // A file that is itself a bundle has the licences of its parts beside it.
+    ...files.map((path) => `${path.slice(folder.length + 1)}.LICENSE.txt`),
+  ].filter((path) => path !== undefined && existsSync(join(at, path)));
   if (!license) throw new Error(`${name} ${version} has no licence`);
   return {
     name,
@@ -43,7 +53,7 @@ function packageOf(folder: string): Part {
     license,
     url: `https://www.npmjs.com/package/${name}`,
     purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
-    text: file === undefined ? "" : readFileSync(join(at, file), "utf8").trim(),
+    text: texts.map((path) => readFileSync(join(at, String(path)), "utf8").trim()).join("\n\n"),
   };
 }
 

@@ -242,7 +242,7 @@ export const documentEndpoints = {
     method: "GET",
     path: "/docs",
     summary: "This document as a page for people",
-    description: "One page that loads nothing from elsewhere.",
+    description: "Loads its script and its style from this server, and nothing from elsewhere.",
     status: 200,
     response: Type.String({ contentMediaType: "text/html" }),
   }),

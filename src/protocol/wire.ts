@@ -11,6 +11,8 @@ import { RemedyRecord } from "./remedy.ts";
 
 /** Where the scripts and styles of the console are; their names change with their content. */
 export const assetsPath = "/svc/console/assets/";
+/** The same of the page that shows the API. */
+export const referenceAssetsPath = `${assetsPath}reference/`;
 /** The page itself, by the same name in the executables. */
 export const consolePage = "/";
 /** Opened in a browser with `?code=`: the one-time link. */

@@ -85,6 +85,20 @@ describe.each(servers)("the console of $id", ({ make, data }) => {
       expect([led.status, led.headers.get("location")]).toEqual([302, "/docs"]);
     });
 
+    test("the page of the API runs and asks this server alone", async () => {
+      const { bundle, app } = make(token);
+      await using _ = bundle;
+      await using http = open((request) => app.fetch(request));
+      const page = await http.request("/docs");
+      expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+      expect(page.headers.get("content-security-policy")).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      );
+      expect(page.headers.get("x-frame-options")).toBe("DENY");
+      const [, script = ""] = /<script src="([^"]+)"/.exec(await page.text()) ?? [];
+      expect((await http.request(script)).status).toBe(200);
+    });
+
     test("an asset is kept for ever, in the encoding that the client takes", async () => {
       const { bundle, app } = make(undefined);
       await using _ = bundle;
@@ -97,7 +111,16 @@ describe.each(servers)("the console of $id", ({ make, data }) => {
       expect(plain.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
       expect((await asset("br;q=1, gzip;q=0")).headers.get("content-encoding")).toBeNull();
       expect((await asset("br, gzip")).headers.get("content-encoding")).toBe("gzip");
-      for (const name of ["none.js", "__proto__", "..%2fmain-1.js", "toString"])
+      const ofReference = await http.request("/svc/console/assets/reference/main-1.js");
+      expect([ofReference.status, await ofReference.text()]).toEqual([200, "console.log(1);"]);
+      for (const name of [
+        "none.js",
+        "reference",
+        "reference/none.js",
+        "__proto__",
+        "..%2fmain-1.js",
+        "toString",
+      ])
         expect((await http.request(`/svc/console/assets/${name}`)).status).toBe(404);
     });
   });

@@ -7,7 +7,6 @@ import { allCoordinatorEndpoints } from "../../src/protocol/coordinator-endpoint
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { coordinatorOpenApi } from "../../src/routes/openapi/documents.ts";
-import { renderReference } from "../../src/routes/openapi/page.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { inProcess } from "../support/http-surface.ts";
 
@@ -61,12 +60,10 @@ describe("the coordination server's OpenAPI document", () => {
     ]);
   });
 
-  test("is what GET /openapi.json answers, and /docs shows all of it", async () => {
+  test("is what GET /openapi.json answers", async () => {
     await using bundle = createCoordinatorBundle();
     const reply = await inProcess((request) => bundle.app.fetch(request)).request("/openapi.json");
     expect(await reply.json()).toEqual(JSON.parse(JSON.stringify(document)) as never);
-    const html = renderReference(document);
-    for (const { operationId } of operations) expect(html).toContain(` id="${operationId}"`);
   });
 
   test("is what docs/ holds; otherwise run `bun run docs`", () => {

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -13,7 +11,6 @@ import { eventKinds } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
-import { pageScript, renderReference, toCurl } from "../../src/routes/openapi/page.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { inProcess } from "../support/http-surface.ts";
 
@@ -100,77 +97,6 @@ describe("the gateway's OpenAPI document", () => {
   test("is what docs/ holds; otherwise run `bun run docs`", () => {
     const kept = readFileSync(join(import.meta.dirname, "../../docs/openapi.gateway.json"), "utf8");
     expect(kept === renderJson(document)).toBe(true);
-  });
-});
-
-describe("the page at /docs", () => {
-  test("loads nothing from elsewhere and runs its own script only", async () => {
-    await using bundle = createGatewayBundle();
-    const reply = await inProcess((request) => bundle.app.fetch(request)).request("/docs");
-    const html = await reply.text();
-    expect(html).not.toMatch(/\b(?:https?:)?\/\/[a-z0-9]/i);
-    expect(html.split(`<script>${pageScript}</script>`).length).toBe(2);
-    expect(html.match(/<script/g)).toHaveLength(1);
-    expect(html).not.toMatch(
-      /<(?:link(?! rel="icon" href="data:,")|img|iframe|object|embed)\b|@import|url\(/i,
-    );
-    const hash = createHash("sha256").update(pageScript).digest("base64");
-    const policy = reply.headers.get("content-security-policy") ?? "";
-    expect(policy).toStartWith(`default-src 'none'; script-src 'sha256-${hash}'; `);
-    expect(policy.match(/unsafe-\w+/g)).toEqual(["unsafe-inline"]);
-    expect(policy).not.toContain("script-src 'unsafe");
-  });
-
-  test("has a place for every operation and schema, and every link of it leads to one", () => {
-    const html = renderReference(document);
-    const places = new Set([...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]));
-    const links = [...html.matchAll(/ href="#([^"]+)"/g)].map((match) => match[1]);
-    for (const { operationId } of operations) expect(places).toContain(operationId);
-    expect(links.filter((link) => !places.has(link))).toEqual([]);
-    expect(links.length).toBeGreaterThan(100);
-  });
-
-  test("groups the operations and has a curl line for each", () => {
-    const html = renderReference(document);
-    const groups = [...html.matchAll(/<h2 id="group-([^"]+)"/g)].map((match) => match[1]);
-    expect(groups).toEqual(document.tags.map(({ name }) => name));
-    const lines = [...html.matchAll(/<pre>(curl .*?)<\/pre>/g)].map((match) => match[1] ?? "");
-    expect(lines).toHaveLength(operations.length);
-    for (const line of lines) expect(line).toContain('<span class="origin">$BASE_URL</span>/');
-  });
-
-  test("gives a curl line that a shell takes apart into an address and the example of the body", () => {
-    const path = "/v1/requests/{request_id}";
-    const read = document.paths[path]?.["get"];
-    if (!read) throw new Error("no such operation");
-    expect(toCurl({ method: "get", path, operation: read }, document)).toBe(
-      'curl -sS "$BASE_URL/v1/requests/REQUEST_ID"',
-    );
-    const submit = document.paths["/v1/requests"]?.["post"];
-    if (!submit) throw new Error("no such operation");
-    const example = { kind: "submit_prompt", payload: { prompt: `it's $HOME, "quoted"` } };
-    const components = {
-      ...document.components,
-      schemas: { ...document.components.schemas, GatewayRequest: { examples: [example] } },
-    };
-    const line = toCurl({ method: "post", path: "/v1/requests", operation: submit }, { components });
-    const shell = spawnSync("/bin/sh", ["-c", line.replace(/^curl/, "printf '%s\\n'")], {
-      env: { BASE_URL: "http://127.0.0.1:1" },
-    });
-    expect(shell.stdout.toString().trimEnd().split("\n")).toEqual([
-      "-sS",
-      "http://127.0.0.1:1/v1/requests",
-      "-H",
-      "content-type: application/json",
-      "-d",
-      JSON.stringify(example),
-    ]);
-  });
-
-  test("shows text of the document as text", () => {
-    const { info, ...rest } = document;
-    const html = renderReference({ ...rest, info: { ...info, description: '<b onclick="x">&' } });
-    expect(html).toContain("&lt;b onclick=&quot;x&quot;&gt;&amp;");
   });
 });
 

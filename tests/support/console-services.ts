@@ -8,11 +8,15 @@ import { createIds } from "../../src/system/ids.ts";
 
 const script = "console.log(1);";
 
+const consoleTemplate =
+  '<!doctype html><meta name="style-nonce" content="%STYLE_NONCE%"><!-- first data --><script src="/svc/console/assets/main-1.js"></script>';
+const referenceTemplate = '<!doctype html><script src="/svc/console/assets/reference/main-1.js"></script>';
+
 /** An archive with one script, in the form of scripts/console-assets.ts. */
-function archive(): Uint8Array {
+function archive(page: string): Uint8Array {
   const packed = gzipSync(script);
   const index = {
-    page: '<!doctype html><meta name="style-nonce" content="%STYLE_NONCE%"><!-- first data --><script src="/svc/console/assets/main-1.js"></script>',
+    page,
     assets: {
       "main-1.js": {
         type: "text/javascript; charset=utf-8",
@@ -38,7 +42,8 @@ export function consoleServices(deps: {
   const ids = createIds();
   const agent = { agent_id: "id-fake", agent_name: "fake", tool: "demo" };
   return {
-    assets: createConsoleAssets(async () => archive()),
+    assets: createConsoleAssets(async () => archive(consoleTemplate)),
+    reference: createConsoleAssets(async () => archive(referenceTemplate)),
     signIn: createSignIn({ clock, ids }),
     nonce: () => ids.hex(16),
     asksForToken,

@@ -2,14 +2,16 @@ import { Elysia } from "elysia";
 import type { ConsoleSession } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
 import { documentEndpoints } from "../../protocol/core-endpoints.ts";
-import { assetsPath, consolePage, signInPath } from "../../protocol/wire.ts";
-import type { ConsoleAssets } from "../../services/console/assets.ts";
+import { assetsPath, consolePage, referenceAssetsPath, signInPath } from "../../protocol/wire.ts";
+import { type ConsoleAssets, toConsolePage } from "../../services/console/assets.ts";
 import type { SignIn } from "../../services/console/sign-in.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
 /** What the routes of the console call. */
 export interface ConsoleServices {
   assets: ConsoleAssets;
+  /** The page that shows the description of the API. */
+  reference: ConsoleAssets;
   signIn: SignIn;
   /** A new nonce for each page. */
   nonce: () => string;
@@ -30,9 +32,12 @@ export interface ConsoleServices {
   onReaderSoon?: () => void;
 }
 
-/** The page, its scripts and styles, and how a browser signs in. All of it is served by this origin. */
+/**
+ * The pages of the console and of the API, their scripts and styles, and how a browser signs in. All of it is
+ * served by this origin.
+ */
 export function consoleRoutes(services: ConsoleServices): Routes {
-  const { assets, signIn } = services;
+  const { assets, reference, signIn } = services;
   const app = new Elysia({ name: "console", seed: services })
     .use(mount({ name: "console-session", endpoints: consoleEndpoints, handlers: sessionHandlers(services) }))
     // A person who was given the address alone begins here; a program is shown the description of the API.
@@ -44,33 +49,21 @@ export function consoleRoutes(services: ConsoleServices): Routes {
         const { surface } = services.identity();
         const mayRead = signedInAs(services, request) !== "bearer";
         if (mayRead) services.onReaderSoon?.();
-        const page = await assets.page({
-          nonce,
-          surface,
-          firstData: mayRead ? (services.firstData ?? null) : null,
-        });
-        return new Response(page, { headers: pageHeaders(nonce) });
+        const firstData = mayRead ? (services.firstData ?? null) : null;
+        const page = toConsolePage(await assets.page(), { nonce, surface, firstData });
+        return new Response(page, { headers: { ...pageHeaders(consolePolicy(nonce)), vary: "accept" } });
       },
-      { detail: { hide: true } },
+      hidden,
     )
     .get(
-      `${assetsPath}:name`,
-      async ({ params, request }) => {
-        const asset = await assets.find(params.name, request.headers.get("accept-encoding") ?? "");
-        if (asset === null)
-          return Response.json({ detail: "no such asset of this version" }, { status: 404 });
-        const { type, encoding, bytes } = asset;
-        return new Response(bytes, {
-          headers: {
-            ...safetyHeaders,
-            "content-type": type,
-            "cache-control": "public, max-age=31536000, immutable",
-            vary: "accept-encoding",
-            ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
-          },
-        });
-      },
-      { detail: { hide: true } },
+      documentEndpoints.referencePage.path,
+      async () => new Response(await reference.page(), { headers: pageHeaders(referencePolicy) }),
+    )
+    .get(`${assetsPath}:name`, ({ params, request }) => serveAsset(assets, params.name, request), hidden)
+    .get(
+      `${referenceAssetsPath}:name`,
+      ({ params, request }) => serveAsset(reference, params.name, request),
+      hidden,
     )
     .get(
       signInPath,
@@ -80,7 +73,7 @@ export function consoleRoutes(services: ConsoleServices): Routes {
         const cookie = code === null ? null : signIn.redeem(code);
         return cookie === null ? refusedLink(services.linkAdvice) : signedIn(cookie);
       },
-      { detail: { hide: true } },
+      hidden,
     );
   return app as unknown as Routes;
 }
@@ -110,29 +103,53 @@ function signedInAs(
   return signIn.accepts(request.headers.get("cookie")) ? "cookie" : "bearer";
 }
 
+/** No operation of the API. */
+const hidden = { detail: { hide: true } } as const;
+
+async function serveAsset(assets: ConsoleAssets, name: string, request: Request): Promise<Response> {
+  const asset = await assets.find(name, request.headers.get("accept-encoding") ?? "");
+  if (asset === null) return Response.json({ detail: "no such asset of this version" }, { status: 404 });
+  const { type, encoding, bytes } = asset;
+  return new Response(bytes, {
+    headers: {
+      ...safetyHeaders,
+      "content-type": type,
+      "cache-control": "public, max-age=31536000, immutable",
+      vary: "accept-encoding",
+      ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+    },
+  });
+}
+
 const safetyHeaders = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-resource-policy": "same-origin",
 };
 
-/**
- * Nothing comes from elsewhere, nothing is sent elsewhere, no text becomes code, and no page frames this one.
- */
-function pageHeaders(nonce: string): Record<string, string> {
-  const policy = [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ];
+/** Nothing comes from elsewhere, nothing is sent elsewhere, and no page frames this one. */
+const policyWith = (styles: string) => [
+  "default-src 'none'",
+  "script-src 'self'",
+  `style-src ${styles}`,
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+];
+
+/** No text becomes code either. */
+const consolePolicy = (nonce: string) => [
+  ...policyWith(`'self' 'nonce-${nonce}'`),
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+];
+
+const referencePolicy = policyWith("'self'");
+
+function pageHeaders(policy: readonly string[]): Record<string, string> {
   return {
     ...safetyHeaders,
     "content-type": "text/html; charset=utf-8",
@@ -140,7 +157,6 @@ function pageHeaders(nonce: string): Record<string, string> {
     "content-security-policy": policy.join("; "),
     "cross-origin-opener-policy": "same-origin",
     "x-frame-options": "DENY",
-    vary: "accept",
   };
 }
 

@@ -37,7 +37,7 @@ export interface Refusal {
   appliesTo: (endpoint: Endpoint) => boolean;
 }
 
-export interface Operation {
+interface Operation {
   operationId: string;
   summary: string;
   description?: string;
@@ -48,7 +48,7 @@ export interface Operation {
   responses: Record<string, { description: string; content: Content } | { $ref: string }>;
 }
 
-export interface Parameter {
+interface Parameter {
   name: string;
   in: "query" | "path";
   required: boolean;

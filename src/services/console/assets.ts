@@ -3,18 +3,9 @@ import { Value } from "@sinclair/typebox/value";
 import type { ConsoleSession } from "../../protocol/console.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** The browser application, as scripts/console-assets.ts packs it into one file. */
+/** A page for browsers with its scripts and styles, as scripts/console-assets.ts packs it into one file. */
 export interface ConsoleAssets {
-  /**
-   * The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows.
-   * `firstData`: what the scripts ask for first, so that the browser asks while it loads them; null where
-   * that is refused.
-   */
-  page(facts: {
-    nonce: string;
-    surface: ConsoleSession["surface"];
-    firstData: string | null;
-  }): Promise<string>;
+  page(): Promise<string>;
   /** In the best encoding that the client takes; null for an unknown name. */
   find(name: string, acceptEncoding: string): Promise<ConsoleAsset | null>;
 }
@@ -46,7 +37,7 @@ type ArchiveIndex = Static<typeof ArchiveIndex>;
 /** Digits of the length of the index, at the beginning. */
 const lengthDigits = 8;
 
-/** `read` brings the archive; it is read when the console is asked for the first time. */
+/** `read` brings the archive; it is read when something of it is asked for the first time. */
 export function createConsoleAssets(read: () => Promise<Uint8Array | null>): ConsoleAssets {
   let opened: Promise<{ index: ArchiveIndex; content: Uint8Array }> | null = null;
 
@@ -61,14 +52,7 @@ export function createConsoleAssets(read: () => Promise<Uint8Array | null>): Con
   }
 
   return {
-    async page({ nonce, surface, firstData }) {
-      const { index } = await archive();
-      const early = firstData && `<link rel="preload" as="fetch" crossorigin href="${firstData}" />`;
-      return index.page
-        .replace("<!-- first data -->", () => early ?? "")
-        .replaceAll("%STYLE_NONCE%", nonce)
-        .replaceAll("%SURFACE%", surface);
-    },
+    page: async () => (await archive()).index.page,
     async find(name, acceptEncoding) {
       const { index, content } = await archive();
       const asset = Object.hasOwn(index.assets, name) ? index.assets[name] : undefined;
@@ -78,6 +62,23 @@ export function createConsoleAssets(read: () => Promise<Uint8Array | null>): Con
       return { type: asset.type, encoding: found.encoding, bytes };
     },
   };
+}
+
+/**
+ * The page of the console; `nonce` allows the style elements that its scripts make, `surface` says whose
+ * agents it shows. `firstData`: what the scripts ask for first, so that the browser asks while it loads them;
+ * null where that is refused. Pure.
+ */
+export function toConsolePage(
+  template: string,
+  facts: { nonce: string; surface: ConsoleSession["surface"]; firstData: string | null },
+): string {
+  const { nonce, surface, firstData } = facts;
+  const early = firstData && `<link rel="preload" as="fetch" crossorigin href="${firstData}" />`;
+  return template
+    .replace("<!-- first data -->", () => early ?? "")
+    .replaceAll("%STYLE_NONCE%", nonce)
+    .replaceAll("%SURFACE%", surface);
 }
 
 function openArchive(bytes: Uint8Array | null) {

@@ -40,6 +40,13 @@ test("each part has a licence and its text, and Bun's have the version that Bun 
   expect(notices).toContain("GNU LESSER GENERAL PUBLIC LICENSE");
 });
 
+test("a package that is itself a bundle has its notice and the licences of its parts", () => {
+  const [part] = partsOf(["node_modules/swagger-ui-dist/swagger-ui-bundle.js"]);
+  expect(part).toMatchObject({ name: "swagger-ui-dist", license: "Apache-2.0" });
+  for (const text of ["Apache License", "SmartBear Software", "DOMPurify"])
+    expect(part?.text).toContain(text);
+});
+
 test("a part that Bun names and the notices do not have is found", () => {
   expect(findUnknownParts(Object.keys(process.versions))).toEqual([]);
   expect(findUnknownParts(["bun", "node", "quickjs"])).toEqual(["quickjs"]);

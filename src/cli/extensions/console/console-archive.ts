@@ -1,22 +1,21 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ConsoleAssets, createConsoleAssets } from "../../../services/console/assets.ts";
+import { childPath } from "../../../system/contained-path.ts";
 import type { Processes } from "../../../system/processes.ts";
 import { readCarried } from "../../../system/read-input.ts";
 
-/** As scripts/console-assets.ts makes it, from the root of the repository. */
-const archive = "dist/console.assets";
-
 /**
- * The console's assets: in the executable they are beside the code; when the source runs they are built on
- * the first request.
+ * The assets of a page: in the executable they are beside the code; when the source runs they are built on the
+ * first request. As scripts/console-assets.ts makes them.
  */
-export function consoleAssets(processes: Pick<Processes, "run">): ConsoleAssets {
+export function pageAssets(page: "console" | "reference", processes: Pick<Processes, "run">): ConsoleAssets {
+  const archive = `${page}.assets`;
   return createConsoleAssets(async () => {
     const folder = dirname(fileURLToPath(import.meta.url));
-    if (!import.meta.url.endsWith(".ts")) return readCarried(join(folder, "console.assets"));
+    if (!import.meta.url.endsWith(".ts")) return readCarried(childPath(folder, archive));
     const root = join(folder, "../../../..");
     await processes.run([process.execPath, "scripts/console-assets.ts"], { cwd: root });
-    return readCarried(join(root, archive));
+    return readCarried(childPath(root, "dist", archive));
   });
 }

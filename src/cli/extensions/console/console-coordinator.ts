@@ -8,7 +8,7 @@ import { createSignIn } from "../../../services/console/sign-in.ts";
 import { toUrl } from "../../../services/fleet/gateway-client.ts";
 import { managerSentence } from "../../command-line/remedies.ts";
 import type { CoordinatorPart, OpenCoordinator } from "../../extension.ts";
-import { consoleAssets } from "./console-archive.ts";
+import { pageAssets } from "./console-archive.ts";
 
 /** The console over all agents. */
 export function openFleetConsole(coordinator: OpenCoordinator): CoordinatorPart {
@@ -25,7 +25,8 @@ export function openFleetConsole(coordinator: OpenCoordinator): CoordinatorPart 
       sockets: coordinator.sockets,
       terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
       console: {
-        assets: consoleAssets(processes),
+        assets: pageAssets("console", processes),
+        reference: pageAssets("reference", processes),
         signIn,
         asksForToken: coordinator.asksForToken,
         linkAdvice: managerSentence({ code: "open_console" }),

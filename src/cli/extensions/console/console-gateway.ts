@@ -9,7 +9,7 @@ import { readManifest } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { adviseInManager, managerSentence } from "../../command-line/remedies.ts";
 import type { GatewayPart, OpenGateway } from "../../extension.ts";
-import { consoleAssets } from "./console-archive.ts";
+import { pageAssets } from "./console-archive.ts";
 
 /** Between two pictures of the screen for one reader. */
 const screenGapMs = 100;
@@ -48,7 +48,8 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
         return ownAgent;
       },
       console: {
-        assets: consoleAssets(system.processes),
+        assets: pageAssets("console", system.processes),
+        reference: pageAssets("reference", system.processes),
         signIn,
         asksForToken: gateway.asksForToken,
         linkAdvice: managerSentence({ code: "open_console" }),

@@ -1,4 +1,4 @@
-import { and, count, eq, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, sql } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
 import {
   type AttachmentRow,
@@ -28,7 +28,7 @@ export interface Evidence {
 
 /**
  * The changes that a repair makes to index.sqlite. Every write is one transaction and leaves a correct
- * catalog, so a repair may end anywhere. The list of files on disk is kept in temporary tables, so memory is
+ * catalog, so a repair may end anywhere. What the mailboxes hold is kept in a temporary table, so memory is
  * bounded.
  */
 export interface CatalogRebuild {
@@ -41,10 +41,8 @@ export interface CatalogRebuild {
   knowsAttachment(attachmentId: string): boolean;
   /** Replaces the rows of messages that are known and differ, adds those that are not. */
   index(batch: readonly IndexedMessage[]): void;
-  /** Notes that the canonical file is there. */
-  noteSeen(messageIds: readonly string[]): void;
-  /** Messages of the catalog whose file was not seen. */
-  unseen(): { messageId: string; canonicalPath: string }[];
+  /** By id, from the one after `messageId`. */
+  messagesAfter(messageId: string, limit: number): { messageId: string; canonicalPath: string }[];
   saveRegistrations(rows: readonly RegistrationRow[]): void;
   /** Who the newest message from or to this address says its owner is. */
   ownerBySender(address: string): string | null;
@@ -58,12 +56,18 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
   db.run(
     sql`CREATE TEMP TABLE evidence (message_id TEXT, registration_id TEXT, folder TEXT, PRIMARY KEY (message_id, registration_id)) WITHOUT ROWID`,
   );
-  db.run(sql`CREATE TEMP TABLE seen (message_id TEXT PRIMARY KEY) WITHOUT ROWID`);
   const value = sql.placeholder;
   const byId = db
     .select()
     .from(messages)
     .where(eq(messages.messageId, value("id")))
+    .prepare();
+  const after = db
+    .select({ messageId: messages.messageId, canonicalPath: messages.canonicalPath })
+    .from(messages)
+    .where(gt(messages.messageId, value("id")))
+    .orderBy(asc(messages.messageId))
+    .limit(value("limit"))
     .prepare();
   const attachmentById = db
     .select({ id: attachments.attachmentId })
@@ -115,15 +119,7 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
         for (const one of batch) replace(one);
       });
     },
-    noteSeen: (messageIds) =>
-      db.transaction(() => {
-        for (const id of messageIds) db.run(sql`INSERT OR IGNORE INTO seen VALUES (${id})`);
-      }),
-    unseen: () =>
-      db.all<{ messageId: string; canonicalPath: string }>(
-        sql`SELECT message_id AS messageId, canonical_path AS canonicalPath FROM messages
-          WHERE message_id NOT IN (SELECT message_id FROM seen)`,
-      ),
+    messagesAfter: (id, limit) => after.all({ id, limit }),
     saveRegistrations: (rows) =>
       store.write("sql:mail-repair.registrations", () => {
         for (const row of rows) {

@@ -259,6 +259,50 @@ describe("a repair of a mailbox", () => {
   });
 });
 
+describe("a repair that fails while it swaps a database", () => {
+  test.each([
+    "mail.quarantine",
+    "mail.index-kept",
+    "mail.index-placed",
+    "mail.index-dropped",
+    "mail.state-kept",
+    "mail.state-placed",
+    "mail.state-dropped",
+  ])("at %s leaves the old one or the new one, and the next repair finishes", async (label) => {
+    let fails = false;
+    using fixture = createMailRootFixture({
+      steps: {
+        before(step) {
+          if (fails && step === label) throw new Error("the disk is gone");
+        },
+        after() {},
+      },
+    });
+    await liveThroughADay(fixture);
+    const before = await viewOf(opener(fixture));
+    settle(fixture);
+    const index = join(fixture.path, "index.sqlite");
+    spoil(index, 8192);
+    const state = fixture.scratch.path("mailbox/mailboxes/bob@svc.localhost/mailbox.sqlite");
+    spoil(state, statSync(state).size - 4096);
+    const bytes = readFileSync(index);
+    fails = true;
+    expect(await awaitOutcome(repair(fixture))).toThrow("the disk is gone");
+    fails = false;
+    // Each old one is where it was or is kept, whole.
+    const kept = readdirSync(fixture.path, { recursive: true }).map(String);
+    const olds = kept.filter((name) => name.endsWith("index.sqlite"));
+    expect(olds.some((name) => readFileSync(join(fixture.path, name)).equals(bytes))).toBe(true);
+    await repair(fixture);
+    const after = await viewOf(opener(fixture));
+    const boxes = (lines: string[] | undefined) => lines?.map((line) => line.split(",")[0]);
+    expect(boxes(after["bob"])).toEqual(boxes(before["bob"]));
+    expect({ ...after, bob: [] }).toEqual({ ...before, bob: [] });
+    const left = readdirSync(fixture.path, { recursive: true }).map(String);
+    expect(left.filter((name) => /sqlite\.(new|whole)/.test(name))).toEqual([]);
+  });
+});
+
 describe("a repair of messages", () => {
   test("reports a damaged file, keeps its present state, and goes on with the others", async () => {
     using fixture = createMailRootFixture();

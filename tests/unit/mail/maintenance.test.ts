@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { planKeep } from "../../../src/services/mail/filesystem/repair/mended-database.ts";
 import { planLinks } from "../../../src/services/mail/filesystem/repair/repair-mailbox.ts";
-import { planKeep } from "../../../src/services/mail/filesystem/repair/repair-run.ts";
 import { liesBelow, whyOutside } from "../../../src/services/mail/filesystem/root-paths.ts";
 import {
   applyFileStep,
@@ -175,10 +175,10 @@ describe("a step on disk", () => {
     const base = scratch.folder;
     writeFileSync(scratch.path("index.sqlite"), "old");
     symlinkSync("/nowhere", scratch.path("index.sqlite-wal"));
-    mkdirSync(scratch.path("kept"));
-    const plan = planKeep({ base, name: "index.sqlite", keptAt: ["kept", "index.sqlite"], label: "test" });
+    const labels = { dropped: "", kept: "test", placed: "" };
+    const plan = planKeep({ base, name: "index.sqlite", keptAt: ["kept", "index.sqlite"], labels });
     const results = plan.map((step) => applyFileStep(scratch.files, step).result);
-    expect(results).toEqual(["skipped", "done", "done"]);
+    expect(results).toEqual(["done", "skipped", "done", "done"]);
     expect(readFileSync(scratch.path("kept/index.sqlite"), "utf8")).toBe("old");
     expect(lstatSync(scratch.path("kept/index.sqlite-wal")).isSymbolicLink()).toBe(true);
     expect(existsSync(scratch.path("index.sqlite"))).toBe(false);

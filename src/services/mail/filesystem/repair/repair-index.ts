@@ -1,64 +1,68 @@
 import { basename, dirname } from "node:path";
 import { type Attestations, openAttestations } from "../../../../db/mailbox/attestations.ts";
 import { catalogMigrations } from "../../../../db/mailbox/catalog/migrations.ts";
-import { type IndexedMessage, openCatalog, type RegistrationRow } from "../../../../db/mailbox/catalog.ts";
+import type { Catalog, IndexedMessage, RegistrationRow } from "../../../../db/mailbox/catalog.ts";
 import { type HostOutbox, openHostOutbox } from "../../../../db/mailbox/host-outbox.ts";
-import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../../db/mailbox/inspect.ts";
-import { rebuildCatalog } from "../../../../db/mailbox/rebuild.ts";
+import { inspectDatabase, salvageRows } from "../../../../db/mailbox/inspect.ts";
+import { type CatalogRebuild, rebuildCatalog } from "../../../../db/mailbox/rebuild.ts";
 import type { MailEnvelope } from "../../../../protocol/mail-file.ts";
 import { hostNamePattern } from "../../../../protocol/wire.ts";
-import { type ContainedPath, childPath } from "../../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
 import { inbox, sent } from "../../view-state.ts";
 import { placeFile, recoverUnsynced } from "../delivery/late-files.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "../delivery/message-file.ts";
-import { isMessageId, isUsable, liesBelow, messageFile, pathInRoot } from "../root-paths.ts";
-import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
+import { isMessageId, isUsable, liesBelow, messageFile } from "../root-paths.ts";
+import type { DatabaseFile } from "./mended-database.ts";
+import { missingFile, type RepairRun } from "./repair-run.ts";
 import { toSavedRegistration } from "./repair-survey.ts";
 
 const batchSize = 200;
 const hostName = new RegExp(hostNamePattern);
 
-/**
- * The catalog that a repair works on: the one that is there, or a new one that takes its place at the end.
- */
-export type WorkingIndex = ReturnType<typeof openIndex>;
+/** The catalog that a repair works on. */
+export interface WorkingIndex {
+  catalog: Catalog;
+  rebuild: CatalogRebuild;
+  /** It does not know what was delivered before. */
+  lost: boolean;
+}
 
-export function openIndex(run: RepairRun) {
-  const { deps, paths, stamp } = run;
+/** index.sqlite, and what was found of it. */
+export function inspectIndex({ deps, paths, stamp, find }: RepairRun): DatabaseFile {
   const verdict = deps.files.exists(paths.index)
     ? inspectDatabase(paths.index, catalogMigrations)
     : ({ kind: "broken", why: "it is missing" } as const);
-  if (verdict.kind === "sound") {
-    const catalog = openCatalog({ ...deps, path: paths.index });
+  if (verdict.kind === "broken") find(paths.index, `the index cannot be used: ${verdict.why}`);
+  return {
+    state: verdict,
+    base: paths.root,
+    name: basename(paths.index),
+    besideAt: ["staging", `index-${stamp}.sqlite`],
+    keptAt: ["staging", "quarantine", stamp, basename(paths.index)],
+    labels: { dropped: "mail.index-dropped", kept: "mail.index-kept", placed: "mail.index-placed" },
+  };
+}
+
+/** Fills a new catalog from the readable rows of the old one. A sound one has them all. */
+export function openIndex(run: RepairRun, { state }: DatabaseFile, catalog: Catalog): WorkingIndex {
+  const { deps, paths } = run;
+  const rebuild = rebuildCatalog(catalog.store);
+  if (state.kind === "sound") {
     recoverUnsynced(deps, paths.root, catalog);
-    const rebuild = rebuildCatalog(catalog.store);
-    return { catalog, rebuild, beside: null, saved: [], lost: !rebuild.everDelivered() };
+    return { catalog, rebuild, lost: !rebuild.everDelivered() };
   }
-  run.find(paths.index, `the index cannot be used: ${verdict.why}`);
-  const saved: RegistrationRow[] = [];
   if (deps.files.exists(paths.index)) {
+    const registrations: RegistrationRow[] = [];
     salvageRows(paths.index, "registrations", (row) => {
       const registration = toSavedRegistration(row);
-      if (registration && isUsable(registration)) saved.push(registration);
+      if (registration && isUsable(registration)) registrations.push(registration);
     });
-  }
-  const beside = pathInRoot(deps.files, paths.root, ["staging", `index-${stamp}.sqlite`]);
-  const catalog = openCatalog({ ...deps, path: beside, create: true });
-  const rebuild = rebuildCatalog(catalog.store);
-  rebuild.saveRegistrations(saved);
-  if (deps.files.exists(paths.index)) {
+    rebuild.saveRegistrations(registrations);
     salvageOutbox(paths.index, openHostOutbox(catalog));
     salvageAttestations(paths.index, openAttestations(catalog));
     salvageUnsynced(run, paths.index);
   }
-  return {
-    catalog,
-    rebuild /** Where the new one is made; null in place. */,
-    beside /** What was read of the old one when it could not be kept. */,
-    saved /** It does not know what was delivered before. */,
-    lost: true,
-  };
+  return { catalog, rebuild, lost: true };
 }
 
 /**
@@ -96,7 +100,7 @@ function salvageAttestations(path: string, attestations: Attestations): void {
  * Files that a loss of power took are written again before they are looked for; the new index keeps no text
  * of the others.
  */
-function salvageUnsynced(run: RepairRun, index: string): void {
+export function salvageUnsynced(run: RepairRun, index: string): void {
   const { find } = run;
   salvageRows(index, "unsynced_messages", ({ message_id: messageId, text }) => {
     const parsed = typeof text === "string" ? parseMessageFile(text) : null;
@@ -124,37 +128,6 @@ function putOnDisk({ deps, paths, find }: RepairRun, envelope: MailEnvelope, tex
 }
 
 /**
- * Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or
- * null.
- */
-export function placeIndex(run: RepairRun, { catalog }: WorkingIndex, beside: ContainedPath) {
-  const { deps, paths, stamp, apply } = run;
-  const { files } = deps;
-  const base = paths.root;
-  const whole = ["staging", `${basename(beside)}.whole`];
-  snapshotDatabase(beside, pathInRoot(files, base, whole));
-  catalog.close();
-  const wasThere = files.exists(paths.index);
-  const kept = ["staging", "quarantine", stamp];
-  const keptAt = [...kept, "index.sqlite"];
-  apply([
-    { kind: "make_folder", label: "mail.quarantine", at: { base, names: kept } },
-    ...planKeep({ base, name: "index.sqlite", keptAt, label: "mail.index-kept" }),
-    {
-      kind: "place",
-      label: "mail.index-placed",
-      from: { base, names: whole },
-      to: { base, names: ["index.sqlite"] },
-    },
-  ]);
-  if (!wasThere) return null;
-  const keptIndex = childPath(base, ...keptAt);
-  // The new one lacks mail that came meanwhile: the next repair finds that by its file and its links.
-  salvageUnsynced(run, keptIndex);
-  return keptIndex;
-}
-
-/**
  * Reads every canonical file once, few at a time. Those the catalog knows are compared with it; the others
  * are delivered where the evidence says. Resolves with the ids of files that are nobody's mail.
  */
@@ -177,17 +150,8 @@ export async function indexMessages(
       return projections === null ? [] : [toRows(message, projections)];
     });
     rebuild.index(rows);
-    rebuild.noteSeen(some.map((file) => file.id));
   }
-  const unseen = [...rebuild.unseen()];
-  // What was delivered meanwhile may wait for its file.
-  if (unseen.length > 0) recoverUnsynced(run.deps, run.paths.root, catalog);
-  for (const { canonicalPath } of unseen) {
-    const path = `${run.paths.root}/${canonicalPath}`;
-    if (!liesBelow(run.paths.messages, path))
-      run.find(run.paths.index, "it names a message outside of the root");
-    else if (!run.deps.files.exists(path)) run.find(path, missingFile);
-  }
+  await reportMissing(run, { catalog, rebuild });
   return { orphans };
 
   function delivered({ envelope }: StoredMessage) {
@@ -203,6 +167,29 @@ export async function indexMessages(
           row.address === address && projections.some((one) => one.registrationId === row.registrationId),
       )?.registrationId ?? null;
     return toIndexed(message, projections, at);
+  }
+}
+
+/** Messages whose files are gone keep their rows: a file may come back. */
+async function reportMissing(
+  { deps, paths, find, breathe }: RepairRun,
+  { catalog, rebuild }: Pick<WorkingIndex, "catalog" | "rebuild">,
+): Promise<void> {
+  const isMissing = (path: string) => !liesBelow(paths.messages, path) || !deps.files.exists(path);
+  let done = 0;
+  for (let last = ""; ; ) {
+    const rows = rebuild.messagesAfter(last, batchSize);
+    last = rows.at(-1)?.messageId ?? "";
+    if (last === "") return;
+    const missing = rows.map((row) => `${paths.root}/${row.canonicalPath}`).filter(isMissing);
+    // What was delivered meanwhile may wait for its file.
+    if (missing.length > 0) recoverUnsynced(deps, paths.root, catalog);
+    for (const path of missing.filter(isMissing)) {
+      if (liesBelow(paths.messages, path)) find(path, missingFile);
+      else find(paths.index, "it names a message outside of the root");
+    }
+    done += rows.length;
+    await breathe({ step: "looking for the files of messages", done, total: null });
   }
 }
 

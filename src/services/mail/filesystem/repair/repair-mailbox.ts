@@ -1,6 +1,6 @@
 import type { Catalog } from "../../../../db/mailbox/catalog.ts";
-import { salvageRows, snapshotDatabase } from "../../../../db/mailbox/inspect.ts";
-import { type MailboxState, openMailboxState, type StateRow } from "../../../../db/mailbox/state.ts";
+import { salvageRows } from "../../../../db/mailbox/inspect.ts";
+import { openMailboxState, type StateRow } from "../../../../db/mailbox/state.ts";
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../../system/contained-path.ts";
 import { inbox, isArchived, sent } from "../../view-state.ts";
@@ -9,7 +9,8 @@ import { bodyOf } from "../delivery/message-file.ts";
 import { placeLinks, type Seeding, searchableChars, seedMailbox } from "../registration/seeding.ts";
 import { canonicalPath, isMessageId, linkPath, readMessageFile, stateFileName } from "../root-paths.ts";
 import type { FileStep } from "../upkeep/maintenance.ts";
-import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
+import { type DatabaseFile, mendDatabase } from "./mended-database.ts";
+import { missingFile, type RepairRun } from "./repair-run.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
 
 const page = 200;
@@ -22,33 +23,37 @@ interface RepairedState {
 
 /**
  * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to
- * be found by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A
- * state that cannot be used is rebuilt beside the old one, which is kept, and then takes its place.
+ * be found by. Rows that can be read stay as they are; what was lost begins in the box where its link lies.
  */
 export async function repairMailbox(
   run: RepairRun,
   catalog: Catalog,
   mailbox: SurveyedMailbox,
 ): Promise<RepairedState> {
-  const { deps, stamp } = run;
-  const { files, clock, steps } = deps;
-  const at = (suffix: string) => files.contained(mailbox.folder, [stateFileName + suffix], "file");
-  const isSound = mailbox.state.kind === "sound";
-  // A broken state may be no file at all: it is put aside, whatever it is.
-  const place = childPath(mailbox.folder, stateFileName);
-  const path = isSound ? at("") : at(`.new-${stamp}`);
-  const state = openMailboxState({ path, clock, steps });
-  let result: RepairedState;
-  try {
-    const seeding = { files, root: run.paths.root, catalog, state, registration: mailbox.registration };
-    result = await makeWhole(run, seeding, mailbox, isSound ? new Map() : salvageFlags(place));
-    if (!isSound) snapshotDatabase(path, `${path}.whole`);
-  } finally {
-    state.close();
-    if (!isSound)
-      for (const ending of ["", "-wal", "-shm"]) files.removeFile("mail.state-dropped", path + ending);
+  const { files, clock, steps } = run.deps;
+  const { folder, registration, state } = mailbox;
+  const file: DatabaseFile = {
+    state,
+    base: folder,
+    name: stateFileName,
+    besideAt: [`${stateFileName}.new-${run.stamp}`],
+    keptAt: [`${stateFileName}.broken-${run.stamp}`],
+    labels: { dropped: "mail.state-dropped", kept: "mail.state-kept", placed: "mail.state-placed" },
+  };
+  const place = childPath(folder, stateFileName);
+  // A repair that was killed has left what it built.
+  for (const name of files.list(folder).filter((one) => one.startsWith(`${stateFileName}.new-`))) {
+    files.removeFile(file.labels.dropped, childPath(folder, name));
   }
-  if (!isSound) putInPlace(run, mailbox, `.new-${stamp}.whole`);
+  const flags = state.kind === "sound" ? new Map<string, Flags>() : salvageFlags(place);
+  const open = (path: string) => openMailboxState({ path, clock, steps });
+  const { result, keptAt } = await mendDatabase(run, { file, open }, (opened) =>
+    makeWhole(run, { files, root: run.paths.root, catalog, state: opened, registration }, mailbox, flags),
+  );
+  if (state.kind === "broken" && keptAt !== null) {
+    const why = `the state of ${registration.address} could not be used: ${state.why}`;
+    run.find(place, why, { movedTo: keptAt });
+  }
   return result;
 }
 
@@ -75,8 +80,7 @@ async function makeWhole(
   });
   upkeep.restoreFlags([...fromLinks, ...fromOld]);
   await run.breathe({ step: `links of ${address}`, done: 0, total: null });
-  mendLinks(run, upkeep, mailbox, state);
-  reportLost(run, upkeep, seeding.catalog);
+  mendLinks(run, upkeep, mailbox, seeding);
   placeLinks(seeding);
   await mendText(run, { upkeep, address, catalog: seeding.catalog });
   const restored = before + fromOld.length;
@@ -123,8 +127,16 @@ export function planLinks(links: ReadonlyMap<string, LinkState>): { kept: string
   return { kept, removed: [...boxesWith("dangling"), ...surplus] };
 }
 
-/** Notes for every row where its link is, and removes dangling and surplus links. */
-function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox, state: MailboxState): void {
+/**
+ * Notes for every row where its link is, and removes dangling and surplus links. Messages of which only a row
+ * is left are reported; their rows stay, so that their owner can put them away.
+ */
+function mendLinks(
+  run: RepairRun,
+  upkeep: StateUpkeep,
+  mailbox: SurveyedMailbox,
+  { state, catalog }: Pick<Seeding, "state" | "catalog">,
+): void {
   const { files } = run.deps;
   const linkAt = (box: string, id: string) => linkPath(files, mailbox.folder, box, id);
   const removal = (box: string, id: string): FileStep => ({
@@ -146,6 +158,7 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
   };
   for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
     const moved = rows.flatMap((row) => {
+      if (!catalog.knows(row.messageId)) reportLost(run, row);
       const candidates = new Set([
         row.boxName,
         row.linkBox ?? row.boxName,
@@ -167,16 +180,10 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
   }
 }
 
-/** Messages of which only this state is left. Their rows stay, so that their owner can put them away. */
-function reportLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, catalog: Catalog): void {
-  for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
-    for (const row of rows) {
-      if (catalog.knows(row.messageId)) continue;
-      // Another mailbox may have held it too.
-      const isReported = findings.some(({ path }) => path === canonicalPath(row));
-      if (!isReported) find(`${paths.root}/${canonicalPath(row)}`, missingFile);
-    }
-  }
+function reportLost({ find, findings, paths }: RepairRun, row: StateRow): void {
+  // Another mailbox may have held it too.
+  const isReported = findings.some(({ path }) => path === canonicalPath(row));
+  if (!isReported) find(`${paths.root}/${canonicalPath(row)}`, missingFile);
 }
 
 /** The words of messages that the search does not know are read from their files again. */
@@ -196,32 +203,6 @@ async function mendText(
     done += rows.length;
     await run.breathe({ step: `search of ${address}`, done, total: null });
   }
-}
-
-function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMailbox, suffix: string): void {
-  const { files } = run.deps;
-  const { stamp } = run;
-  const at = (ending: string) => files.contained(folder, [stateFileName + ending]);
-  const [made, place] = [at(suffix), at("")];
-  if (state.kind === "absent" && files.exists(place)) {
-    // Its owner has opened a new one in the meantime, which is in use.
-    files.removeFile("mail.state-dropped", made);
-    return;
-  }
-  if (state.kind === "broken") {
-    const kept = `${stateFileName}.broken-${stamp}`;
-    run.apply(planKeep({ base: folder, name: stateFileName, keptAt: [kept], label: "mail.state-kept" }));
-    const why = `the state of ${registration.address} could not be used: ${state.why}`;
-    run.find(place, why, { movedTo: childPath(folder, kept) });
-  }
-  run.apply([
-    {
-      kind: "place",
-      label: "mail.state-placed",
-      from: { base: folder, names: [stateFileName + suffix] },
-      to: { base: folder, names: [stateFileName] },
-    },
-  ]);
 }
 
 function last(rows: readonly StateRow[]): number {

@@ -64,27 +64,6 @@ export function startRun(deps: MailRootDeps, root: string, options: RepairOption
   };
 }
 
-/** The files of a SQLite database; the main file is moved last, so that it never lacks its log. */
-const databaseEndings = ["-shm", "-wal", ""];
-
-/** Puts a database aside. `keptAt`: where, by the names below `base` without the ending. Pure. */
-export function planKeep(options: {
-  base: string;
-  name: string;
-  keptAt: readonly string[];
-  label: string;
-}): FileStep[] {
-  const { base, name, keptAt, label } = options;
-  const folder = keptAt.slice(0, -1);
-  const keptName = keptAt.at(-1) ?? "";
-  return databaseEndings.map((ending) => ({
-    kind: "rename",
-    label,
-    from: { base, names: [name + ending] },
-    to: { base, names: [...folder, keptName + ending] },
-  }));
-}
-
 /** A delivery that is under way touches its files more often than this. */
 const restMs = 2000;
 

@@ -12,6 +12,7 @@ import type { Files } from "../../../../system/files.ts";
 import { operator, parseAddress } from "../../address.ts";
 import { standardBoxes, storedTime } from "../../view-state.ts";
 import { entryPath, isMessageId, mailboxFolder, registrationIn, stateFileName } from "../root-paths.ts";
+import type { DatabaseState } from "./mended-database.ts";
 import type { RepairRun } from "./repair-run.ts";
 
 const page = 500;
@@ -22,7 +23,7 @@ export interface SurveyedMailbox {
   folder: string;
   /** Boxes in which a link to each message lies. */
   links: Map<string, string[]>;
-  state: { kind: "sound" | "absent" } | { kind: "broken"; why: string };
+  state: DatabaseState;
 }
 
 /**
@@ -65,7 +66,7 @@ export async function surveyMailbox(
   const { registrationId, address } = registration;
   const { deps } = run;
   const statePath = childPath(folder, stateFileName);
-  const state: SurveyedMailbox["state"] =
+  const state: DatabaseState =
     deps.files.isLink(statePath) || deps.files.exists(statePath)
       ? inspectDatabase(statePath, stateMigrations)
       : { kind: "absent" };

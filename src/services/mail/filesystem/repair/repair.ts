@@ -11,7 +11,14 @@ import { parseMessageFile } from "../delivery/message-file.ts";
 import { ensureKey, publishExisting } from "../registration/mailbox-keys.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "../root.ts";
 import { isUsable, pathInRoot, readMessageFile, rootPaths } from "../root-paths.ts";
-import { indexMessages, openIndex, placeIndex, type WorkingIndex } from "./repair-index.ts";
+import { mendDatabase } from "./mended-database.ts";
+import {
+  indexMessages,
+  inspectIndex,
+  openIndex,
+  salvageUnsynced,
+  type WorkingIndex,
+} from "./repair-index.ts";
 import { repairMailbox } from "./repair-mailbox.ts";
 import {
   clearStaging,
@@ -65,19 +72,16 @@ async function repair(run: RepairRun): Promise<RepairResult> {
   const { deps, options, paths } = run;
   const { root } = paths;
   const staged = options.cleanupStaging ? listStaging(run) : [];
-  const index = openIndex(run);
-  let found: Awaited<ReturnType<typeof rebuildIndex>>;
-  let backup: string | null = null;
-  try {
+  const file = inspectIndex(run);
+  const isSound = file.state.kind === "sound";
+  const open = (path: string) => openCatalog({ ...deps, path, create: !isSound });
+  const { result: found, keptAt: backup } = await mendDatabase(run, { file, open }, (catalog) => {
+    const index = openIndex(run, file, catalog);
     dropForeign(run, index);
-    found = await rebuildIndex(run, index);
-    if (index.beside !== null) backup = placeIndex(run, index, index.beside);
-  } finally {
-    index.catalog.close();
-    for (const ending of index.beside === null ? [] : ["", "-wal", "-shm", ".whole"]) {
-      deps.files.removeFile("mail.index-dropped", index.beside + ending);
-    }
-  }
+    return rebuildIndex(run, index);
+  });
+  // The new one lacks mail that came meanwhile: the next repair finds that by its file and its links.
+  if (backup !== null) salvageUnsynced(run, backup);
   initMailRoot(deps, root);
   const catalog = openCatalog({ ...deps, path: paths.index });
   try {
@@ -86,7 +90,7 @@ async function repair(run: RepairRun): Promise<RepairResult> {
       if (registration.status === "active") ensureMailbox(deps.files, root, registration);
       mendKey(run, catalog, registration);
     }
-    if (index.beside !== null) restoreHistories(catalog, (stray) => readStray(run, stray));
+    if (!isSound) restoreHistories(catalog, (stray) => readStray(run, stray));
     for (const mailbox of found.mailboxes) {
       const one = await repairMailbox(run, catalog, mailbox);
       states.restored += one.restored;
@@ -105,7 +109,7 @@ async function repair(run: RepairRun): Promise<RepairResult> {
       staging_artifact_count: cleared.length,
       staging_artifact_paths: cleared.map((path) => path.slice(root.length + 1)),
       backed_up_index_path: backup,
-      index_rebuilt: index.beside === null ? "in_place" : "fresh",
+      index_rebuilt: isSound ? "in_place" : "fresh",
       restored_registration_count: found.restored.length,
       findings: run.findings,
     };

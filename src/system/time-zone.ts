@@ -36,6 +36,17 @@ export function localTime(at: string, nowMs: number, zone: string | null = null)
   return isToday ? time : `${moment.year}-${twoDigits(moment.month)}-${twoDigits(moment.day)} ${time}`;
 }
 
+/** The same with its date and seconds: `2026-11-25 03:12:07`. */
+export function localDateTime(at: string, zone: string | null = null): string {
+  const atMs = parseTimestamp(at);
+  const moment = atMs === null ? null : wallTimeAt(atMs, zone);
+  if (atMs === null || moment === null) return at;
+  const { year, month, day, hour, minute } = moment;
+  const seconds = Math.floor(atMs / 1000) % 60;
+  const time = [hour, minute, seconds].map(twoDigits).join(":");
+  return `${year}-${twoDigits(month)}-${twoDigits(day)} ${time}`;
+}
+
 const twoDigits = (value: number) => String(value).padStart(2, "0");
 
 /**

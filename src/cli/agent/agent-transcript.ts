@@ -1,6 +1,7 @@
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
+import { localDateTime } from "../../system/time-zone.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { bodyOf } from "./target.ts";
 
@@ -100,7 +101,7 @@ export function renderTurn(turn: TranscriptTurn): string {
   const { prompt, tool_calls: calls, tool_calls_omitted: omitted } = turn;
   const source =
     turn.source === "tool" ? "" : ` · read from the ${turn.source === "screen" ? "screen" : "events"}`;
-  const head = `${turn.turn_id}  ${turn.started_at_utc ?? "at an unknown time"}  ${statusForPeople(turn)}${source}`;
+  const head = `${turn.turn_id}  ${turn.started_at_utc ? localDateTime(turn.started_at_utc) : "at an unknown time"}  ${statusForPeople(turn)}${source}`;
   const by = turn.own ? "(begun by the tool) " : "";
   const asked = `${by}${prompt ?? "(the prompt is not known)"}`.split("\n").map((line) => `> ${line}`);
   if (turn.prompt_truncated) asked.push("> …");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { localTime } from "../../../src/system/time-zone.ts";
+import { localDateTime, localTime } from "../../../src/system/time-zone.ts";
 
 const nowMs = Date.parse("2026-11-29T22:30:00Z");
 
@@ -12,4 +12,12 @@ test.each([
   { at: "soon", zone: "UTC", want: "soon" },
 ])("$at in $zone is $want", ({ at, zone, want }) => {
   expect(localTime(at, nowMs, zone)).toBe(want);
+});
+
+test.each([
+  { at: "2026-11-29T23:05:12.250+00:00", zone: "Europe/Berlin", want: "2026-11-30 00:05:12" },
+  { at: "2026-01-02T03:04:05Z", zone: "UTC", want: "2026-01-02 03:04:05" },
+  { at: "", zone: "UTC", want: "" },
+])("$at in $zone is $want in full", ({ at, zone, want }) => {
+  expect(localDateTime(at, zone)).toBe(want);
 });

@@ -3,6 +3,7 @@ import { agentPane } from "../../../services/terminal/tmux/command.ts";
 import { paneScreen } from "../../../services/terminal/tmux/screen.ts";
 import { readLastScreen } from "../../../services/transcript/last-screen.ts";
 import { sleep } from "../../../system/clock.ts";
+import { localDateTime } from "../../../system/time-zone.ts";
 import { visibleCell } from "../../../system/visible.ts";
 import {
   readTranscript,
@@ -126,7 +127,7 @@ const search = command({
       before = page.next;
     }
     const lines = turns.map(({ turn_id, started_at_utc, match }) => {
-      return `${turn_id}  ${started_at_utc ?? "-"}  ${match ?? ""}`;
+      return `${turn_id}  ${started_at_utc ? localDateTime(started_at_utc) : "-"}  ${match ?? ""}`;
     });
     const exitCode = turns.length === 0 ? exitCodes.refused : exitCodes.done;
     return {
@@ -232,7 +233,10 @@ async function openScreen(invocation: Invocation<never> | Invocation) {
       if (pane) return { rows: await paneScreen(tmux, pane.paneId) };
       const kept = readLastScreen(context.files, agent.sessionRoot);
       if (kept !== null) {
-        await warn(invocation.io, `its terminal has gone; this is what it showed at ${kept.at_utc}`);
+        await warn(
+          invocation.io,
+          `its terminal has gone; this is what it showed at ${localDateTime(kept.at_utc)}`,
+        );
         return { rows: kept.rows, at_utc: kept.at_utc };
       }
       const { agent_name } = agent.manifest;

@@ -1,4 +1,5 @@
 import type { RecordedEvent, RecordedMoment, RecorderStatus } from "../../../protocol/recorder.ts";
+import { localDateTime } from "../../../system/time-zone.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { renderPairs } from "../../command-line/format.ts";
 
@@ -26,7 +27,7 @@ export function renderRecorder(status: RecorderStatus): string {
       "on disk",
       segments === 0 ? "nothing" : `${size(bytes)} in ${segments} ${segments === 1 ? "part" : "parts"}`,
     ],
-    ["since", recorded_from_utc],
+    ["since", recorded_from_utc && localDateTime(recorded_from_utc)],
     ["kept", `${size(max_bytes)} and ${span(max_age_seconds)} at most`],
   ]);
 }
@@ -41,10 +42,12 @@ export function renderMoment(moment: RecordedMoment, commandLine: string | null)
   return [
     renderPairs(
       [
-        ["at", moment.at_utc],
+        ["at", localDateTime(moment.at_utc)],
         [
           "recorded",
-          moment.recorded === "yes" ? `yes, last at ${moment.recorded_at_utc}` : `no: ${moment.gap}`,
+          moment.recorded === "yes"
+            ? `yes, last at ${localDateTime(moment.recorded_at_utc ?? "")}`
+            : `no: ${moment.gap}`,
         ],
         ["ready", readyOf(moment)],
         ["asked a person", terminal?.question ?? null],
@@ -64,21 +67,23 @@ export function renderMoment(moment: RecordedMoment, commandLine: string | null)
     `in the queue: ${queue.queue_depth === 0 ? "nothing" : queue.queue_depth}`,
     ...queue.requests.map(
       ({ request_id, request_kind, state, accepted_at_utc }) =>
-        `  ${request_id}  ${request_kind}  ${state}  accepted ${accepted_at_utc}`,
+        `  ${request_id}  ${request_kind}  ${state}  accepted ${localDateTime(accepted_at_utc)}`,
     ),
     ...(events.length > 0 ? ["", "events before:"] : []),
-    ...events.map((event) => `  ${event.at_utc}  ${visibleLine(eventText(event))}`),
+    ...events.map((event) => `  ${localDateTime(event.at_utc)}  ${visibleLine(eventText(event))}`),
     ...(moment.screen_recorded && commandLine !== null ? ["", `its screen: ${commandLine}`] : []),
   ].join("\n");
 }
 
-function readyOf({ terminal, terminal_since_utc: since }: RecordedMoment): string | null {
+function readyOf({ terminal, terminal_since_utc }: RecordedMoment): string | null {
   if (terminal === null) return "not known: no terminal was recorded";
+  const since = localDateTime(terminal_since_utc ?? "");
   return terminal.ready ? `yes, since ${since}` : `no, since ${since}: ${terminal.blocking}`;
 }
 
-function decisionOf({ decision, decision_since_utc: since }: RecordedMoment): string | null {
+function decisionOf({ decision, decision_since_utc }: RecordedMoment): string | null {
   if (decision === null) return null;
+  const since = localDateTime(decision_since_utc ?? "");
   switch (decision.do) {
     case "rest":
       return `nothing waited, since ${since}`;

@@ -10,7 +10,7 @@ export default command({
   name: "prune",
   description:
     "show the folders of sessions that nothing refers to, and remove them after a question; never mail, never an agent that `agents list --state all` shows",
-  examples: ["svc prune", "svc prune --yes", "svc prune --json"],
+  examples: ["svc-mgr prune", "svc-mgr prune --yes", "svc-mgr prune --json"],
   args: {
     yes: { type: "boolean", alias: "y", description: "remove them without asking" },
   },

@@ -69,12 +69,12 @@ export function answerWait({ result, answerLine }: StateWait): Answer {
 
 /**
  * Queues a prompt, waits for the end of its turn and prints the agent's answer. Progress and warnings go to
- * standard error. `isVerbose`: also what proved each step.
+ * standard error. `isVerbose`: also what proved each step. `showsState`: also what the prompt comes to.
  */
 export async function askForAnswer(
   caller: AgentCaller,
   input: QuestionInput,
-  { isVerbose = false }: { isVerbose?: boolean } = {},
+  { isVerbose = false, showsState = false }: { isVerbose?: boolean; showsState?: boolean } = {},
 ): Promise<Answer> {
   const { io, inherited } = caller;
   const isJson = inherited["json"] === true;
@@ -86,7 +86,7 @@ export async function askForAnswer(
         warn(io, `"${agent_name}" ${text}: ${advise({ code: "choose_option", agent_name }).command}`),
       ),
     async state({ agent_name }, text, seconds) {
-      if (!isJson) await stateLine.show(`${agent_name} ${text}`, seconds);
+      if (showsState && !isJson) await stateLine.show(`${agent_name} ${text}`, seconds);
     },
     turnEnded: ({ agent_name, advise }, { record, turn, why, badEnd }) =>
       stateLine.beside(async () => {

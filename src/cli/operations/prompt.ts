@@ -105,7 +105,7 @@ export interface AskedAgent extends Pick<Target, "advise"> {
 /** Hears what a person wants to know before the end. */
 interface AskProgress {
   question(agent: AskedAgent, text: string): Promise<void>;
-  /** What the prompt comes to now, and since when; once a second. */
+  /** What the prompt comes to now, and since when; once a second until its turn has ended. */
   state(agent: AskedAgent, text: string, seconds: number): Promise<void>;
   turnEnded(agent: AskedAgent, end: EndedTurn): Promise<void>;
   background(agent: AskedAgent, work: readonly string[], isAwaited: boolean): Promise<void>;
@@ -151,13 +151,13 @@ export async function askAgent(
     { code: "interrupt_turn", agent_name },
   ];
   let last: RequestRecord | null = null;
-  /** Once the turn has ended. */
-  let stage: string | null = null;
+  let hasEnded = false;
   let state = { text: "", sinceMs: startedMs };
   const reported = reportQuestions(clock, client, over.signal, {
     question: (text) => progress.question(agent, text),
     async look(seen) {
-      const text = stage ?? describeProgress(last, seen, clock.nowMs());
+      if (hasEnded) return;
+      const text = describeProgress(last, seen, clock.nowMs());
       if (text !== state.text) state = { text, sinceMs: clock.monotonicMs() };
       await progress.state(agent, text, Math.floor((clock.monotonicMs() - state.sinceMs) / 1000));
     },
@@ -172,7 +172,7 @@ export async function askAgent(
         last = read;
       },
     });
-    stage = "has ended; its answer is read";
+    hasEnded = true;
     const asked = { submission: { ...submission, ...outcomeOf(record) }, agent, record };
     if (!isDone(record)) return { ...asked, outcome: "not_done" };
     // Of a turn that was interrupted some tools write no end.
@@ -182,7 +182,6 @@ export async function askAgent(
     const badEnd = badEndOf(record, turn, limit);
     const ended = { ...asked, submission: withBadEnd(asked.submission, badEnd), turn, why, badEnd };
     await progress.turnEnded(agent, ended);
-    stage = "has ended; work in the background goes on";
     if (turn?.status === "running") return { ...ended, outcome: "not_written" };
     const waits = badEnd === null && awaitsBackground;
     const byTool = turn?.source === "tool" ? turn : null;

@@ -167,7 +167,8 @@ const ask = command({
     await warnOfFlags(args.text, askArgs, io);
     const { askForAnswer } = await import("../commands/work-answers.ts");
     const awaitsBackground = !args["no-background"];
-    return askForAnswer(toNamed(invocation), { prompt, timeoutSeconds, awaitsBackground });
+    const question = { prompt, timeoutSeconds, awaitsBackground };
+    return askForAnswer(toNamed(invocation), question, { showsState: true });
   },
 });
 

@@ -40,6 +40,8 @@ interface RemedyParameters {
   /** Its terminal, to type there. */
   attach_terminal: AgentRef;
   list_waiting: AgentRef;
+  /** As new requests, after a person has seen them. */
+  resubmit_failed: AgentRef;
   release_wakes: AgentRef & { held_by: "max_hops" | "max_wakes_per_hour" | "require_attestation" };
   end_agent: AgentRef;
   detach_gateway: AgentRef;

@@ -67,7 +67,7 @@ test("an agent hands a task on, waits, reads the answer and mails, with the serv
   }
   // What waits behind the question is taken back by who gave it.
   const given = await second.ask("prompt_agent", { agent: "worker", prompt: "never mind" });
-  const ofPerson = await fixture.run("svc", ["tell", "worker", "mine", "--json"]);
+  const ofPerson = await fixture.run("svc", ["tell", "--json", "worker", "mine"]);
   const { request_id: personal } = JSON.parse(ofPerson.stdout) as { request_id: string };
   const withdraw = async (request_id: unknown, who = second) =>
     who.call("withdraw", { agent: "worker", request_id });

@@ -66,6 +66,7 @@ test("a restart with work in the queue says how to open it, doctor too, and open
     "1 request for the earlier instance has failed; give again what is still wanted: ",
   );
   expect(fixed.stdout).toContain(waiting);
+  expect(fixed.stdout).toContain("submit them again with: svc fix worker --again");
   expect((await svc(fixture, "fix", "worker")).stdout).toMatch(/^a gateway already serves it: \S+\n$/);
   expect((await svc(fixture, "ask", "worker", "later\nFAST")).exitCode).toBe(0);
   await svc(fixture, "stop", "worker");

@@ -39,7 +39,7 @@ test("a person reads what waits, takes it back by its number, and learns why it 
   expect([why, empty]).toEqual(["It works on a turn: svc log worker -f", ""]);
   expect(header).toMatch(/^NUMBER +FROM +SINCE +NOTE +TEXT$/);
   expect(rows).toEqual([
-    expect.stringMatching(/^2 +a person +\ds +not_ready +first thing$/),
+    expect.stringMatching(/^2 +a person +\ds +not ready +first thing$/),
     expect.stringMatching(/^3 +a person +\ds +queued +second word .*…$/),
   ]);
   expect(Math.max(...rows.map((row) => row.length))).toBeLessThanOrEqual(80);

@@ -58,7 +58,7 @@ export function renderPrompts(
       one.number === undefined ? "-" : String(one.number),
       fromText(one),
       sinceMs === null ? "" : ageText(nowMs - sinceMs),
-      one.waiting?.reason ?? noteOf(one),
+      one.waiting?.reason.replaceAll("_", " ") ?? noteOf(one),
     ];
   });
   const widest = Math.max(...renderTable(header, rows).split("\n").map(widthOf));

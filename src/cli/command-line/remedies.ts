@@ -75,6 +75,10 @@ export const managerRemedies: {
   }),
   attach_terminal: (_, { agent }) => ({ step: "Send it or clear it there", command: `${agent} attach` }),
   list_waiting: (_, { agent }) => ({ step: "See what waits", command: `${agent} requests list --waiting` }),
+  resubmit_failed: (_, { agent }) => ({
+    step: "See them and submit them again",
+    command: `${agent} requests resubmit`,
+  }),
   release_wakes: ({ held_by: setting }, { agent }) => {
     const { step, words } = Object.hasOwn(wakeSteps, setting) ? wakeSteps[setting] : otherHold;
     return { step, command: `${agent} gateway mail-notifier ${words}` };

@@ -21,6 +21,7 @@ const shortCommands: { [Code in RemedyCode]?: (name: string, remedy: RemedyOf<Co
   prompt_agent: (name) => `svc ask ${name} "..."`,
   interrupt_turn: (name) => `svc int ${name}`,
   attach_terminal: (name) => `svc attach ${name}`,
+  resubmit_failed: (name) => `svc fix ${name} --again`,
   list_waiting: (name) => `svc queue ${name}`,
   follow_log: (name) => `svc log ${name} -f`,
   show_last_turn: (name) => `svc log ${name} --turn 1`,

@@ -94,7 +94,7 @@ describe("the list of what waits", () => {
     ];
     expect(renderPrompts(requests, { columns: 60, nowMs: Date.parse(at(3)) }).split("\n")).toEqual([
       "NUMBER  FROM      SINCE  NOTE       TEXT",
-      "7       a person  2m     not_ready  first line of a text th…",
+      "7       a person  2m     not ready  first line of a text th…",
       "12      lead      2m     queued     short\\u001b[2J",
       "13      mail      2m     accepted   You have mail",
       "-       a person  2m     accepted   (an interrupt)",

@@ -20,6 +20,10 @@ test.each<{ remedy: Remedy; text: string }>([
     remedy: { code: "attach_terminal", agent_name },
     text: "Send it or clear it there with: svc attach my-agent",
   },
+  {
+    remedy: { code: "resubmit_failed", agent_name },
+    text: "See them and submit them again with: svc fix my-agent --again",
+  },
   { remedy: { code: "list_waiting", agent_name }, text: "See what waits with: svc queue my-agent" },
   { remedy: { code: "show_last_turn", agent_name }, text: "See it with: svc log my-agent --turn 1" },
   { remedy: { code: "view_terminal", agent_name }, text: "See its terminal with: svc screen my-agent" },

@@ -27,7 +27,7 @@ import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
-import { withRemedy } from "../../command-line/remedies.ts";
+import { toSentence, withRemedy } from "../../command-line/remedies.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
 import {
   attachmentRootFlag,
@@ -112,7 +112,7 @@ const attach = command({
       : `a gateway already serves it: ${client.baseUrl}`;
     return {
       json: status,
-      text: [text, ...(await whatFailed(open, client, target.commandPrefix))].join("\n"),
+      text: [text, ...(await whatFailed(open, client, target))].join("\n"),
     };
   },
 });
@@ -137,7 +137,7 @@ function openRequestsOf({ context, agent }: Target): string[] {
 async function whatFailed(
   open: readonly string[],
   client: GatewayClient,
-  commandPrefix: string,
+  { agent, advise }: Pick<Target, "agent" | "advise">,
 ): Promise<string[]> {
   if (open.length === 0) return [];
   const list = await client.call("listRequests", { query: { limit: maxRequests } });
@@ -151,7 +151,7 @@ async function whatFailed(
       : `${ids.length} requests for the earlier instance have`;
   return [
     `${what} failed; give again what is still wanted: ${ids.join(", ")}`,
-    `See: ${commandPrefix} requests list`,
+    toSentence(advise({ code: "resubmit_failed", agent_name: agent.manifest.agent_name })),
   ];
 }
 

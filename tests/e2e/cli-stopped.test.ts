@@ -185,3 +185,40 @@ test("up brings a team back where it stopped, after down and after its machine w
   expect(await rootOf()).toEqual(before);
   await svc("down", "--yes");
 }, 240_000);
+
+test("svc restart takes several agents, asks once what becomes of their prompts, and brings stopped ones back", async () => {
+  await using at = await launched("--gateway-background");
+  const svc = (...words: string[]) => at.fixture.run("svc", words);
+  await withWork(at);
+  expect(await svc("new", "helper", "demo")).toMatchObject({ exitCode: 0 });
+  await svc("stop", "worker", "helper");
+
+  const asked = await svc("restart", "worker", "helper", "--json");
+  expect([asked.exitCode, asked.error()]).toMatchObject([
+    1,
+    { error: "prompts_wait", agents: [{ agent_name: "worker" }] },
+  ]);
+  const both = await svc("restart", "worker", "helper", "--keep", "--json");
+  expect([both.exitCode, both.json()]).toMatchObject([
+    0,
+    {
+      results: [
+        { agent_name: "worker", exit_code: 0, result: { waiting: { fate: "keep" } } },
+        { agent_name: "helper", exit_code: 0, result: { conversation: { mode: "new" } } },
+      ],
+    },
+  ]);
+  await until("the prompt that was kept", () => at.heard().includes("second"));
+
+  await withWork(at);
+  await svc("stop", "worker");
+  const refused = await svc("new", "worker", "demo");
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      "Begin without that with --fresh, or bring it back with: svc restart worker --keep",
+    ),
+  ]);
+  expect(await svc("new", "worker", "demo", "--fresh")).toMatchObject({ exitCode: 0 });
+  await svc("stop", "worker", "helper");
+}, 120_000);

@@ -52,13 +52,18 @@ test("what goes wrong for a person who types svc is answered in words of svc", a
   expect(requests.stdout).toMatch(/ interrupt +completed +\S+ +no_op$/m);
 }, 120_000);
 
-test("a restart with work in the queue says how to open it, doctor too, and opening it says what failed", async () => {
+test("a restart asks what becomes of work in the queue; a closed queue says how to open it, doctor too, and opening it says what failed", async () => {
   await using fixture = createCliFixture();
   await svc(fixture, "new", "worker", "demo", "-w");
   await svc(fixture, "tell", "worker", "SLOW 600000");
   await until("its turn", async () => (await svc(fixture)).stdout.includes(" busy "));
   const waiting = String((await svc(fixture, "tell", "--json", "worker", "later")).json()["request_id"]);
-  expect((await svc(fixture, "restart", "worker")).stdout).toContain("Open it with: svc fix worker");
+  const asked = await svc(fixture, "restart", "worker");
+  expect([asked.exitCode, asked.stderr]).toEqual([
+    1,
+    expect.stringContaining("worker: 1 prompt waits\n  later\nSay what becomes of them: --keep or --drop"),
+  ]);
+  await fixture.mgr("agents", "single", "--agent-name", "worker", "relaunch");
   expect((await svc(fixture)).stdout).toContain('the queue of "worker" is closed');
   expect((await svc(fixture, "doctor")).stdout).toMatch(/^ +agent worker: Open it with: svc fix worker$/m);
   const fixed = await svc(fixture, "fix", "worker");
@@ -83,7 +88,7 @@ test("who waits for an answer hears that the agent asks something", async () => 
   let notice = "";
   for await (const chunk of asking.stderr) {
     notice += new TextDecoder().decode(chunk);
-    if (/elsewhere: .*\n$/.test(notice)) break;
+    if (/elsewhere: .*\n/.test(notice)) break;
   }
   expect(notice).toMatch(/"worker" asks: Which way\? \(1\. .*Answer it elsewhere: svc ok worker ANSWER/);
   expect((await svc(fixture, "ok", "worker", "1")).exitCode).toBe(0);

@@ -73,7 +73,7 @@ test("a day with an agent in few words", async () => {
 
   const again = await fixture.run("svc", ["restart", "worker"]);
   expect([again.stderr, again.exitCode]).toEqual(["", 0]);
-  expect((await said("restart worker -c")).stderr).toContain("is not known to resume a conversation");
+  expect((await said("restart worker")).stdout).toContain("a new conversation: demo is not known to");
   expect((await fixture.run("svc", ["fix", "worker"])).exitCode).toBe(0);
   const bare = await fixture.mgr("agents", "single", "--agent-name", "worker", "attach");
   expect(bare.exitCode).toBe(1);

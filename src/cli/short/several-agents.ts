@@ -39,45 +39,74 @@ interface EachAgent {
  * Does it to the agents that the command line names. One that is named alone has its whole answer; several have
  * a result each. Source: ruling 40.
  */
-export async function answerSeveral(
-  invocation: Invocation<typeof severalAgents>,
-  each: EachAgent,
+export async function answerSeveral(invocation: SeveralCall, each: EachAgent): Promise<Answer> {
+  const chosen = await chooseSeveral(invocation, each.absence);
+  return answerChosen(invocation, chosen, each.act);
+}
+
+/** A command line with these flags, and perhaps others. */
+type SeveralCall = Pick<Invocation<typeof severalAgents>, "io" | "inherited" | "path" | "args">;
+
+/** `isNamedAlone`: by one name, whose answer is then the whole one. `none`: why there are none. */
+export interface ChosenAgents {
+  agents: ChosenAgent[];
+  isNamedAlone: boolean;
+  none: string;
+}
+
+/** As `answerSeveral`, of agents that were chosen before. */
+export async function answerChosen(
+  { io, inherited }: Caller,
+  { agents, isNamedAlone, none }: ChosenAgents,
+  act: EachAgent["act"],
 ): Promise<Answer> {
+  const [first] = agents;
+  if (first === undefined) return { json: { results: [] }, text: none };
+  if (isNamedAlone) return act({ io, inherited, whom: { agentName: first.name } });
+  return answerEach({ io, inherited }, agents, act);
+}
+
+/** `isStoppedToo`: a group means its stopped agents too. */
+export async function chooseSeveral(
+  invocation: SeveralCall,
+  absence: string,
+  { isStoppedToo = false }: { isStoppedToo?: boolean } = {},
+): Promise<ChosenAgents> {
   const { io, inherited, path, args } = invocation;
   const words = args.name?.split(" ").filter((word) => word !== "") ?? [];
   const [first] = words;
   if (args.all) {
     if (first !== undefined) throw new UsageError(`give names or --all, not both`, path);
-    return answerAll({ io, inherited }, each);
+    return chooseAll({ io, inherited });
   }
   if (first === undefined) throw new UsageError(`<name> is missing: ${severalAgents.name.description}`, path);
   if (words.length === 1 && !first.startsWith("@")) {
-    return each.act({ io, inherited, whom: { agentName: first } });
+    const agents = [{ name: first, id: null, whom: { agentName: first } }];
+    return { agents, isNamedAlone: true, none: "" };
   }
   const plain = invocation as unknown as Invocation;
-  const chosen = await Promise.all(words.map((word) => chooseAgents(plain, word, each.absence)));
+  const chosen = await Promise.all(words.map((word) => chooseAgents(plain, word, absence, { isStoppedToo })));
   const ids = new Set<string>();
-  const distinct = chosen.flat().filter(({ id }) => {
+  const agents = chosen.flat().filter(({ id }) => {
     const isNew = id === null || !ids.has(id);
     if (id !== null) ids.add(id);
     return isNew;
   });
-  return answerEach({ io, inherited }, distinct, each.act);
+  return { agents, isNamedAlone: false, none: "" };
 }
 
-async function answerAll({ io, inherited }: Caller, { act }: EachAgent): Promise<Answer> {
+async function chooseAll({ io, inherited }: Caller): Promise<ChosenAgents> {
   const { openCliContext } = await import("../command-line/cli-context.ts");
   const { teamOf } = await import("../agent/team-scope.ts");
   const { isRunning } = await import("../../services/sessions/find.ts");
   const context = openCliContext(io, inherited);
   const team = await teamOf(context, io);
-  const chosen = context.registry
+  const agents = context.registry
     .list()
     .records.filter((record) => isRunning(record) && (team === null || record.team?.file === team.file))
     .map(({ agent_name: name, agent_id: id }) => ({ name, id, whom: { agentId: id } }));
-  if (chosen.length > 0) return answerEach({ io, inherited }, chosen, act);
   const which = team === null ? "" : ` that ${visibleLine(team.file)} launched`;
-  return { json: { results: [] }, text: `no agents run${which}` };
+  return { agents, isNamedAlone: false, none: `no agents run${which}` };
 }
 
 /** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
@@ -106,13 +135,14 @@ export async function chooseAgents(
   invocation: Invocation,
   word: string,
   absence: string,
+  { isStoppedToo = false }: { isStoppedToo?: boolean } = {},
 ): Promise<ChosenAgent[]> {
   if (!word.startsWith("@")) return [await chooseNamed(invocation, word)];
   const { agents, path } = await findMembers(invocation, word.slice(1));
   if (agents.length === 0) throw new UsageError(`${word} has no agent`, invocation.path);
   const { isRunning } = await import("../../services/sessions/find.ts");
   return agents.map(({ member: name, record }) => {
-    if (record !== null && isRunning(record)) {
+    if (record !== null && (isStoppedToo || isRunning(record))) {
       return { name, id: record.agent_id, whom: { agentId: record.agent_id } };
     }
     const why = `"${name}" ${absence}: ${visibleLine(path)} launched no agent of this name that runs`;

@@ -22,6 +22,7 @@ import { extensionCommands } from "../extension-commands.ts";
 import { withoutTerminal } from "../operations/outcome.ts";
 import { answerEach, answerSeveral, chooseAgents, findGroups, severalAgents } from "./several-agents.ts";
 import { mail } from "./short-mail.ts";
+import { restart } from "./short-restart.ts";
 import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
 
 const ls = command({
@@ -61,10 +62,27 @@ const launch = command({
       description: "where it works; default: here",
     },
     wait: { type: "boolean", alias: "w", description: "wait until it takes a prompt" },
+    fresh: {
+      type: "boolean",
+      description: "begin without the prompts and the conversation of a stopped agent of this name",
+    },
   },
   rest: "TOOL_ARGUMENTS",
   async run({ args, rest, io, inherited }) {
-    const { launchNamed } = await import("../operations/launch.ts");
+    const { describeFormer, findFormer, launchNamed } = await import("../operations/launch.ts");
+    const { canAsk, chooseWord } = await import("../command-line/confirm.ts");
+    const former =
+      !args.fresh && canAsk({ io, inherited }) ? await findFormer({ io, inherited }, args.name) : null;
+    if (former !== null) {
+      const question = `"${args.name}" is stopped and has ${describeFormer(former)}. Restart it, or begin fresh without that?`;
+      if ((await chooseWord(io, question, ["restart", "fresh"])) === "restart") {
+        const { relaunchNamed } = await import("../operations/relaunch.ts");
+        const { answerRelaunched } = await import("../commands/work-answers.ts");
+        const caller = { io, inherited, whom: { agentId: former.agentId } };
+        const wish = { conversation: "own", waiting: "keep", isServed: true } as const;
+        return answerRelaunched(io, await relaunchNamed(caller, wish));
+      }
+    }
     const { answerLaunched } = await import("../commands/agents-launch.ts");
     const launched = await launchNamed(
       { io, inherited },
@@ -76,6 +94,7 @@ const launch = command({
         env: {},
         turns: { headless: false },
         mailbox: args.mailbox,
+        fresh: args.fresh || former !== null,
         gateway: { isStarted: true },
       },
     );
@@ -440,19 +459,7 @@ export const shortCommands = group({
         });
       },
     }),
-    restart: shorthand({
-      name: "restart",
-      description: "start the agent's program again; a stopped agent comes back in a new tmux session",
-      examples: ["svc restart worker", "svc restart worker -c"],
-      args: {
-        ...nameOnly,
-        continue: { type: "boolean", alias: "c", description: "go on with its last conversation" },
-      },
-      words: (args) => [
-        ...single(args.name, "relaunch"),
-        ...(args.continue ? ["--chat-session-mode=tool_last_or_new"] : []),
-      ],
-    }),
+    restart,
     queue: ofOne("queue", {
       description: "show what waits for the agent, the next one first: number, from whom, reason, text",
       examples: ["svc queue worker", "svc queue worker --json"],

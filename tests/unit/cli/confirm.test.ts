@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { confirmed } from "../../../src/cli/command-line/confirm.ts";
+import { chooseWord, confirmed } from "../../../src/cli/command-line/confirm.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 
 const terminal = { stdinIsTty: true, stderrIsTty: true };
@@ -25,5 +25,21 @@ describe("what cannot be undone is confirmed", () => {
   test("where nobody can be asked, only --yes is a yes", async () => {
     const io = createFakeIo({ input: "y\n", stdinIsTty: false });
     expect(confirmed(io, "Remove it?", false)).rejects.toThrow("Remove it? Say so with --yes.");
+  });
+});
+
+describe("one of two words is chosen", () => {
+  test.each([
+    { input: "keep\n", want: "keep" },
+    { input: "D\n", want: "drop" },
+  ])("$input", async ({ input, want }) => {
+    const io = createFakeIo({ ...terminal, input });
+    expect<string>(await chooseWord(io, "Keep them, or drop them?", ["keep", "drop"])).toBe(want);
+    expect(io.err).toBe("Keep them, or drop them? [keep/drop] ");
+  });
+
+  test.each(["\n", "x\n", ""])("%j is none of them", async (input) => {
+    const io = createFakeIo({ ...terminal, input });
+    expect(chooseWord(io, "Keep them, or drop them?", ["keep", "drop"])).rejects.toThrow("nothing was done");
   });
 });

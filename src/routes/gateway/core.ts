@@ -10,7 +10,7 @@ import {
 import type { Remedy } from "../../protocol/remedy.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import type { AgentTurns } from "../../services/agent/agent.ts";
-import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
+import { chatSessionProblem, refuseRequest } from "../../services/queue/eligibility.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import type { Guard } from "../http/gate.ts";

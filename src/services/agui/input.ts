@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { AguiMessage, AguiRunInput } from "../../protocol/agui.ts";
 import { ChatSession, Execution } from "../../protocol/gateway.ts";
 import { sha256 } from "../../system/digest.ts";
-import { chatSessionProblem } from "../queue/admission.ts";
+import { chatSessionProblem } from "../queue/eligibility.ts";
 import { isObject, withoutNulls } from "./snapshot.ts";
 
 /** The work that a run asks for. */

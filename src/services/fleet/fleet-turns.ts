@@ -10,7 +10,7 @@ import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/age
 import { interruptTurn, type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
 import { createTurnDirectories, type TurnDirectory } from "../headless/turn-directory.ts";
 import { createEventIndex, createTurnReader } from "../headless/turn-reader.ts";
-import { chatSessionProblem } from "../queue/admission.ts";
+import { chatSessionProblem } from "../queue/eligibility.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, openedAgent } from "./directory.ts";

@@ -16,10 +16,10 @@ import { backendFacts } from "../agent/backends.ts";
 import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { type DirectTurnFacts, decideDirectPrompt } from "../queue/eligibility.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { ExecutionSlot } from "../queue/slot.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
 
 /** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
 export type PromptControl = ReturnType<typeof createPromptControl>;
@@ -64,7 +64,7 @@ export function createPromptControl(deps: {
     };
   }
 
-  function headlessFacts(request: PromptControlRequest): HeadlessFacts {
+  function headlessFacts(request: PromptControlRequest): DirectTurnFacts {
     const { turns } = agent;
     return {
       activeTurn: turns?.active()?.turnId ?? null,
@@ -86,7 +86,7 @@ export function createPromptControl(deps: {
     async submit(request: PromptControlRequest): Promise<PromptControlResult | PromptRefusal> {
       const policy = request.admission_policy ?? "ready_only";
       const connectivity = agent.connectivity();
-      const decision = decidePromptControl({
+      const decision = decideDirectPrompt({
         request,
         policy,
         supported: backendFacts(agent.backend).directPrompt,

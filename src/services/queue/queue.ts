@@ -47,7 +47,7 @@ import {
   toSubmission,
   unknownOutcome,
 } from "./request.ts";
-import type { ExecutionSlot, SlotReport } from "./slot.ts";
+import type { ExecutionSlot } from "./slot.ts";
 import { decideWithdrawal, type Withdrawer } from "./withdrawal.ts";
 
 /**
@@ -105,15 +105,13 @@ interface QueueDeps {
   block: () => AdmissionBlock | null;
   epoch: () => number;
   /** The queue joins it. */
-  slot: Pick<ExecutionSlot, "join" | "changed" | "refusal" | "report" | "decide">;
+  slot: Pick<ExecutionSlot, "join" | "changed" | "report" | "decide">;
 }
 
 /** Poll again after this time when a refusal contradicts the known state and no change is reported. */
 const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
-
-const heldBy = ({ typing, budget }: SlotReport) => ({ typing: typing !== null, budget: budget !== null });
 
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, log } = deps;
@@ -293,8 +291,7 @@ export function createQueue(deps: QueueDeps): Queue {
       block: deps.block(),
       epoch: deps.epoch(),
       heads,
-      slotRefusal: deps.slot.refusal("request"),
-      ...heldBy(deps.slot.report()),
+      slot: deps.slot.report(),
       readiness: (policy) => agent.readiness(policy),
     });
     switch (next.do) {

@@ -11,7 +11,8 @@ import {
   type Waiting,
 } from "../../protocol/gateway.ts";
 import type { InterruptOutcome, RunningTurn, Submission, SubmitOutcome, TurnEnd } from "../agent/agent.ts";
-import { policyOf } from "./slot.ts";
+import { policyOf } from "./eligibility.ts";
+
 /** How a request left the execution slot, or never got into it. */
 export type End = Pick<Transition, "result" | "errorDetail" | "evidence"> & { to: "completed" | "failed" };
 

@@ -8,7 +8,7 @@ import type {
 import { maxRecordedRequests } from "../../protocol/recorder.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { judgeReadiness } from "../agent/readiness.ts";
-import type { NextDecision, NextFacts } from "../queue/slot.ts";
+import { type NextDecision, type NextFacts, refuseSlot } from "../queue/eligibility.ts";
 import { describeParked, promptReadyFacts } from "../terminal/readiness.ts";
 
 /**
@@ -69,8 +69,8 @@ export function toRecordedDecision(facts: NextFacts, next: NextDecision): Record
     request_admission: facts.admission,
     admission_block: facts.block?.detail ?? null,
     managed_agent_instance_epoch: facts.epoch,
-    execution_slot: facts.slotRefusal,
-    typing: facts.typing,
+    execution_slot: refuseSlot("request", facts.slot),
+    typing: facts.slot.typing !== null,
     heads: facts.heads.map(({ requestId, kind, lane, epoch }) => ({
       request_id: requestId,
       request_kind: kind,

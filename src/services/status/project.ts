@@ -13,7 +13,6 @@ import {
   type GatewayStatus,
   protocolVersion,
   type RemindersLost,
-  type RequestAdmission,
   type RequestRecord,
   type Waiting,
   type WakesHeld,
@@ -24,6 +23,7 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { Connectivity } from "../agent/agent.ts";
+import { decideAdmission } from "../queue/eligibility.ts";
 import { hasOpenTurn, toPromptFields, toRecord, turnLost } from "../queue/request.ts";
 
 /** Where a gateway runs: as a separate process, or in a window beside the agent. */
@@ -59,40 +59,13 @@ export interface StatusFacts {
   tokens: TokenSum | null;
 }
 
-export interface Admission {
-  state: RequestAdmission;
-  /** Why it is not open. */
-  block: AdmissionBlock | null;
-}
-
-/**
- * Whether new work is let in, and if not, why. Unavailability comes before reconciliation (spec/gateway.md
- * 2.1); what cannot be stored is refused like what nobody would take (ruling 32). Pure.
- */
-export function decideAdmission(
-  facts: Pick<StatusFacts, "connectivity" | "instance" | "storage">,
-): Admission {
-  const { connectivity, storage } = facts;
-  if (!connectivity.connected) {
-    const block: AdmissionBlock = connectivity.unusable
-      ? { reason: connectivity.unusable, detail: connectivity.detail }
-      : { reason: "agent_unavailable", detail: connectivity.detail };
-    return { state: "blocked_unavailable", block };
-  }
-  if (storage) return { state: "blocked_unavailable", block: storage };
-  if (needsReconciliation(facts.instance)) {
-    const detail = "the agent is a new instance and its queue is closed";
-    return { state: "blocked_reconciliation", block: { reason: "reconciliation_required", detail } };
-  }
-  return { state: "open", block: null };
-}
-
 /**
  * The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2).
  */
 export function toStatus(facts: StatusFacts): GatewayStatus {
   const { identity, listener, connectivity, instance } = facts;
-  const admission = decideAdmission(facts);
+  const reconciliationRequired = needsReconciliation(instance);
+  const admission = decideAdmission({ ...facts, reconciliationRequired });
   const window = identity.auxiliaryWindow;
   return {
     schema_version: 1,
@@ -104,7 +77,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     managed_agent_connectivity: connectivity.connected ? "connected" : "unavailable",
     managed_agent_recovery: !connectivity.connected
       ? "awaiting_rebind"
-      : needsReconciliation(instance)
+      : reconciliationRequired
         ? "reconciliation_required"
         : "idle",
     request_admission: admission.state,

@@ -18,9 +18,8 @@ import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts"
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { type Admission, decideAdmission } from "../queue/eligibility.ts";
 import {
-  type Admission,
-  decideAdmission,
   type GatewayIdentity,
   needsReconciliation,
   nextInstance,
@@ -136,7 +135,11 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   const admission = (): Admission =>
-    decideAdmission({ connectivity: agent.connectivity(), instance, storage: deps.storage() });
+    decideAdmission({
+      connectivity: agent.connectivity(),
+      storage: deps.storage(),
+      reconciliationRequired: needsReconciliation(instance),
+    });
 
   /** The same object while the facts are the same: it is asked for more often than they change. */
   function status(): GatewayStatus {

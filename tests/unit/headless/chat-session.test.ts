@@ -7,7 +7,7 @@ import {
   toChatSession,
   toTurnRequest,
 } from "../../../src/services/headless/turn-request.ts";
-import { chatSessionProblem } from "../../../src/services/queue/admission.ts";
+import { chatSessionProblem } from "../../../src/services/queue/eligibility.ts";
 import { toRestarted } from "../../../src/services/sessions/manifest.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

@@ -1,11 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { createFakeAgent } from "../support/fake-agent.ts";
+import { createFakeAgent, type FakeAgent } from "../support/fake-agent.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
 
+function withoutScreen(backend: string): FakeAgent {
+  const agent = createFakeAgent();
+  return { ...agent, backend, terminal: { ...agent.terminal, tracked: false } };
+}
+
 describe.each(surfaces)("backends that are not ours, $surface", ({ open }) => {
   async function setup(backend: string) {
-    const bundle = createGatewayBundle({ agent: { ...createFakeAgent(), backend, tracked: false } });
+    const bundle = createGatewayBundle({ agent: withoutScreen(backend) });
     const http = open((request) => bundle.app.fetch(request));
     return {
       ...bundle,

@@ -7,13 +7,11 @@ import { json, surfaces } from "../support/http-surface.ts";
 
 describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) => {
   async function setup(path?: string) {
-    const agent = Object.assign(createFakeAgent(), { backend: "claude_headless", tracked: false });
+    const agent = Object.assign(createFakeAgent(), { backend: "claude_headless" });
     const turns = giveTurns(agent);
+    Object.assign(agent, { terminal: undefined });
     const submissions: Parameters<typeof agent.onSubmit>[0][] = [];
-    agent.submit = async (submission) => {
-      const answer = agent.readiness(submission.policy);
-      if (!answer.ready) return { outcome: "refused", refusal: answer };
-      submission.begin();
+    agent.onSubmit = (submission) => {
       submissions.push(submission);
       return { outcome: "submitted", turn: turns.begin(submission.turnId) };
     };

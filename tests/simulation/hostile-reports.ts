@@ -167,6 +167,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       events: { append: () => {} } as never,
       admission: () => "open" as const,
       block: () => null,
+      reconciliationRequired: () => false,
       epoch: () => 1,
       slot: createExecutionSlot(),
     });

@@ -1,4 +1,5 @@
-import type { TerminalState, TrackedSession } from "../../src/protocol/terminal.ts";
+import type { TerminalState, TrackedSession, WaitFor } from "../../src/protocol/terminal.ts";
+import type { AgentTerminal } from "../../src/services/agent/agent.ts";
 import { explainState } from "../../src/services/terminal/detect/explain.ts";
 import { toTerminalHistory, toTerminalState } from "../../src/services/terminal/state/record.ts";
 import { initialTrack } from "../../src/services/terminal/state/reduce-state.ts";
@@ -32,19 +33,21 @@ export function giveTerminal(agent: FakeAgent): FakeTerminal {
   const track = initialTrack({ wallMs: Date.UTC(2026, 0, 1), monotonicMs: 0 });
   const state = toTerminalState(track, session);
   const terminal: FakeTerminal = { limits: [], noted: [], waited: [], state };
-  agent.terminalState = () => state;
-  agent.terminalHistory = (limit) => {
-    terminal.limits.push(limit);
-    return toTerminalHistory(track, session, limit);
-  };
-  agent.notePrompt = (prompt) => {
-    terminal.noted.push(prompt);
-    return state;
-  };
-  agent.explain = () => explainState(track, { tool: "fake", profile: null, absence: null });
-  agent.waitFor = async (wanted, { timeoutMs }) => {
-    terminal.waited.push({ wanted, timeoutMs });
-    return { satisfied: false, waitedMs: 12.3456, state };
-  };
+  Object.assign(agent.terminal, {
+    state: () => state,
+    history(limit: number) {
+      terminal.limits.push(limit);
+      return toTerminalHistory(track, session, limit);
+    },
+    notePrompt(prompt: string) {
+      terminal.noted.push(prompt);
+      return state;
+    },
+    explain: () => explainState(track, { tool: "fake", profile: null, absence: null }),
+    async waitFor(wanted: WaitFor, { timeoutMs }: { timeoutMs: number }) {
+      terminal.waited.push({ wanted, timeoutMs });
+      return { satisfied: false, waitedMs: 12.3456, state };
+    },
+  } satisfies Partial<AgentTerminal>);
   return terminal;
 }

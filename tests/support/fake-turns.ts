@@ -46,7 +46,7 @@ function partOf(bytes: Uint8Array, offset: number, maxBytes: number | null): Art
   return { pieces: [bytes.slice(offset, end)], next: end < bytes.length ? end : null };
 }
 
-/** Makes a fake agent headless; its one stored turn is `turn-1`. */
+/** Gives a fake agent turns, of which one is stored, `turn-1`; it keeps its terminal. */
 export function giveTurns(agent: FakeAgent): FakeTurns {
   let active: { turnId: string; turnIndex: number } | null = null;
   let ended = Promise.withResolvers<TurnEnd>();

@@ -6,6 +6,7 @@ import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import type { BeforeWake } from "../../src/services/notifier/decide.ts";
 import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
 import { quietSteps } from "../../src/system/steps.ts";
+import { createFakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock, settle } from "./fake-clock.ts";
 import { createFakeMail } from "./fake-mailbox.ts";
 
@@ -85,10 +86,13 @@ export function createNotifierFixture(
       tool: "codex",
       readiness: () => world.readiness,
       // Only the diagnostic of the record is looked at.
-      terminalState: () =>
-        ({
-          chat_context_diagnostic: world.degraded && { degraded_error_type: world.degraded },
-        }) as never,
+      terminal: {
+        ...createFakeAgent().terminal,
+        state: () =>
+          ({
+            chat_context_diagnostic: world.degraded && { degraded_error_type: world.degraded },
+          }) as never,
+      },
     },
     queue: {
       async acceptNotice(prompt) {

@@ -33,7 +33,7 @@ import type { CliIo } from "../command-line/command.ts";
 import { openPeopleMail } from "../command-line/mailbox-openers.ts";
 import { adviseInManager, managerSentence } from "../command-line/remedies.ts";
 import type { CoordinatorPart, GatewayExtension, OpenCoordinator, OtherHosts } from "../extension.ts";
-import { createGatewayAgent } from "../gateway/gateway-agent.ts";
+import { driveTerminal, watchTerminal } from "../gateway/gateway-agent.ts";
 import { giveMailbox } from "../mail/agent-mailbox.ts";
 
 /** What a coordination server is made from. A test gives its own agents and its own ways to reach them. */
@@ -74,19 +74,20 @@ export function createFleet(base: FleetBase): Fleet {
     files,
     locks,
     clock,
-    open: ({ manifest, sessionRoot }) =>
-      createGatewayAgent({
-        system,
-        manifest,
-        sessionRoot,
-        log,
-        profile: profileFor(manifest.tool, profiles),
+    open({ manifest, sessionRoot }) {
+      const profile = profileFor(manifest.tool, profiles);
+      const session = { system, manifest, sessionRoot, log, profile, env: io.env };
+      const watched = watchTerminal({
+        ...session,
         timings: defaultTimings,
-        events: { append: () => {}, subscribe: () => () => {} },
-        env: io.env,
-        bridgeCommand: [],
         extensions: base.createExtensions().flatMap(({ agent }) => agent ?? []),
-      }),
+      });
+      return {
+        ...watched,
+        state: () => (profile ? watched.readable.state() : null),
+        drive: () => driveTerminal(watched, session),
+      };
+    },
   });
   const settling = { clock, files: system.files, processes, locks, providerOf: headlessProvider };
   const turns = createFleetTurns({

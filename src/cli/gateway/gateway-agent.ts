@@ -29,13 +29,17 @@ import { createTracker } from "../../services/terminal/tracker.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { openRecordedTmux } from "../command-line/tmux-socket.ts";
 
-/** `env`: what the turns of a headless agent are started with. */
-interface GatewayAgentOptions extends WatchedSession {
+/** What watches the terminal of an agent. */
+interface TerminalOptions extends WatchedSession {
   timings: TrackingTimings;
-  events: EventLog;
-  bridgeCommand: readonly string[];
   /** What follows the agent from its first moment. */
   extensions: readonly AgentExtension[];
+}
+
+/** `env`: what the turns of a headless agent are started with. */
+interface GatewayAgentOptions extends TerminalOptions {
+  events: Pick<EventLog, "append">;
+  bridgeCommand: readonly string[];
 }
 
 /** The agent of a gateway with everything that watches it. */
@@ -55,7 +59,7 @@ export function createGatewayAgent(options: GatewayAgentOptions): GatewayAgent {
   return backendFacts(options.manifest.backend).headless ? headless(options) : terminal(options);
 }
 
-function connect({ system, manifest, log, env }: GatewayAgentOptions) {
+function connect({ system, manifest, log, env }: WatchedSession) {
   const { socket } = manifest.tmux;
   const { tmux, mutex, refusal } = openRecordedTmux(system, socket, env);
   const control = createControlConnection({
@@ -71,24 +75,13 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
   return { tmux, mutex, control };
 }
 
-function terminal(options: GatewayAgentOptions): GatewayAgent {
-  const { system, manifest, sessionRoot, profile, log, events, extensions } = options;
-  const { clock, ids, steps } = system;
-  const manifestWatch = createManifestWatch({
-    ...system,
-    path: sessionPaths(sessionRoot).manifest,
-    onError: (error) => log.line("watching the manifest failed", { error: messageOf(error) }),
-  });
+/** An agent's terminal, watched with all that the extensions add. Nothing is written to it. */
+export function watchTerminal(options: TerminalOptions) {
+  const { system, extensions } = options;
+  const { clock, processes } = system;
   const { tmux, mutex, control } = connect(options);
   const reports = extensions.find((one) => one.reports)?.reports?.(options) ?? null;
-  const tracker = createTracker({
-    ...options,
-    control,
-    tmux,
-    clock,
-    processes: system.processes,
-    reports,
-  });
+  const tracker = createTracker({ ...options, control, tmux, clock, processes, reports });
   const readable: ReadableTerminal = {
     state: tracker.state,
     observation: tracker.lastObservation,
@@ -100,11 +93,37 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     },
   };
   const observers = extensions.flatMap(({ observe }) => observe?.(options, readable) ?? []);
-  tracker.subscribe((state, { before, material }) => {
-    if (!material) return;
-    for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
-  });
-  const agent = createTerminalAgent({
+  return {
+    tracker,
+    control,
+    mutex,
+    readable,
+    observers,
+    start() {
+      control.start();
+      tracker.start();
+      // After the tracker, which knows by then whose report it is.
+      reports?.subscribe((report) => {
+        for (const observer of observers) observer.reported?.(report, tracker.conversation());
+      });
+      followTurns(tracker, observers);
+    },
+    firstLook: (timeoutMs: number): Promise<void> => tracker.firstLook(timeoutMs),
+    async stop() {
+      for (const observer of observers) await observer.stop?.();
+      await tracker.stop();
+      await control.stop();
+    },
+  };
+}
+
+/** The agent in a watched terminal, to be driven. */
+export function driveTerminal(
+  { tracker, control, mutex, observers }: ReturnType<typeof watchTerminal>,
+  { system, manifest, profile, log }: WatchedSession,
+) {
+  const { clock, ids, steps } = system;
+  return createTerminalAgent({
     backend: manifest.backend,
     tool: manifest.tool,
     profile,
@@ -119,6 +138,22 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     clock,
     log,
   });
+}
+
+function terminal(options: GatewayAgentOptions): GatewayAgent {
+  const { system, manifest, sessionRoot, profile, log, events } = options;
+  const manifestWatch = createManifestWatch({
+    ...system,
+    path: sessionPaths(sessionRoot).manifest,
+    onError: (error) => log.line("watching the manifest failed", { error: messageOf(error) }),
+  });
+  const watched = watchTerminal(options);
+  const { tracker, readable, observers } = watched;
+  tracker.subscribe((state, { before, material }) => {
+    if (!material) return;
+    for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
+  });
+  const agent = driveTerminal(watched, options);
   const startupAnswers =
     profile && isUnattended(manifest)
       ? createStartupAnswers({
@@ -137,23 +172,15 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     terminal: readable,
     observe: (observer) => void observers.push(observer),
     start() {
-      control.start();
-      tracker.start();
+      watched.start();
       manifestWatch.start();
       startupAnswers?.start();
-      // After the tracker, which knows by then whose report it is.
-      reports?.subscribe((report) => {
-        for (const observer of observers) observer.reported?.(report, tracker.conversation());
-      });
-      followTurns(tracker, observers);
     },
-    firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
+    firstLook: watched.firstLook,
     async stop() {
       startupAnswers?.stop();
-      for (const observer of observers) await observer.stop?.();
       await manifestWatch.stop();
-      await tracker.stop();
-      await control.stop();
+      await watched.stop();
     },
   };
 }
@@ -162,12 +189,16 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
 function announcePrompts(agent: Agent, observers: readonly AgentObserver[]): Agent {
   return {
     ...agent,
-    submit(submission) {
-      const begin = () => {
-        submission.begin();
-        for (const observer of observers) observer.promptBegins?.(submission);
+    async reserve(submission) {
+      const permit = await agent.reserve(submission);
+      if (!permit.ready) return permit;
+      return {
+        ...permit,
+        submit() {
+          for (const observer of observers) observer.promptBegins?.(submission);
+          return permit.submit();
+        },
       };
-      return agent.submit({ ...submission, begin });
     },
   };
 }

@@ -77,7 +77,19 @@ export function createGatewayCore(base: GatewayBase): GatewayCore {
       all.turn = agent.turns?.active() != null;
     },
   });
-  const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
+  const queue = createQueue({
+    store,
+    agent,
+    clock,
+    ids,
+    events,
+    log,
+    admission,
+    block,
+    reconciliationRequired: board.reconciliationRequired,
+    epoch,
+    slot,
+  });
   const reminders = createReminders({
     agent,
     clock,

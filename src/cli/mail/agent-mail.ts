@@ -3,7 +3,7 @@ import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { MailboxBinding } from "../../protocol/files.ts";
 import type { AttachmentInput, MailResolveLive } from "../../protocol/mail.ts";
 import { defaultTimings } from "../../protocol/terminal.ts";
-import type { SubmitOutcome } from "../../services/agent/agent.ts";
+import { submitAtOnce } from "../../services/agent/agent.ts";
 import type { CallResult, GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../../services/fleet/gateway-link.ts";
 import { createMailBinding, isOutOfReach, type MailBinding } from "../../services/mail/binding.ts";
@@ -280,37 +280,29 @@ async function submitAlone(
     profile: profileFor(manifest.tool, readProfiles(context.system, context.env)),
     timings: defaultTimings,
     log: { line: () => {} },
-    events: { append: () => {}, subscribe: () => () => {} },
+    events: { append: () => {} },
     bridgeCommand: [...selfCommand(), "turn-bridge"],
     extensions: createExtensions().flatMap(({ agent }) => agent ?? []),
   });
-  let typed = false;
   try {
     driven.start();
     await driven.firstLook(firstLookMs);
     if (!driven.agent.connectivity().connected) return null;
-    await driven.agent.waitFor("ready", { timeoutMs: readyMs, signal: interrupted });
+    await driven.agent.terminal?.waitFor("ready", { timeoutMs: readyMs, signal: interrupted });
     if (interrupted.aborted)
       return { status: "interrupted", detail: "interrupted before anything was typed" };
-    const submission = driven.agent.submit({
-      prompt,
-      policy: "turn_boundary",
-      begin: () => {
-        typed = true;
-      },
-      onEvidence: () => {},
-    });
+    const submission = submitAtOnce(driven.agent, { prompt, policy: "turn_boundary", onEvidence: () => {} });
     const outcome = await Promise.race([submission, aborted(interrupted)]);
     if (outcome !== null) return toAskedStatus(outcome);
     // Let the submission finish: half a prompt in the composer would be worse than none.
-    await submission;
-    return { status: "interrupted", detail: typed ? "interrupted while it was typed" : "interrupted" };
+    const isTyped = (await submission).outcome !== "refused";
+    return { status: "interrupted", detail: isTyped ? "interrupted while it was typed" : "interrupted" };
   } finally {
     await driven.stop();
     lock.release();
   }
 }
 
-function aborted(signal: AbortSignal): Promise<SubmitOutcome | null> {
+function aborted(signal: AbortSignal): Promise<null> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(null), { once: true }));
 }

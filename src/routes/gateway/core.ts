@@ -9,8 +9,8 @@ import {
 } from "../../protocol/gateway.ts";
 import type { Remedy } from "../../protocol/remedy.ts";
 import { maxListed } from "../../protocol/wire.ts";
-import type { AgentTurns } from "../../services/agent/agent.ts";
-import { chatSessionProblem, refuseRequest } from "../../services/queue/eligibility.ts";
+import { answerAgent } from "../../services/agent/agent.ts";
+import { chatSessionProblem } from "../../services/queue/eligibility.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import type { Guard } from "../http/gate.ts";
@@ -84,7 +84,7 @@ function snapshotHandlers({
     snapshot: ({ query }) => ({
       schema_version: 1,
       status: board.status(),
-      terminal: agent.terminalState(),
+      terminal: agent.terminal?.state() ?? null,
       requests: queue.list({ limit: query.limit }),
     }),
   };
@@ -115,27 +115,13 @@ function textOfSame<T extends object>(): (value: T) => string | null {
 /** The durable queue (contract 4.1). */
 function requestHandlers({
   queue,
-  board,
-  agent,
-}: Pick<CoreServices, "queue" | "board" | "agent">): Pick<
+}: Pick<CoreServices, "queue">): Pick<
   CoreHandlers,
   "submitRequest" | "listRequests" | "readRequest" | "withdrawRequest"
 > {
   return {
-    submitRequest: async ({ body, status, request }) => {
-      const key = idempotencyKeyOf(request);
-      const first = key === undefined ? null : queue.once.firstAnswer(key, body);
-      if (first) return status(202, first);
-      const connectivity = agent.connectivity();
-      const refusal = refuseRequest(body, {
-        reconciliationRequired: board.reconciliationRequired(),
-        connected: connectivity.connected,
-        connectivityDetail: connectivity.detail,
-        headless: agent.turns ? turnFacts(agent.turns, queue) : null,
-      });
-      if (refusal) throw refusal;
-      return status(202, await (key === undefined ? queue.accept(body) : queue.once.accept(body, key)));
-    },
+    submitRequest: async ({ body, status, request }) =>
+      status(202, await queue.accept(body, idempotencyKeyOf(request))),
     listRequests: ({ query: { limit, state, idempotency_key: key } }) => ({
       schema_version: 1,
       requests: queue.list({
@@ -156,13 +142,6 @@ function required<T>(record: T | null): T {
   return record;
 }
 
-function turnFacts(turns: AgentTurns, queue: Pick<CoreServices["queue"], "claimsTurn">) {
-  return {
-    turnTaken: (turnId: string) => queue.claimsTurn(turnId) || turns.exists(turnId),
-    executionProblem: turns.refuseExecution,
-  };
-}
-
 /** Direct prompts, raw keys, the tracked terminal and reconciliation (contract 4.1, 4.2; ruling 5). */
 function controlHandlers({
   prompt,
@@ -176,12 +155,15 @@ function controlHandlers({
       return result.sent ? result : status(refusalStatus[result.error_code], { detail: result });
     },
     sendKeys: ({ body }) => keys.send(body),
-    terminalState: () => tracked(agent.terminalState()),
-    terminalHistory: ({ query }) => tracked(agent.terminalHistory(query.limit)),
-    notePrompt: ({ body }) => tracked(agent.notePrompt(promptOf(body))),
-    explain: () => tracked(agent.explain()),
+    terminalState: () => tracked(agent.terminal?.state()),
+    terminalHistory: ({ query }) => tracked(agent.terminal?.history(query.limit)),
+    notePrompt: ({ body }) => {
+      const prompt = promptOf(body);
+      return tracked(agent.terminal?.notePrompt(prompt));
+    },
+    explain: () => tracked(agent.terminal?.explain()),
     wait: async ({ query, request }) => {
-      const outcome = await agent.waitFor(query.for, {
+      const outcome = await agent.terminal?.waitFor(query.for, {
         timeoutMs: query.timeout_seconds * 1000,
         signal: request.signal,
       });
@@ -189,7 +171,7 @@ function controlHandlers({
       const waited_seconds = Math.round(waitedMs) / 1000;
       return { schema_version: 1, for: query.for, satisfied, waited_seconds, state };
     },
-    decide: async ({ body }) => ({ status: "ok", action: "decide", option: await agent.decide(body) }),
+    decide: async ({ body }) => ({ status: "ok", action: "decide", option: await answerAgent(agent, body) }),
     reconcile: () => {
       const failed_request_ids = board.reconcile().slice(0, maxListed);
       return { schema_version: 1, managed_agent_instance_epoch: board.epoch(), failed_request_ids };
@@ -227,7 +209,7 @@ function promptOf({ prompt, chat_session }: Static<typeof NotePromptRequest>): s
   return prompt;
 }
 
-function tracked<T>(value: T | null): T {
-  if (value === null) throw new ServiceError("unsupported", "this backend has no tracked terminal");
+function tracked<T>(value: T | null | undefined): T {
+  if (value == null) throw new ServiceError("unsupported", "this backend has no tracked terminal");
   return value;
 }

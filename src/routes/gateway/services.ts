@@ -11,20 +11,10 @@ import type { StatusBoard } from "../../services/status/status-board.ts";
 /** What the routes of a gateway's core call. */
 export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "keepRequests" | "epoch">;
-  queue: Pick<Queue, "accept" | "once" | "record" | "withdraw" | "list" | "claimsTurn">;
+  queue: Pick<Queue, "accept" | "record" | "withdraw" | "list">;
   prompt: PromptControl;
   keys: KeyControl;
-  agent: Pick<
-    Agent,
-    | "turns"
-    | "connectivity"
-    | "terminalState"
-    | "terminalHistory"
-    | "notePrompt"
-    | "explain"
-    | "waitFor"
-    | "decide"
-  >;
+  agent: Pick<Agent, "terminal" | "decide">;
 }
 
 /** What the gateway's own routes call. */

@@ -14,30 +14,52 @@ import type {
   WaitFor,
 } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../protocol/turns.ts";
+import { ServiceError } from "../../system/errors.ts";
+
 /**
  * The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier know only
- * this.
+ * this. What an agent of one kind has besides is a capability: absent where it does not exist.
  */
 export interface Agent {
   readonly backend: string;
   readonly tool: string;
-  /** Its screen can be read; otherwise only the state of its process is known. */
-  readonly tracked: boolean;
-  /** Set where each turn is a separate process, which an interrupt may pre-empt; absent for a terminal. */
+  /** Set for an agent in a terminal. */
+  readonly terminal?: AgentTerminal;
+  /** Set where each turn is a separate process, which an interrupt may pre-empt. */
   readonly turns?: AgentTurns;
   /** What is known at this moment, without I/O. */
   connectivity(): Connectivity;
-  /** Whether `policy` admits a prompt now, by the latest state; `submit` reads the state again. */
+  /** Whether `policy` admits a prompt now, by the latest state; `reserve` reads the state again. */
   readiness(policy: SubmitPolicy): Readiness;
-  /** Announces a prompt: the agent may begin to read the state that `submit` needs. Sends no key. */
-  expectPrompt?(): void;
   /**
-   * Submits one prompt and proves that the agent took it. Reads the agent's state again and resolves
-   * `refused`, with nothing typed, when the policy does not admit it. Otherwise calls `begin` right before
-   * the first byte; a throw prevents the submission. Writers of one agent take turns. Never rejects because
-   * of the agent's behaviour.
+   * Reserves the agent for one prompt: waits until no other writer uses it and reads its state again. Resolves
+   * with the refusal, and nothing typed, when the policy does not admit the prompt. Otherwise the state holds
+   * until the permit is used or disposed of. `submit` of the permit proves that the agent took the prompt.
    */
-  submit(submission: Submission): Promise<SubmitOutcome>;
+  reserve(submission: Submission): Promise<Permit<SubmitOutcome> | RefusedPermit>;
+  /**
+   * Reserves the agent for one interrupt, in any state; from the call on, prompts are refused. `submit` of the
+   * permit ends the running turn and proves it; `no_op`, with no key sent, when nothing runs.
+   */
+  interrupt(): Promise<Permit<InterruptOutcome>>;
+  /**
+   * Answers the agent's question; absent for an agent that asks none. Throws ServiceError:
+   * `precondition_failed` when it asks nothing or something else, `invalid_request` when no option fits,
+   * `unavailable`, `dispatch_failed`, `unsupported` for a tool whose screen cannot be read.
+   */
+  decide?(answer: DecisionAnswer): Promise<{ index: number; text: string }>;
+  /**
+   * Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it.
+   */
+  onChange(listener: () => void): () => void;
+}
+
+/** The terminal of an agent. */
+export interface AgentTerminal {
+  /** Its screen can be read; otherwise only the state of its process is known. */
+  readonly tracked: boolean;
+  /** Announces a prompt: the terminal may begin to read the state that `reserve` needs. Sends no key. */
+  expectPrompt(): void;
   /**
    * Takes back a prompt that an earlier process began to type and could not finish: clears the composer when
    * it holds exactly its text, and leaves anything else alone. Resolves with a clause for people that says
@@ -48,8 +70,6 @@ export interface Agent {
    * Follows the turn of a prompt that an earlier process submitted; `started`: evidence shows that it ran.
    */
   followTurn(turn: { started: boolean; onEvidence: (evidence: Evidence) => void }): void;
-  /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
-  interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**
    * Presses and types `sequence`, written in the `<[key-name]>` grammar, in any state of the agent; `literal`
    * takes all of it as text. Throws ServiceError: `invalid_request` for a bad token, with nothing sent;
@@ -58,34 +78,46 @@ export interface Agent {
   keys(input: { sequence: string; literal: boolean }): Promise<void>;
   /**
    * Types the bytes of a keyboard unchanged, with control characters and sequences, in any state of the
-   * agent. Throws ServiceError: `unavailable`, `dispatch_failed`, `unsupported` without a terminal.
+   * agent. Throws ServiceError: `unavailable`, `dispatch_failed`.
    */
   type(text: string): Promise<void>;
-  /**
-   * Answers the agent's question. Throws ServiceError: `precondition_failed` when it asks nothing or
-   * something else, `invalid_request` when no option fits, `unavailable`, `dispatch_failed`.
-   */
-  decide(answer: DecisionAnswer): Promise<{ index: number; text: string }>;
-  /** Why the terminal state is what it is; null as below. */
+  /** The terminal state record; null when it is not tracked, as of all below. */
+  state(): TerminalState | null;
+  /** Why the state is what it is. */
   explain(): TerminalExplanation | null;
+  /** Recent samples, newest last, at most `limit`. */
+  history(limit: number): TerminalHistory | null;
+  /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
+  notePrompt(prompt: string): TerminalState | null;
   /**
    * Resolves when the terminal is as wanted, or with `satisfied` false after `timeoutMs` or when `signal`
-   * aborts; null as below.
+   * aborts.
    */
   waitFor(
     wanted: WaitFor,
     options: { timeoutMs: number; signal: AbortSignal },
   ): Promise<{ satisfied: boolean; waitedMs: number; state: TerminalState } | null>;
-  /** The terminal state record, or null for an agent without a tracked terminal. */
-  terminalState(): TerminalState | null;
-  /** Recent samples, newest last, at most `limit`; null as above. */
-  terminalHistory(limit: number): TerminalHistory | null;
-  /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
-  notePrompt(prompt: string): TerminalState | null;
-  /**
-   * Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it.
-   */
-  onChange(listener: () => void): () => void;
+}
+
+/** As `decide`; `unsupported` for an agent that asks nothing. */
+export async function answerAgent(agent: Pick<Agent, "decide">, answer: DecisionAnswer) {
+  if (agent.decide) return agent.decide(answer);
+  throw withoutTerminal();
+}
+
+/** Whether the agent's screen can be read. */
+export function isTracked({ terminal }: Pick<Agent, "terminal">): boolean {
+  return terminal?.tracked ?? false;
+}
+
+/** Throws `unsupported` for an agent without a terminal. */
+export function terminalOf({ terminal }: Pick<Agent, "terminal">): AgentTerminal {
+  if (terminal) return terminal;
+  throw withoutTerminal();
+}
+
+function withoutTerminal(): ServiceError {
+  return new ServiceError("unsupported", "a headless agent has no terminal that takes keys");
 }
 
 export interface Connectivity {
@@ -125,6 +157,47 @@ export interface Refusal {
   detail: string;
 }
 
+/** The right to write to the agent, for one caller and once; a permit that is not used must be disposed of. */
+export interface Permit<Outcome> extends Disposable {
+  ready: true;
+  /** Begins at once. Never rejects because of the agent's behaviour. */
+  submit(): Promise<Outcome>;
+}
+
+/**
+ * A permit that holds `reserved` until it has been used or is disposed of. Once `act` has begun, only its end
+ * gives `reserved` back.
+ */
+export function createPermit<Outcome>(
+  reserved: DisposableStack,
+  act: () => Promise<Outcome>,
+): Permit<Outcome> {
+  return {
+    ready: true,
+    async submit() {
+      using _held = reserved.move();
+      return await act();
+    },
+    [Symbol.dispose]: () => reserved.dispose(),
+  };
+}
+
+/** In the place of a permit: nothing is reserved. */
+export type RefusedPermit = Refusal & Disposable;
+
+export function refusePermit(refusal: Refusal): RefusedPermit {
+  return { ...refusal, [Symbol.dispose]() {} };
+}
+
+/** Submits a prompt that does not wait: it is refused when the agent cannot take it now. */
+export async function submitAtOnce(
+  agent: Pick<Agent, "reserve">,
+  submission: Submission,
+): Promise<SubmitOutcome | RefusedSubmission> {
+  using permit = await agent.reserve(submission);
+  return permit.ready ? await permit.submit() : { outcome: "refused", refusal: permit };
+}
+
 export interface Submission {
   prompt: string;
   policy: SubmitPolicy;
@@ -135,13 +208,16 @@ export interface Submission {
   turnId?: string;
   chatSession?: ChatSession;
   execution?: Execution;
-  begin: () => void;
   /** Called for each step as it is proved, also after `submit` resolved (turn started, turn ended). */
   onEvidence: (evidence: Evidence) => void;
 }
 
+export interface RefusedSubmission {
+  outcome: "refused";
+  refusal: Refusal;
+}
+
 export type SubmitOutcome =
-  | { outcome: "refused"; refusal: Refusal }
   /** `turn`: it was begun, and runs until it ends by itself. */
   | { outcome: "submitted"; turn?: RunningTurn }
   /** `typed`: the composer may hold a part of the prompt. */

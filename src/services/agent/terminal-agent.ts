@@ -5,16 +5,21 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import { type KeyName, parseKeySequence } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
-import type { ExclusivePane, PaneWriter } from "../terminal/tmux/exclusive-pane.ts";
-import type {
-  Agent,
-  Connectivity,
-  InterruptOutcome,
-  Readiness,
-  Refusal,
-  Submission,
-  SubmitOutcome,
-  SubmitPolicy,
+import { type ExclusivePane, type PaneWriter, reservePane } from "../terminal/tmux/exclusive-pane.ts";
+import {
+  type Agent,
+  type AgentTerminal,
+  type Connectivity,
+  createPermit,
+  type InterruptOutcome,
+  type Permit,
+  type Readiness,
+  type Refusal,
+  type RefusedPermit,
+  refusePermit,
+  type Submission,
+  type SubmitOutcome,
+  type SubmitPolicy,
 } from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
@@ -60,7 +65,7 @@ const beingInterrupted = (): Refusal => ({
 });
 
 /** An agent CLI in a tmux pane. */
-export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
+export function createTerminalAgent(deps: TerminalAgentDeps) {
   const { profile, view, exclusivePane, clock, log } = deps;
   const tracked = profile !== null;
   let judged: { state: TerminalState; connectivity: Connectivity } | null = null;
@@ -153,11 +158,12 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
    * was left.
    */
   async function clearLeftover(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
-    const state = await view.look();
-    if (leftover === null || !profile || !holdsLeftover(state)) return null;
+    const left = leftover;
+    // Without such a text there is nothing to look for: each look delays the prompt.
+    if (left === null || !profile || !holdsLeftover(await view.look())) return null;
     if (!(await clearDraft({ view, clock, profile, pane }))) {
-      leftover.isStuck = true;
-      return stuckWith(leftover.text);
+      left.isStuck = true;
+      return stuckWith(left.text);
     }
     log.line("a text that was left in the composer is cleared");
     leftover = null;
@@ -178,15 +184,16 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       : failed(false, "the conversation was reset but the agent did not become ready again");
   }
 
-  async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
-    const stuck = await clearLeftover(pane, submission.policy);
-    if (stuck) return { outcome: "refused", refusal: stuck };
+  /** Why the agent cannot take the prompt after all; what this gateway left in the composer is cleared first. */
+  async function refuseIn(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
+    const stuck = await clearLeftover(pane, policy);
+    if (stuck) return stuck;
     const state = await view.look();
-    const answer = judgeReadiness(state, submission.policy, tracked);
-    if (!answer.ready) return { outcome: "refused", refusal: answer };
-    const closed = refusedMode(state);
-    if (closed) return { outcome: "refused", refusal: closed };
-    submission.begin();
+    const answer = judgeReadiness(state, policy, tracked);
+    return answer.ready ? refusedMode(state) : answer;
+  }
+
+  async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
     const text = profile ? prepareText(submission.prompt, profile) : submission.prompt;
     if (text === null) return failed(false, "nothing is left of the prompt without its control characters");
     try {
@@ -205,31 +212,39 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   /** Refuses at once a prompt that would wait for the pane only to be refused. */
-  async function submit(submission: Submission): Promise<SubmitOutcome> {
-    if (exclusivePane.busy()) {
-      if (interrupting > 0) return { outcome: "refused", refusal: beingInterrupted() };
-      const answer = judge(await view.look(), submission.policy);
-      if (!answer.ready) return { outcome: "refused", refusal: answer };
-    }
-    return exclusivePane.exclusive((pane) => submitIn(pane, submission));
+  async function refuseWaiting(policy: SubmitPolicy): Promise<Refusal | null> {
+    if (!exclusivePane.busy()) return null;
+    if (interrupting > 0) return beingInterrupted();
+    const answer = judge(await view.look(), policy);
+    return answer.ready ? null : answer;
   }
 
-  async function interrupt(begin: () => void): Promise<InterruptOutcome> {
+  async function reserve(submission: Submission): Promise<Permit<SubmitOutcome> | RefusedPermit> {
+    const { policy } = submission;
+    const early = await refuseWaiting(policy);
+    if (early) return refusePermit(early);
+    using reserved = new DisposableStack();
+    const { pane } = reserved.use(await reservePane(exclusivePane));
+    const refusal = await refuseIn(pane, policy);
+    return refusal ? refusePermit(refusal) : createPermit(reserved.move(), () => submitIn(pane, submission));
+  }
+
+  async function interrupt(): Promise<Permit<InterruptOutcome>> {
     interrupting += 1;
-    try {
-      return await exclusivePane.exclusive(async (pane) => {
-        begin();
-        // An interrupt also cancels the prompts that would be submitted again after a question.
-        turns.giveUpQuestions();
-        try {
-          return await interruptIn(pane);
-        } catch (error) {
-          return { outcome: "failed", detail: messageOf(error) };
-        }
-      });
-    } finally {
+    using reserved = new DisposableStack();
+    reserved.defer(() => {
       interrupting -= 1;
-    }
+    });
+    const { pane } = reserved.use(await reservePane(exclusivePane));
+    return createPermit(reserved.move(), async () => {
+      // An interrupt also cancels the prompts that would be submitted again after a question.
+      turns.giveUpQuestions();
+      try {
+        return await interruptIn(pane);
+      } catch (error) {
+        return { outcome: "failed", detail: messageOf(error) };
+      }
+    });
   }
 
   async function decide(answer: DecisionAnswer): Promise<Chosen> {
@@ -296,16 +311,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return judged.connectivity;
   }
 
-  return {
-    backend: deps.backend,
-    tool: deps.tool,
+  const terminal: AgentTerminal = {
     tracked,
-    connectivity,
-    readiness: (policy) => judge(view.judged(), policy),
     expectPrompt() {
       if (judge(view.judged(), "turn_boundary").ready) view.readAhead();
     },
-    submit,
     withdraw: (prompt) =>
       exclusivePane.exclusive(async (pane) => {
         try {
@@ -315,7 +325,6 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         }
       }),
     followTurn: ({ started, onEvidence }) => turns.follow({ started, asked: null, onEvidence }),
-    interrupt: ({ begin }) => interrupt(begin),
     keys({ sequence, literal }) {
       const parsed = parseKeySequence(sequence, literal);
       if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
@@ -335,18 +344,9 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         if (!answer.ready) throw new ServiceError("unavailable", answer.detail);
         await pane.raw(text);
       }),
-    decide,
+    state: () => (tracked ? view.state() : null),
     explain: () => (tracked ? view.explain() : null),
-    async waitFor(wanted, { timeoutMs, signal }) {
-      if (!tracked) return null;
-      const holds = (state: TerminalState) => isAsWanted(state, wanted);
-      const startedMs = clock.monotonicMs();
-      const found = signal.aborted ? null : await awaitState(view, clock, holds, timeoutMs, signal);
-      const waitedMs = clock.monotonicMs() - startedMs;
-      return { satisfied: found !== null, waitedMs, state: found ?? view.state() };
-    },
-    terminalState: () => (tracked ? view.state() : null),
-    terminalHistory: (limit) => (tracked ? view.history(limit) : null),
+    history: (limit) => (tracked ? view.history(limit) : null),
     notePrompt(prompt) {
       if (!tracked) return null;
       const { parsed_surface } = view.state();
@@ -355,11 +355,30 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       view.notePrompt({ baseline, sawActivity: false, ...noted });
       return view.state();
     },
-    onChange: (listener) =>
+    async waitFor(wanted, { timeoutMs, signal }) {
+      if (!tracked) return null;
+      const holds = (state: TerminalState) => isAsWanted(state, wanted);
+      const startedMs = clock.monotonicMs();
+      const found = signal.aborted ? null : await awaitState(view, clock, holds, timeoutMs, signal);
+      const waitedMs = clock.monotonicMs() - startedMs;
+      return { satisfied: found !== null, waitedMs, state: found ?? view.state() };
+    },
+  };
+
+  return {
+    backend: deps.backend,
+    tool: deps.tool,
+    terminal,
+    connectivity,
+    readiness: (policy: SubmitPolicy) => judge(view.judged(), policy),
+    reserve,
+    interrupt,
+    decide,
+    onChange: (listener: () => void) =>
       view.subscribe((_, change) => {
         if (change.material) listener();
       }),
-  };
+  } satisfies Agent;
 }
 
 function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "failed" } {

@@ -9,10 +9,9 @@ import type { GatewayRequest } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, isTracked } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
-import type { IdleFacts } from "../queue/accept-once.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { IdleFacts, Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 import { targetFamily, toCapabilities } from "./capabilities.ts";
 import { type RunTask, toRunTask, toTurnId } from "./input.ts";
@@ -186,17 +185,17 @@ export function createAgui(deps: AguiDeps): Agui {
       const problem = taskProblem(converted.task, agent, target);
       if (problem) throw new ServiceError("invalid_request", problem);
       const turnId = toTurnId(input.runId);
-      const dialogBefore = agent.terminalState()?.parsed_surface?.dialog_text ?? "";
+      const dialogBefore = agent.terminal?.state()?.parsed_surface?.dialog_text ?? "";
       const accepted = await queue.acceptIf(toRequest(converted.task, turnId), (facts) =>
         refuseRun({ ...facts, turnKnown: facts.turnKnown || agent.turns?.exists(turnId) === true }),
       );
       const translator = createRunTranslator(
-        { input, family: target, tracked: agent.tracked, dialogBefore },
+        { input, family: target, tracked: isTracked(agent), dialogBefore },
         {
           status: board.status,
           record: () => queue.record(accepted.request_id),
           turnEvents: ({ after, limit }) => agent.turns?.events(turnId, after)?.take(limit).toArray() ?? null,
-          terminal: () => agent.terminalState(),
+          terminal: () => agent.terminal?.state() ?? null,
         },
       );
       return runStream(translator, left);

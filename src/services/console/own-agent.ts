@@ -4,7 +4,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import type { Advise } from "../../protocol/remedy.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, answerAgent } from "../agent/agent.ts";
 import { movedOn, toAnswered, toDecisionAnswer } from "../attention/answer.ts";
 import { decideAttention } from "../attention/decide.ts";
 import { requestsLookedAt, toAttentionFacts } from "../fleet/attention-facts.ts";
@@ -33,7 +33,7 @@ export function createOwnAgent(deps: {
   sessionRoot: string;
   files: Files;
   clock: Pick<Clock, "nowMs">;
-  agent: Pick<Agent, "terminalState" | "decide" | "turns">;
+  agent: Pick<Agent, "terminal" | "decide" | "turns">;
   board: Pick<StatusBoard, "status">;
   queue: Pick<Queue, "list">;
   /** How remedies are worded. */
@@ -49,7 +49,7 @@ export function createOwnAgent(deps: {
       session: "alive",
       gateway: { state: "live", why: "" },
       status: board.status(),
-      terminal: agent.terminalState(),
+      terminal: agent.terminal?.state() ?? null,
       programPresent: null,
       requests: queue.list({ limit: requestsLookedAt }),
       nowMs: clock.nowMs(),
@@ -66,7 +66,7 @@ export function createOwnAgent(deps: {
         manifestPath,
         sessionRoot,
         status,
-        terminal: agent.terminalState(),
+        terminal: agent.terminal?.state() ?? null,
         lifecycleState: "active",
         programPresent: status.managed_agent_connectivity === "connected",
         ...(agent.turns ? { turns: readTurns({ files }, sessionRoot) } : {}),
@@ -79,7 +79,7 @@ export function createOwnAgent(deps: {
       const item = items.find((one) => one.id === id);
       if (!item) throw movedOn(id);
       const asked = { item, decision: facts.decision };
-      return toAnswered(asked, await agent.decide(toDecisionAnswer(asked, given)));
+      return toAnswered(asked, await answerAgent(agent, toDecisionAnswer(asked, given)));
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Execution, RequestRecord } from "../../protocol/gateway.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
-import type { Refusal } from "../agent/agent.ts";
+import { type Refusal, submitAtOnce } from "../agent/agent.ts";
 import { TmuxError } from "../terminal/tmux/protocol.ts";
 import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
@@ -123,15 +123,10 @@ export function createFleetWork(deps: FleetWorkDeps) {
   }
 
   async function typed(agent: KnownAgent, text: string): Promise<Outcome> {
-    const outcome = await deps.terminals.drive(openedAgent(agent), async (terminal) => {
+    const outcome = await deps.terminals.drive(openedAgent(agent), async (driven) => {
       // A terminal that was only now looked at is not stable yet.
-      await terminal.waitFor("ready", { timeoutMs: settleMs, signal: new AbortController().signal });
-      return terminal.submit({
-        prompt: text,
-        policy: "turn_boundary",
-        begin: () => {},
-        onEvidence: () => {},
-      });
+      await driven.terminal?.waitFor("ready", { timeoutMs: settleMs, signal: new AbortController().signal });
+      return submitAtOnce(driven, { prompt: text, policy: "turn_boundary", onEvidence: () => {} });
     });
     switch (outcome.outcome) {
       case "submitted":
@@ -165,9 +160,10 @@ export function createFleetWork(deps: FleetWorkDeps) {
   }
 
   async function pressed(agent: KnownAgent): Promise<Outcome> {
-    const end = await deps.terminals.drive(openedAgent(agent), (terminal) =>
-      terminal.interrupt({ begin: () => {} }),
-    );
+    const end = await deps.terminals.drive(openedAgent(agent), async (driven) => {
+      using permit = await driven.interrupt();
+      return await permit.submit();
+    });
     if (end.outcome === "unavailable") throw new ServiceError("unavailable", end.detail);
     return {
       success: end.outcome !== "failed",

@@ -17,13 +17,16 @@ export interface PassiveTerminals {
    * Runs `work` with the agent to be driven directly, while no gateway can begin to serve it. Throws
    * `unavailable` when one does or its terminal cannot be reached.
    */
-  drive<T>(agent: Session, work: (terminal: Agent) => Promise<T>): Promise<T>;
+  drive<T>(agent: Session, work: (driven: Agent) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** An agent with a connection to its terminal. */
+/** A connection to the terminal of an agent. */
 interface WatchedTerminal {
-  agent: Agent;
+  /** What it shows; null for an agent without a terminal that can be read. */
+  state(): TerminalState | null;
+  /** The agent in it, to be driven. */
+  drive(): Agent;
   start(): void;
   /** Resolves when something is known of the terminal, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -32,6 +35,8 @@ interface WatchedTerminal {
 
 interface Watched {
   terminal: WatchedTerminal;
+  /** Made by the first that drives it. */
+  agent: Agent | null;
   known: Promise<void>;
   /** How many use it at this moment. */
   uses: number;
@@ -86,19 +91,25 @@ export function createPassiveTerminals(deps: {
     if (!makeRoom()) return null;
     const terminal = deps.open(agent);
     terminal.start();
-    const one: Watched = { terminal, known: terminal.firstLook(firstLookMs), uses: 0, cancelEnd: () => {} };
+    const one: Watched = {
+      terminal,
+      agent: null,
+      known: terminal.firstLook(firstLookMs),
+      uses: 0,
+      cancelEnd: () => {},
+    };
     watched.set(key, one);
     return one;
   }
 
-  async function using<T>(agent: Session, work: (terminal: Agent) => T | Promise<T>): Promise<T | null> {
+  async function using<T>(agent: Session, work: (watched: Watched) => T | Promise<T>): Promise<T | null> {
     const one = watch(agent);
     if (!one) return null;
     one.cancelEnd();
     one.uses += 1;
     try {
       await one.known;
-      return await work(one.terminal.agent);
+      return await work(one);
     } finally {
       one.uses -= 1;
       if (one.uses === 0) one.cancelEnd = clock.after(idleMs, () => void end(keyOf(agent)));
@@ -108,7 +119,7 @@ export function createPassiveTerminals(deps: {
   return {
     async state(agent) {
       try {
-        return await using(agent, (terminal) => terminal.terminalState());
+        return await using(agent, ({ terminal }) => terminal.state());
       } catch {
         return null;
       }
@@ -122,7 +133,10 @@ export function createPassiveTerminals(deps: {
       const lock = deps.locks.tryTake(gatewayLock);
       if (!lock) throw unreachable("a gateway serves it");
       try {
-        const done = await using(agent, async (terminal) => ({ result: await work(terminal) }));
+        const done = await using(agent, async (watched) => {
+          watched.agent ??= watched.terminal.drive();
+          return { result: await work(watched.agent) };
+        });
         if (!done) throw unreachable("too many terminals are in use");
         return done.result;
       } catch (error) {

@@ -17,7 +17,7 @@ export interface HeadlessConnectivity extends Lifecycle {
   onChange(listener: () => void): () => void;
 }
 
-type ConnectivityState =
+export type ConnectivityState =
   | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
   | { connected: false; detail: string; manifest: Manifest | null; unusable?: AgentConnectivity["unusable"] };
 

@@ -1,22 +1,27 @@
 import type { Evidence, Execution } from "../../protocol/gateway.ts";
+import type { DecisionAnswer } from "../../protocol/terminal.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Lifecycle } from "../../system/lifecycle.ts";
-import type {
-  Agent,
-  Connectivity,
-  InterruptOutcome,
-  Readiness,
-  Refusal,
-  RunningTurn,
-  Submission,
-  SubmitOutcome,
+import {
+  type Agent,
+  type Connectivity,
+  createPermit,
+  type InterruptOutcome,
+  type Permit,
+  type Readiness,
+  type Refusal,
+  type RefusedPermit,
+  type RunningTurn,
+  refusePermit,
+  type Submission,
+  type SubmitOutcome,
 } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { acpBackend } from "../sessions/names.ts";
 import { answerQuestion } from "./acp-hand-over.ts";
-import type { HeadlessConnectivity } from "./connectivity.ts";
+import type { ConnectivityState, HeadlessConnectivity } from "./connectivity.ts";
 import type { HeadlessProvider } from "./provider.ts";
 import { refuseModel } from "./provider.ts";
 import { interruptTurn, type StopDeps } from "./settle-turn.ts";
@@ -93,35 +98,42 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     return model && refuseModel(provider, { model, args: manifest.launch_plan.args });
   }
 
-  async function submit(submission: Submission): Promise<SubmitOutcome> {
+  async function reserve(submission: Submission): Promise<Permit<SubmitOutcome> | RefusedPermit> {
     const before = connectivity.state();
     await connectivity.look();
     const answer = readiness();
-    if (!answer.ready) return { outcome: "refused", refusal: answer };
+    if (!answer.ready) return refusePermit(answer);
     const state = connectivity.state();
-    if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
+    if (!state.connected) return refusePermit(refuse("unavailable", state.detail));
     // The caller checked admission for the instance of that moment.
     if (before.connected && before.instanceId !== state.instanceId) {
-      return { outcome: "refused", refusal: refuse("not_ready", "the agent has just become a new instance") };
+      return refusePermit(refuse("not_ready", "the agent has just become a new instance"));
     }
-    submission.begin();
     beginning = true;
+    const reserved = new DisposableStack();
+    reserved.defer(() => {
+      beginning = false;
+    });
+    const permit = createPermit(reserved, () => begin(submission, state));
+    return { ...permit, submit: () => permit.submit().finally(changed) };
+  }
+
+  async function begin(
+    submission: Submission,
+    { pane, manifest }: Pick<ConnectivityState & { connected: true }, "pane" | "manifest">,
+  ): Promise<SubmitOutcome> {
     try {
       const direct = submission.requestId === undefined;
       const choice = resolveChatSession({ wanted: submission.chatSession, direct, state: chatSession() });
       if (!choice.ok) return failed(`missing_current_chat_session: ${choice.detail}`);
       const problem = refuseExecution(submission.execution);
       if (problem) return failed(`invalid_execution: ${problem}`);
-      const { pane, manifest } = state;
       const turn = await runner.begin({ submission, session: choice.session, pane, manifest });
       if (choice.consumesOverride) override = false;
       return { outcome: "submitted", turn };
     } catch (error) {
       log.line("a turn could not be begun", { error: messageOf(error) });
       return failed(messageOf(error));
-    } finally {
-      beginning = false;
-      changed();
     }
   }
 
@@ -130,7 +142,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     return active && turns.find(active.turnId);
   }
 
-  async function interrupt(): Promise<InterruptOutcome> {
+  async function stopTurn(): Promise<InterruptOutcome> {
     const turn = activeTurn();
     if (!turn) return { outcome: "no_op", detail: "no turn is running" };
     try {
@@ -140,14 +152,9 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     }
   }
 
-  const noKeys = async (): Promise<never> => {
-    throw new ServiceError("unsupported", "a headless agent has no terminal that takes keys");
-  };
-
   return {
     backend: deps.backend,
     tool: deps.tool,
-    tracked: false,
     turns: {
       active: runner.active,
       resume: (requestId, onEvidence: (evidence: Evidence) => void): RunningTurn | null =>
@@ -161,23 +168,12 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     },
     connectivity: toConnectivity,
     readiness,
-    submit,
-    withdraw: async () => "no turn was begun for it",
-    followTurn: () => {},
-    interrupt: ({ begin }) => {
-      begin();
-      return interrupt();
-    },
-    keys: noKeys,
-    type: noKeys,
-    async decide(answer) {
-      return deps.backend === acpBackend ? answerQuestion(deps, activeTurn(), answer) : noKeys();
-    },
-    explain: () => null,
-    waitFor: async () => null,
-    terminalState: () => null,
-    terminalHistory: () => null,
-    notePrompt: () => null,
+    reserve,
+    // A turn is asked to stop by a file: two interrupts of one turn do no harm, and nothing is reserved.
+    interrupt: async () => createPermit(new DisposableStack(), stopTurn),
+    ...(deps.backend === acpBackend
+      ? { decide: (answer: DecisionAnswer) => answerQuestion(deps, activeTurn(), answer) }
+      : {}),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -94,7 +94,7 @@ interface TurnRunnerDeps extends FollowDeps {
   pane: TurnPane;
   manifests: ManifestStore;
   manifestPath: string;
-  events: EventLog;
+  events: Pick<EventLog, "append">;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { SubmitOutcome } from "../agent/agent.ts";
+import type { RefusedSubmission, SubmitOutcome } from "../agent/agent.ts";
 
 /** Operations that an agent may be asked to carry out itself (contract 4.5). */
 export type AskedOperation = "send" | "reply" | "mark";
@@ -32,7 +32,9 @@ export function renderMailPrompt(facts: {
 }
 
 /** Null for an agent whose terminal is not live: then nothing was asked at all. Pure. */
-export function toAskedStatus(outcome: SubmitOutcome): { status: AskedStatus; detail: string } | null {
+export function toAskedStatus(
+  outcome: SubmitOutcome | RefusedSubmission,
+): { status: AskedStatus; detail: string } | null {
   switch (outcome.outcome) {
     case "submitted":
       return {

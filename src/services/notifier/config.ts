@@ -9,7 +9,7 @@ import type {
 import { type Remedy, toRemedyRecord } from "../../protocol/remedy.ts";
 import { isTimeZone } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, isTracked, submitAtOnce } from "../agent/agent.ts";
 import type { BeforeWake } from "./decide.ts";
 
 /** Used when none is stored (ruling 13). */
@@ -122,7 +122,7 @@ const compactTools: readonly string[] = ["codex"];
 
 /** `commands`: of the tool's profile, null without one. */
 export function createContextMaintenance(deps: {
-  agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
+  agent: Pick<Agent, "tool" | "terminal" | "reserve">;
   commands: { reset: string; compact: string | null } | null;
 }) {
   const { agent, commands } = deps;
@@ -131,7 +131,7 @@ export function createContextMaintenance(deps: {
   return {
     /** Why `compact` cannot be done with this agent, or null. */
     compactUnsupported: (): string | null =>
-      agent.tracked && compactCommand !== null
+      isTracked(agent) && compactCommand !== null
         ? null
         : `pre_notification_context_action=compact needs a terminal agent of ${compactTools.join(" or ")}`,
     /**
@@ -141,15 +141,11 @@ export function createContextMaintenance(deps: {
     async tend(action: BeforeWake, signal: AbortSignal): Promise<string | null> {
       const prompt = action === "compact" ? compactCommand : (commands?.reset ?? null);
       if (prompt === null) return `this tool has no known command for ${action}`;
-      const outcome = await agent.submit({
-        prompt,
-        policy: "turn_boundary",
-        begin: () => {},
-        onEvidence: () => {},
-      });
+      const submission = { prompt, policy: "turn_boundary", onEvidence: () => {} } as const;
+      const outcome = await submitAtOnce(agent, submission);
       if (outcome.outcome === "refused") return `${outcome.refusal.code}: ${outcome.refusal.detail}`;
       if (outcome.outcome === "failed") return outcome.detail;
-      const ready = await agent.waitFor("ready", { timeoutMs: waitMs[action], signal });
+      const ready = await agent.terminal?.waitFor("ready", { timeoutMs: waitMs[action], signal });
       return ready?.satisfied ? null : `${prompt} was given, but the agent did not become ready after it`;
     },
   };

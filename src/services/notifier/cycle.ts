@@ -28,7 +28,7 @@ import {
 import { type Hold, rememberWake, type WakingMail } from "./wake.ts";
 
 interface CycleDeps {
-  agent: Pick<Agent, "tool" | "terminalState">;
+  agent: Pick<Agent, "tool" | "terminal">;
   queue: Pick<Queue, "acceptNotice">;
   openMailbox: () => Mailbox;
   gate: () => GateFacts;
@@ -219,7 +219,7 @@ function leftOut(mail: EligibleMail, config: NotifierConfig): string | null {
 }
 
 function degradedContext(agent: CycleDeps["agent"]): { tool: string; errorType: string } | null {
-  const diagnostic = agent.terminalState()?.chat_context_diagnostic ?? null;
+  const diagnostic = agent.terminal?.state()?.chat_context_diagnostic ?? null;
   return diagnostic && { tool: agent.tool, errorType: diagnostic.degraded_error_type };
 }
 

@@ -54,7 +54,7 @@ export interface Notifier extends Lifecycle {
 
 interface NotifierDeps {
   store: NotifierStore;
-  agent: Pick<Agent, "tool" | "terminalState" | "readiness">;
+  agent: Pick<Agent, "tool" | "terminal" | "readiness">;
   queue: Pick<Queue, "acceptNotice">;
   board: Pick<StatusBoard, "status">;
   /** The bound mailbox; `current` throws when there is none to use. */

@@ -11,7 +11,14 @@ import type {
 import type { HeadlessState } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Agent, AgentTurns, RunningTurn } from "../agent/agent.ts";
+import {
+  type Agent,
+  type AgentTurns,
+  isTracked,
+  type RunningTurn,
+  submitAtOnce,
+  terminalOf,
+} from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
@@ -36,7 +43,7 @@ export function createPromptControl(deps: {
   const { agent, queue, slot, board, events, log } = deps;
 
   function tracked() {
-    const state = agent.terminalState();
+    const state = agent.terminal?.state();
     return {
       tracked_turn_phase: state?.turn.phase ?? null,
       tracked_accepting_input: state?.surface.accepting_input ?? null,
@@ -92,20 +99,19 @@ export function createPromptControl(deps: {
         supported: backendFacts(agent.backend).directPrompt,
         reconciliationRequired: board.reconciliationRequired(),
         connected: connectivity.connected,
-        tracked: agent.tracked,
+        tracked: isTracked(agent),
         connectivityDetail: connectivity.detail,
         running: slot.refusal("direct_prompt") !== null,
         queueDepth: queue.depth(),
         headless: backendFacts(agent.backend).headless ? headlessFacts(request) : null,
       });
       if (decision.decision === "refuse") return refuse(policy, decision.code, decision.detail);
-      const outcome = await agent.submit({
+      const outcome = await submitAtOnce(agent, {
         prompt: request.prompt,
         policy: decision.policy,
         newChat: decision.newChat,
         ...(request.chat_session ? { chatSession: request.chat_session } : {}),
         ...(request.execution ? { execution: request.execution } : {}),
-        begin: () => {},
         onEvidence: (evidence) => events.append("control_prompt_evidence", { ...evidence }),
       });
       switch (outcome.outcome) {
@@ -203,7 +209,7 @@ export function createKeyControl(deps: {
         throw new ServiceError("unsupported", `keys do not arrive exactly at a ${agent.backend} session`);
       }
       const literal = request.escape_special_keys ?? false;
-      await agent.keys({ sequence: request.sequence, literal });
+      await terminalOf(agent).keys({ sequence: request.sequence, literal });
       events.append("control_input", {
         escape_special_keys: literal,
         sequence_preview: previewKeys(request.sequence, literal),

@@ -3,7 +3,7 @@ import type { TypingLease } from "../../protocol/gateway.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, terminalOf } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
@@ -39,7 +39,7 @@ const idleMs = leaseIdleSeconds * 1000;
 const renewMs = 10_000;
 
 export function createTypingLeases(deps: {
-  agent: Pick<Agent, "type" | "connectivity" | "backend">;
+  agent: Pick<Agent, "terminal" | "connectivity" | "backend">;
   board: Pick<StatusBoard, "reconciliationRequired">;
   clock: Clock;
   ids: Ids;
@@ -119,7 +119,7 @@ export function createTypingLeases(deps: {
         throw new ServiceError("conflict", `nothing was typed without the typing lease: ${why}`);
       }
       renew(mine);
-      if (text !== "") await agent.type(text);
+      if (text !== "") await terminalOf(agent).type(text);
     },
     onChange(listener) {
       listeners.add(listener);

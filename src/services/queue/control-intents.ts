@@ -194,7 +194,8 @@ export function createPreemption(deps: {
 
   async function stopTurn(): Promise<InterruptOutcome> {
     try {
-      return await agent.interrupt({ begin: () => {} });
+      using permit = await agent.interrupt();
+      return await permit.submit();
     } catch (error) {
       return { outcome: "failed", detail: messageOf(error) };
     }

@@ -167,7 +167,7 @@ function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
 /** The requests that an earlier process of this gateway left unfinished. */
 export function createUnfinishedWork(deps: {
   store: Pick<RequestStore, "list">;
-  agent: Pick<Agent, "withdraw" | "followTurn">;
+  agent: Pick<Agent, "terminal">;
   clock: Clock;
   epoch: () => number;
   addEvidence: (requestId: string, evidence: Evidence) => void;
@@ -180,9 +180,11 @@ export function createUnfinishedWork(deps: {
     async settle(left: StoredRequest): Promise<End> {
       const { prompt } = left.payload;
       const sameInstance = left.epoch === deps.epoch();
-      const seen =
-        typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
-      return endUnknown(left, { step: "settled", at_utc: timestampNow(deps.clock), proof: seen });
+      const proof =
+        typeof prompt === "string" && sameInstance
+          ? ((await agent.terminal?.withdraw(prompt)) ?? "no turn was begun for it")
+          : "nothing was looked for";
+      return endUnknown(left, { step: "settled", at_utc: timestampNow(deps.clock), proof });
     },
     /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
     followLast(): void {
@@ -195,7 +197,7 @@ export function createUnfinishedWork(deps: {
         return;
       }
       if (!steps.includes("submitted")) return;
-      agent.followTurn({
+      agent.terminal?.followTurn({
         started: steps.includes("turn_started"),
         onEvidence: (evidence) => addEvidence(last.requestId, evidence),
       });

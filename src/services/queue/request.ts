@@ -25,8 +25,6 @@ export function endOf(request: StoredRequest, outcome: SubmitOutcome | Interrupt
     case "interrupted":
     case "no_op":
       return { to: "completed", result: { ...done, outcome: outcome.outcome, detail: outcome.detail } };
-    case "refused":
-      return { to: "failed", errorDetail: outcome.refusal.detail };
     case "unavailable":
       return { to: "failed", errorDetail: outcome.detail };
     case "failed": {
@@ -171,7 +169,7 @@ export function toAccepted(
 }
 
 /** What a stored prompt asks of the agent; its payload was checked when it was accepted. Pure. */
-export function toSubmission(request: StoredRequest): Omit<Submission, "begin" | "onEvidence"> {
+export function toSubmission(request: StoredRequest): Omit<Submission, "onEvidence"> {
   const { prompt, turn_id: turnId, chat_session: chatSession, execution } = request.payload;
   return {
     prompt: String(prompt),

@@ -1,6 +1,6 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import { messageOf } from "../../system/errors.ts";
-import type { Agent, Refusal } from "../agent/agent.ts";
+import { type Agent, type Refusal, type SubmitOutcome, terminalOf } from "../agent/agent.ts";
 import { withOneEnter } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
 
@@ -17,42 +17,36 @@ type Delivery =
  * wanted. Never rejects after that.
  */
 export async function deliver(
-  agent: Pick<Agent, "submit" | "keys">,
+  agent: Pick<Agent, "reserve" | "terminal">,
   reminder: Pick<Reminder, "prompt" | "send_keys">,
   requestId: string,
   hooks: { begin: () => boolean; onEvidence: (evidence: Evidence) => void },
 ): Promise<Delivery> {
-  let begun = false;
-  let withdrawn = false;
-  const begin = () => {
-    begun = hooks.begin();
-    withdrawn = !begun;
-    // The agent types nothing when this throws.
-    if (withdrawn) throw new Error("the reminder is no longer wanted");
-  };
+  const { prompt, send_keys: keys } = reminder;
+  if (keys) {
+    if (!hooks.begin()) return { outcome: "withdrawn" };
+    const sequence = keys.ensure_enter ? withOneEnter(keys.sequence) : keys.sequence;
+    return outcomeOf(() => terminalOf(agent).keys({ sequence, literal: false }));
+  }
+  using permit = await agent.reserve({
+    prompt: prompt ?? "",
+    // With an id it is no direct prompt, which alone consumes a headless agent's override (contract 2.4).
+    requestId,
+    policy: "turn_boundary",
+    onEvidence: hooks.onEvidence,
+  });
+  if (!permit.ready) return { outcome: "refused", refusal: permit };
+  if (!hooks.begin()) return { outcome: "withdrawn" };
+  return await outcomeOf(permit.submit);
+}
+
+async function outcomeOf(act: () => Promise<SubmitOutcome | void>): Promise<Delivery> {
   try {
-    const { prompt, send_keys: keys } = reminder;
-    if (keys) {
-      begin();
-      const sequence = keys.ensure_enter ? withOneEnter(keys.sequence) : keys.sequence;
-      await agent.keys({ sequence, literal: false });
-      return { outcome: "delivered" };
-    }
-    const outcome = await agent.submit({
-      prompt: prompt ?? "",
-      // With an id it is no direct prompt, which alone consumes a headless agent's override (contract 2.4).
-      requestId,
-      policy: "turn_boundary",
-      begin,
-      onEvidence: hooks.onEvidence,
-    });
-    if (withdrawn) return { outcome: "withdrawn" };
-    if (outcome.outcome === "refused") return outcome;
-    if (outcome.outcome === "failed") return { outcome: "failed", detail: outcome.detail };
-    return { outcome: "delivered" };
+    const outcome = await act();
+    return outcome?.outcome === "failed"
+      ? { outcome: "failed", detail: outcome.detail }
+      : { outcome: "delivered" };
   } catch (error) {
-    if (withdrawn) return { outcome: "withdrawn" };
-    if (begun) return { outcome: "failed", detail: messageOf(error) };
-    throw error;
+    return { outcome: "failed", detail: messageOf(error) };
   }
 }

@@ -82,7 +82,7 @@ test("a message whose file is lost wakes nobody, and the poll says that it was l
   await has.ben.archive([has.kept.message_ref]);
   const { row } = await runCycle(
     {
-      agent: { tool: "demo", terminalState: () => null },
+      agent: { tool: "demo" },
       queue: { acceptNotice: () => Promise.reject(new Error("nobody is to be woken")) },
       openMailbox: open,
       gate: () => ({

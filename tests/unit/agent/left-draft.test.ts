@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { submitAtOnce } from "../../../src/services/agent/agent.ts";
 import {
   isDraftOf,
   isRemainderOf,
@@ -140,12 +141,7 @@ describe("a text that this gateway left in the composer", () => {
       log: { line: () => {} },
     });
     const submit = async (prompt: string) => {
-      const outcome = agent.submit({
-        prompt,
-        policy: "turn_boundary",
-        begin: () => {},
-        onEvidence: () => {},
-      });
+      const outcome = submitAtOnce(agent, { prompt, policy: "turn_boundary", onEvidence: () => {} });
       await fake.clock.advance(30_000);
       return outcome;
     };
@@ -216,7 +212,7 @@ describe("a text that this gateway left in the composer", () => {
     await submit("do it");
     typeByHand("do it");
     yieldToClearing();
-    const outcome = agent.interrupt({ begin: () => {} });
+    const outcome = agent.interrupt().then((permit) => permit.submit());
     await clock.advance(5000);
     expect(await outcome).toMatchObject({ outcome: "interrupted" });
     expect(draft()).toBe("");

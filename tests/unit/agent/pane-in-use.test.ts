@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import { submitAtOnce } from "../../../src/services/agent/agent.ts";
 import { createTerminalAgent } from "../../../src/services/agent/terminal-agent.ts";
 import { createExclusive } from "../../../src/system/locks.ts";
 import { settle } from "../../support/fake-clock.ts";
@@ -24,15 +25,39 @@ function stubborn() {
     exclusivePane: { exclusive: (task) => line.run(() => task(deps.pane)), busy: line.busy },
     log: { line: () => {} },
   });
-  const begin = () => {};
-  return { agent, clock: composer.clock, interrupt: () => agent.interrupt({ begin }) };
+  const interrupt = async () => (await agent.interrupt()).submit();
+  return { agent, clock: composer.clock, interrupt };
 }
 
 const prompt = (policy: "turn_boundary" | "if_no_pending" | "always") => ({
   prompt: "now",
   policy,
-  begin: () => {},
   onEvidence: () => {},
+});
+
+test("a permit that is disposed of while it is used keeps the pane until its use has ended", async () => {
+  const { agent, clock } = stubborn();
+  const permit = await agent.interrupt();
+  const used = permit.submit();
+  permit[Symbol.dispose]();
+  const next = agent.interrupt();
+  let hasNext = false;
+  void next.then(() => {
+    hasNext = true;
+  });
+  await settle();
+  expect(hasNext).toBe(false);
+  await clock.advance(60_000);
+  await used;
+  await next;
+  expect(hasNext).toBe(true);
+  await expect(permit.submit()).rejects.toThrow();
+});
+
+test("a permit that is not used gives the pane back", async () => {
+  const { agent } = stubborn();
+  (await agent.interrupt())[Symbol.dispose]();
+  (await agent.interrupt())[Symbol.dispose]();
 });
 
 describe("while an interrupt is being carried out", () => {
@@ -42,7 +67,7 @@ describe("while an interrupt is being carried out", () => {
       const { agent, clock, interrupt } = stubborn();
       const interrupting = interrupt();
       await settle();
-      expect(await agent.submit(prompt(policy))).toMatchObject({
+      expect(await submitAtOnce(agent, prompt(policy))).toMatchObject({
         outcome: "refused",
         refusal: { code: "not_ready", detail: expect.stringContaining("interrupt") },
       });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
+import { type SubmitPolicy, submitAtOnce } from "../../../src/services/agent/agent.ts";
 import { createTerminalAgent } from "../../../src/services/agent/terminal-agent.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 
@@ -16,11 +16,10 @@ function submitBeside(policy: SubmitPolicy) {
     exclusivePane: { exclusive: (task) => task(deps.pane), busy: () => false },
     log: { line: () => {} },
   });
-  const outcome = agent.submit({
+  const outcome = submitAtOnce(agent, {
     prompt: "do it",
     policy,
     requestId: "request-1",
-    begin: () => {},
     onEvidence: () => {},
   });
   return { ...composer, outcome };

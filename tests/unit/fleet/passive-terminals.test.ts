@@ -28,7 +28,8 @@ function setup(options: { max?: number; locked?: boolean; system?: Pick<System, 
       giveTerminal(agent);
       agents.set(sessionRoot, agent);
       return {
-        agent,
+        state: () => agent.terminal.state(),
+        drive: () => agent,
         start: () => {},
         firstLook: async () => {},
         stop: async () => void stopped.push(sessionRoot),

@@ -61,7 +61,7 @@ function setup(append: (kind: string) => void = () => {}) {
     manifests: createManifestStore({ files, locks }),
     manifestPath,
     log: { line: (what) => void logged.push(what) },
-    events: { append, subscribe: () => () => {} },
+    events: { append },
   });
   return {
     runner,
@@ -230,7 +230,7 @@ test("a turn that waited for the manifest is not begun for an agent that was rel
   fixture.saveResult("completed", "terminal_event", "conversation-1");
   await turn?.ended;
   const relaunched = fixture.relaunching();
-  const submission = { prompt: "next", begin: () => {}, onEvidence: () => {} } as unknown as Submission;
+  const submission = { prompt: "next", onEvidence: () => {} } as unknown as Submission;
   const pane = { paneId: "%0" } as TmuxPane;
   const begun = runner.begin({ submission, session: { mode: "new" }, pane, manifest });
   // A matcher of a promise that rejects later would hold the thread, and with it the clock.

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
+import type { RefusedSubmission, SubmitOutcome } from "../../../src/services/agent/agent.ts";
 import { renderMailPrompt, toAskedStatus, verificationPaths } from "../../../src/services/mail/fallback.ts";
 
 const refused = (
   code: "not_ready" | "pending_input" | "awaiting_decision" | "unavailable",
-): SubmitOutcome => ({
+): RefusedSubmission => ({
   outcome: "refused",
   refusal: { ready: false, code, detail: "why" },
 });

@@ -1,26 +1,37 @@
 import { expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
+import {
+  type RefusedSubmission,
+  refusePermit,
+  type SubmitOutcome,
+} from "../../../src/services/agent/agent.ts";
 import { createContextMaintenance } from "../../../src/services/notifier/config.ts";
+import { createFakeAgent, fakePermit } from "../../support/fake-agent.ts";
 
 const commands = { reset: "/clear", compact: "/compact" };
 const never = new AbortController().signal;
 
-function setup(options: { tool?: string; outcome?: SubmitOutcome; ready?: boolean } = {}) {
+function setup(
+  options: { tool?: string; outcome?: SubmitOutcome | RefusedSubmission; ready?: boolean } = {},
+) {
   const given: string[] = [];
   const waited: number[] = [];
   const maintenance = createContextMaintenance({
     commands,
     agent: {
       tool: options.tool ?? "codex",
-      tracked: true,
-      async submit({ prompt, policy }) {
+      async reserve({ prompt, policy }) {
         given.push(`${policy} ${prompt}`);
-        return options.outcome ?? { outcome: "submitted" };
+        const { outcome } = options;
+        if (outcome?.outcome === "refused") return refusePermit(outcome.refusal);
+        return fakePermit(async () => outcome ?? { outcome: "submitted" });
       },
-      async waitFor(_wanted, { timeoutMs }) {
-        waited.push(timeoutMs);
-        return { satisfied: options.ready ?? true, waitedMs: 0, state: {} as TerminalState };
+      terminal: {
+        ...createFakeAgent().terminal,
+        async waitFor(_wanted, { timeoutMs }) {
+          waited.push(timeoutMs);
+          return { satisfied: options.ready ?? true, waitedMs: 0, state: {} as TerminalState };
+        },
       },
     },
   });

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import type { RequestAdmission } from "../../../src/protocol/gateway.ts";
 import type { Readiness } from "../../../src/services/agent/agent.ts";
-import type { ServiceError } from "../../../src/system/errors.ts";
 import {
   decideAdmission,
   decideDirectPrompt,
@@ -12,6 +11,7 @@ import {
   type SlotClaimant,
   type SlotUse,
 } from "../../../src/services/queue/eligibility.ts";
+import type { ServiceError } from "../../../src/system/errors.ts";
 
 const free: SlotUse = {
   request: false,
@@ -185,7 +185,14 @@ type Reason<Facts> = { id: string; given: Partial<Facts>; want: string };
 function precedence<Facts>(reasons: readonly Reason<Facts>[], free: Facts) {
   return reasons.map(({ id, want }, at) => ({
     id,
-    facts: reasons.slice(at).reduceRight<Facts>((facts, { given }) => ({ ...facts, ...given }), free),
+    facts: Object.assign(
+      {},
+      free,
+      ...reasons
+        .slice(at)
+        .toReversed()
+        .map(({ given }) => given),
+    ) as Facts,
     want,
   }));
 }
@@ -199,8 +206,8 @@ describe("whether new work is admitted, by precedence", () => {
     { id: "not connected", given: { connectivity: exited }, want: "agent_unavailable" },
     {
       id: "the disk is full",
-      given: { storage: { reason: "storage_full", detail: "no space" } as Facts["storage"] },
-      want: "storage_full",
+      given: { storage: { reason: "disk_full", detail: "no space" } },
+      want: "disk_full",
     },
     { id: "a new instance", given: { reconciliationRequired: true }, want: "reconciliation_required" },
     { id: "nothing", given: {}, want: "open" },
@@ -357,12 +364,18 @@ describe("whether a direct prompt goes, by precedence", () => {
   test.each(precedence(terminal, free))("of a terminal agent: $id", ({ facts, want }) => {
     expect(codeOf(facts)).toBe(want as never);
   });
-  test.each(precedence(headless, { ...free, headless: idle }))("of a headless agent: $id", ({ facts, want }) => {
-    expect(codeOf(facts)).toBe(want as never);
-  });
-  test.each(["if_no_pending", "always"] as const)("%s asks neither for a free slot nor an empty queue", (policy) => {
-    expect(codeOf({ ...free, policy, running: true, queueDepth: 3 })).toBe("dispatch");
-  });
+  test.each(precedence(headless, { ...free, headless: idle }))(
+    "of a headless agent: $id",
+    ({ facts, want }) => {
+      expect(codeOf(facts)).toBe(want as never);
+    },
+  );
+  test.each(["if_no_pending", "always"] as const)(
+    "%s asks neither for a free slot nor an empty queue",
+    (policy) => {
+      expect(codeOf({ ...free, policy, running: true, queueDepth: 3 })).toBe("dispatch");
+    },
+  );
 });
 
 test("a budget that was reached stops all but an interrupt, and is the reason to wait", () => {

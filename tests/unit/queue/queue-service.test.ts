@@ -186,8 +186,10 @@ describe("the durable queue", () => {
 
   test("an unavailable agent holds the queue and another instance blocks it until reconciled", async () => {
     await using bundle = createGatewayBundle();
-    bundle.agent.setConnectivity({ connected: false, detail: "the agent has exited", instanceId: null });
+    bundle.agent.setReadiness(notReady);
     const { request_id } = await bundle.queue.accept(prompt("held"));
+    bundle.agent.setConnectivity({ connected: false, detail: "the agent has exited", instanceId: null });
+    bundle.agent.setReadiness({ ready: true });
     await settle();
     expect(bundle.queue.record(request_id)).toMatchObject({ waiting: { reason: "blocked_unavailable" } });
     bundle.agent.setConnectivity({ connected: true, instanceId: "two" });
@@ -199,6 +201,50 @@ describe("the durable queue", () => {
     });
     expect(bundle.agent.prompts).toEqual([]);
     expect(bundle.queue.record(request_id)?.state).toBe("accepted");
+  });
+});
+
+describe("while the agent is looked at for a request", () => {
+  /** A queue whose next request waits for its permit until `go`. */
+  async function reserving() {
+    const bundle = createGatewayBundle();
+    const { promise, resolve: go } = Promise.withResolvers<void>();
+    const { reserve } = bundle.agent;
+    let returned = 0;
+    bundle.agent.reserve = async (submission) => {
+      await promise;
+      const permit = await reserve(submission);
+      return { ...permit, [Symbol.dispose]: () => void returned++ };
+    };
+    const { request_id } = await bundle.queue.accept(prompt("x"));
+    await settle();
+    expect(bundle.queue.record(request_id)?.state).toBe("accepted");
+    return { bundle, go, request_id, returned: () => returned };
+  }
+
+  test("another instance of it is not given the request", async () => {
+    const { bundle, go, request_id, returned } = await reserving();
+    await using _ = bundle;
+    bundle.agent.setConnectivity({ instanceId: "two" });
+    go();
+    await settle();
+    expect([bundle.agent.prompts, returned()]).toEqual([[], 1]);
+    expect(bundle.queue.record(request_id)).toMatchObject({
+      state: "accepted",
+      waiting: { reason: "blocked_reconciliation" },
+    });
+  });
+
+  test("a request that ended is not begun, and is no fault", async () => {
+    const { bundle, go, request_id, returned } = await reserving();
+    await using _ = bundle;
+    bundle.agent.setConnectivity({ instanceId: "two" });
+    bundle.board.reconcile();
+    go();
+    await settle();
+    expect([bundle.agent.prompts, returned()]).toEqual([[], 1]);
+    expect(bundle.queue.record(request_id)?.state).toBe("failed");
+    expect(bundle.logged.filter((line) => line.includes("fault"))).toEqual([]);
   });
 });
 

@@ -37,7 +37,7 @@ describe("the request that a dead gateway held in the slot", () => {
     expect(died.stateAtDeath).toBe("running");
     const agent = createFakeAgent();
     const seen = Promise.withResolvers<string>();
-    agent.withdraw = (text) => {
+    agent.terminal.withdraw = (text) => {
       agent.withdrawn.push(text);
       return seen.promise;
     };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { refusePermit } from "../../../src/services/agent/agent.ts";
 import { notReady } from "../../support/fake-agent.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
@@ -261,11 +262,8 @@ describe("a reminder that is due waits", () => {
 
   test("when a fresh look refuses it, and looks again though nothing is reported", async () => {
     await using bundle = createGatewayBundle();
-    const { submit } = bundle.agent;
-    bundle.agent.submit = async () => ({
-      outcome: "refused",
-      refusal: { ready: false, code: "pending_input", detail: "held" },
-    });
+    const { reserve } = bundle.agent;
+    bundle.agent.reserve = async () => refusePermit({ ready: false, code: "pending_input", detail: "held" });
     const id = make(bundle);
     await bundle.clock.advance(10_000);
     expect(bundle.reminders.get(id)).toMatchObject({
@@ -274,7 +272,7 @@ describe("a reminder that is due waits", () => {
       last_started_at_utc: null,
     });
     expect(told(bundle, "reminder_started")).toEqual([]);
-    bundle.agent.submit = submit;
+    bundle.agent.reserve = reserve;
     await bundle.clock.advance(250);
     expect(bundle.agent.prompts).toHaveLength(1);
   });

@@ -86,10 +86,10 @@ describe("between the decision and the first byte", () => {
   /** The agent is being looked at; `go` ends the look. */
   async function looking(bundle: GatewayBundle, more: Partial<ReminderDefinition> = {}) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const { submit } = bundle.agent;
-    bundle.agent.submit = async (submission) => {
+    const { reserve } = bundle.agent;
+    bundle.agent.reserve = async (submission) => {
       await promise;
-      return submit(submission);
+      return reserve(submission);
     };
     const id = make(bundle, more);
     await bundle.clock.advance(10_000);
@@ -106,20 +106,21 @@ describe("between the decision and the first byte", () => {
     expect(told(bundle, "reminder_deleted")).toMatchObject([{ executing: false }]);
   });
 
-  test("an agent may report the prevention or fail for it", async () => {
+  test("a pause while the agent is reserved prevents it, and gives the agent back", async () => {
     await using bundle = createGatewayBundle();
     const id = make(bundle, { ranking: 1 });
-    bundle.agent.submit = async ({ begin }) => {
+    let returned = 0;
+    bundle.agent.reserve = async () => {
       bundle.reminders.update(id, define({ paused: true }));
-      try {
-        begin();
-        return { outcome: "submitted" };
-      } catch {
-        return { outcome: "failed", typed: false, detail: "prevented" };
-      }
+      return {
+        ready: true,
+        submit: () => Promise.reject(new Error("nothing is submitted")),
+        [Symbol.dispose]: () => void returned++,
+      };
     };
     await bundle.clock.advance(10_000);
     expect(bundle.reminders.get(id)).toMatchObject({ paused: true, last_started_at_utc: null });
+    expect(returned).toBe(1);
     expect(told(bundle, "reminder_failed")).toEqual([]);
   });
 

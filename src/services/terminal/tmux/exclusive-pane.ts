@@ -47,6 +47,22 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
   };
 }
 
+/** The pane, until it is disposed of. */
+export interface ReservedPane extends Disposable {
+  pane: PaneWriter;
+}
+
+/** Takes the pane as a task of `exclusive` does, for a caller that cannot be one task. */
+export async function reservePane({ exclusive }: Pick<ExclusivePane, "exclusive">): Promise<ReservedPane> {
+  const reserved = Promise.withResolvers<ReservedPane>();
+  const released = Promise.withResolvers<void>();
+  exclusive(async (pane) => {
+    reserved.resolve({ pane, [Symbol.dispose]: released.resolve });
+    await released.promise;
+  }).catch(reserved.reject);
+  return reserved.promise;
+}
+
 /**
  * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, takes
  * the pane out of those that tmux types into together (`synchronize-panes`), where an Enter would run in a

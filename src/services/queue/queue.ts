@@ -78,7 +78,7 @@ const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
 
-/** A request with this key is stored; `answer`: what its caller was told. */
+/** A request with this key is stored; `answer`: what its caller got. */
 class AcceptedBefore extends Error {
   readonly answer: AcceptedRequest;
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { StoredRequest } from "../../../src/db/gateway/request-store.ts";
 import { decideWithdrawal } from "../../../src/services/queue/withdrawal.ts";
-import { notReady } from "../../support/fake-agent.ts";
+import { createFakeAgent, notReady } from "../../support/fake-agent.ts";
 import { settle } from "../../support/fake-clock.ts";
+import { giveTurns } from "../../support/fake-turns.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 
 const reviewer = { agent_id: "id-reviewer", agent_name: "reviewer", hops: 1 };
@@ -187,12 +188,12 @@ describe("the queue", () => {
   test("goes on at once with the next prompt when one is withdrawn while the agent is looked at", async () => {
     await using bundle = createGatewayBundle();
     const looking = Promise.withResolvers<void>();
-    const submit = bundle.agent.submit;
+    const { reserve } = bundle.agent;
     const tried: string[] = [];
-    bundle.agent.submit = async (submission) => {
+    bundle.agent.reserve = async (submission) => {
       tried.push(submission.prompt);
       if (tried.length === 1) await looking.promise;
-      return submit(submission);
+      return reserve(submission);
     };
     const { request_id } = await bundle.queue.accept(prompt("first"));
     await bundle.queue.accept(prompt("second"));
@@ -218,14 +219,14 @@ describe("the queue", () => {
   });
 
   test("frees the turn id of a prompt that was withdrawn", async () => {
-    await using bundle = createGatewayBundle();
-    bundle.agent.setReadiness(notReady);
-    const { request_id } = await bundle.queue.accept({
-      kind: "submit_prompt",
-      payload: { prompt: "x", turn_id: "turn-7" },
-    });
-    expect(bundle.queue.claimsTurn("turn-7")).toBe(true);
+    const agent = createFakeAgent();
+    giveTurns(agent);
+    await using bundle = createGatewayBundle({ agent });
+    agent.setReadiness(notReady);
+    const request = { kind: "submit_prompt", payload: { prompt: "x", turn_id: "turn-7" } } as const;
+    const { request_id } = await bundle.queue.accept(request);
+    await expect(bundle.queue.accept(request)).rejects.toMatchObject({ reason: "conflict" });
     bundle.queue.withdraw(request_id, null);
-    expect(bundle.queue.claimsTurn("turn-7")).toBe(false);
+    expect(await bundle.queue.accept(request)).toMatchObject({ state: "accepted" });
   });
 });

@@ -8,7 +8,7 @@ import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 148, wholeKilobytes: 272 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 152, wholeKilobytes: 272 },
   { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 192, wholeKilobytes: 336 },
 ];
 

@@ -7,6 +7,7 @@ import "../../src/cli/extensions/console/console-gateway.ts";
 import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import "../../src/cli/extensions/observe/observe-gateway.ts";
 import "../../src/cli/gateway/gateway-services.ts";
+import "../../src/services/recorder/redact.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";

@@ -187,16 +187,19 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
   }
 
   const requests: { id: string; prompt: string }[] = [];
+  /** Again until it is taken: a gateway that has not looked at the terminal yet refuses. */
+  const submit = (prompt: string): void => {
+    gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } }).then(
+      (taken) => requests.push({ id: taken.request_id, prompt }),
+      () => clock.after(100, () => submit(prompt)),
+    );
+  };
   const chaos = dice.fork("chaos");
   for (let number = 1; number <= turns; number++) {
     // The same words again and again: only ids, times and order tell those turns apart.
     const prompt = chaos.chance(0.4) ? `${again}400` : `step ${number}\nSLOW ${chaos.skewed(120, 1600)}`;
     // In the simulated loop, which is where the queue puts off its commits to.
-    clock.after(0, () => {
-      void gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } }).then((taken) => {
-        requests.push({ id: taken.request_id, prompt });
-      });
-    });
+    clock.after(0, () => submit(prompt));
     if (number % 5 !== 0) continue;
     clock.runUntil(clock.nowMs() + chaos.whole(500, 9000));
     if (!chaos.chance(0.1)) continue;

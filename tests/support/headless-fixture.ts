@@ -105,8 +105,9 @@ export async function launchHeadless(
     async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
       const status = ["turn", "status", turnId, "--json"];
-      const { stdout } = await fixture.runHere("agents", "single", "--agent-name", name, ...status);
-      return JSON.parse(stdout) as TurnStatusRecord;
+      const run = await fixture.runHere("agents", "single", "--agent-name", name, ...status);
+      if (run.exitCode !== 0) throw new Error(`the status of ${turnId}: ${run.stderr}`);
+      return JSON.parse(run.stdout) as TurnStatusRecord;
     },
     running: (turnId) =>
       until(`the tool of ${turnId}`, () => {

@@ -316,6 +316,7 @@ export const fileRows: FileRow[] = [
     offline: text,
   },
   ...signalRows(),
+  ...transcriptRows(),
   {
     file: "overlays/<id>.json",
     full: "adopt",
@@ -337,6 +338,16 @@ export const fileRows: FileRow[] = [
 ];
 
 /** The tool writes into the first; a gateway that reads nothing of it has the screen. */
+function transcriptRows(): FileRow[] {
+  return ["conversations.json", "screen-turns.jsonl", "last-screen.json"].map((name) => ({
+    file: `.../transcript/${name}`,
+    full: "event",
+    path: ({ agent }) => join(agent.sessionRoot, "transcript", name),
+    live: {},
+    offline: {},
+  }));
+}
+
 function signalRows(): FileRow[] {
   const at = (key: Exclude<keyof ReturnType<typeof signalPaths>, "root">) => (place: Place) =>
     signalPaths(place.agent.sessionRoot)[key];

@@ -153,9 +153,11 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
 export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecord | null {
   const request = turn.request();
   if (!request) return null;
+  // First: the exit code is written after the result, which may come while this is read.
+  const hasEnded = files.exists(turn.paths.exitCode);
   const result = turn.result();
   const present = (path: string) => (files.exists(path) ? path : null);
-  const lost = result === null && files.exists(turn.paths.exitCode);
+  const lost = hasEnded && result === null;
   return {
     tracked_agent_id: request.tracked_agent_id,
     turn_id: request.turn_id,

@@ -14,7 +14,10 @@ const LastScreen = Type.Object({
 });
 type LastScreen = Static<typeof LastScreen>;
 
-/** Keeps the screen without what was scrolled out of sight; what looks like a secret is overwritten. */
+/**
+ * Keeps the screen without what was scrolled out of sight; what looks like a secret is overwritten. A session
+ * whose folder was removed gets nothing.
+ */
 export async function saveLastScreen(
   { files, clock }: { files: Files; clock: Clock },
   sessionRoot: string,
@@ -28,8 +31,11 @@ export async function saveLastScreen(
     at_utc: timestampNow(clock),
     rows: redactText(rows.map((row) => row.text.trimEnd()).join("\n")).split("\n"),
   };
+  if (!files.exists(sessionRoot)) return;
   const { root, lastScreen } = transcriptPaths(sessionRoot);
   files.ensureDirectory("file:transcript-folder", root);
+  // Of a gateway that was killed while it wrote.
+  files.removeLeftovers("file:leftovers", root);
   files.write("file:transcript-last-screen", lastScreen, renderJson(kept), { durable: false });
 }
 

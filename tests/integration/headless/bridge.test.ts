@@ -66,6 +66,33 @@ function setup() {
 }
 
 describe("the bridge", () => {
+  test("a turn that ends while its status is read has not lost its result", async () => {
+    using fixture = setup();
+    const turn = fixture.turns.create(fixture.request());
+    const result = {
+      schema_version: 1,
+      status: "completed",
+      completed_at_utc: "2026-01-01T00:00:00.000+00:00",
+      returncode: 0,
+      signal: null,
+      completion_source: "terminal_event",
+      session_id: null,
+      history_summary: null,
+      error: null,
+      usage: null,
+    } as const;
+    const ending = {
+      ...turn,
+      result() {
+        const before = turn.result();
+        if (before === null) turn.saveResult(result);
+        return before;
+      },
+    };
+    expect(toTurnStatus(fixture.files, ending)).toMatchObject({ status: "active", error: null });
+    expect(toTurnStatus(fixture.files, turn)).toMatchObject({ status: "completed" });
+  });
+
   test("runs a turn once and refuses it ever after", async () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());

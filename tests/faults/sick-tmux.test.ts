@@ -23,7 +23,7 @@ const killed = {
   fault: "The tmux server is killed, and every agent on it with it",
   outcome: "nothing further is accepted; what waits stays as it is and is typed nowhere",
   seen: "503 within moments, status `unavailable`; `agents list` says that it is gone",
-  recovery: "`stop`, then launch the agent again: it gets a new queue, the old one stays readable",
+  recovery: "`stop`, then launch it again with `--fresh`: it gets a new queue, the old one stays readable",
 } as const;
 
 faultTest(
@@ -40,7 +40,8 @@ faultTest(
     expect([list.exitCode, list.stdout]).toEqual([0, expect.stringContaining("worker")]);
     expect((await agent.mgr("stop")).exitCode).toBe(0);
     const again = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--gateway-background"];
-    expect((await agent.fixture.mgr(...again)).exitCode).toBe(0);
+    expect((await agent.fixture.mgr(...again)).stderr).toContain("--fresh");
+    expect((await agent.fixture.mgr(...again, "--fresh")).exitCode).toBe(0);
     expect((await agent.mgr("prompt", "--prompt", "new\nFAST", "--wait")).exitCode).toBe(0);
     expect(agent.heard()).toEqual(["busy\nSLOW 600000"]);
   },

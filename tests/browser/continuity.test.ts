@@ -30,9 +30,11 @@ test("a terminal that loses its server connects again, and keys typed meanwhile 
   await view.shows("You type.");
   await view.page.keyboard.type("before");
   await until("the pane has it", async () => (await paneOf("edith")).includes("before"));
+  const shown = () => view.page.locator(".xterm-rows").innerText();
+  await until("the page shows it", async () => (await shown()).includes("before"));
   await at.killCoordinator();
   await view.shows("The live terminal is not connected. This picture is from before.");
-  expect(await view.page.locator(".xterm-rows").innerText()).toContain("before");
+  expect(await shown()).toContain("before");
   expect(await view.violations()).toEqual([]);
   for (const key of ["g", "n", "?", "Escape"]) await view.page.keyboard.press(key);
   expect(view.page.url()).toEndWith(`#/agents/${edith}`);

@@ -51,8 +51,8 @@ export function createChaosAgent(fixture: ChaosMachine, name: string, socket: st
   }
   const single = (...words: string[]) => mgr("single", "--agent-name", name, ...words);
 
-  async function launch(): Promise<void> {
-    const words = ["launch", "--tool", "demo", "--agent-name", name, "--gateway-background"];
+  async function launch(...more: string[]): Promise<void> {
+    const words = ["launch", "--tool", "demo", "--agent-name", name, "--gateway-background", ...more];
     const run = await fixture.run("svc-mgr", ["agents", ...words, "--json", "--", "--log", log], {
       env,
       timeoutMs: 100_000,
@@ -134,7 +134,7 @@ export function createChaosAgent(fixture: ChaosMachine, name: string, socket: st
         // There is nothing to stop when an earlier attempt came so far.
         await single("stop").catch(() => {});
         await end(gatewayPid());
-        await launch();
+        await launch("--fresh");
       }
     },
     async stop() {

@@ -29,7 +29,7 @@ interface RelaunchInput {
 }
 
 /** With which conversation an agent went on. `why`: why with a new one, as a clause; null where asked for. */
-export type Conversation = { mode: "continued"; id: string | null } | { mode: "new"; why: string | null };
+type Conversation = { mode: "continued"; id: string | null } | { mode: "new"; why: string | null };
 
 /** An agent whose program was started again, or is about to be. */
 export type RelaunchedAgent = { context: CliContext; conversation: Conversation } & (

@@ -110,7 +110,7 @@ const recurring: ReadonlySet<AttentionItem["kind"]> = new Set([
  * Whether a later condition of this kind has the same id; each question and each request has another one.
  * Pure.
  */
-export const mayRecur = (kind: AttentionItem["kind"]): boolean => recurring.has(kind);
+const mayRecur = (kind: AttentionItem["kind"]): boolean => recurring.has(kind);
 
 /** When an item that appears now is sent, and whether others join it until then. Pure. */
 export function planSending(

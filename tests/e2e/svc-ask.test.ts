@@ -1,18 +1,8 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { promptsIn } from "../support/demo-log.ts";
 import { until } from "../support/until.ts";
-
-/** What the scripted agent was given, oldest first. */
-function heard(log: string): unknown[] {
-  return readFileSync(log, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ kind }) => kind === "submitted")
-    .map(({ text }) => text);
-}
 
 test("all words after the name are the prompt, and flags come before it", async () => {
   await using fixture = createCliFixture();
@@ -27,8 +17,8 @@ test("all words after the name are the prompt, and flags come before it", async 
     success: true,
   });
   expect((await svc("tell", "q", "-x", "--help", "is", "text\nFAST")).exitCode).toBe(0);
-  await until("the third", () => heard(log).length === 3);
-  expect(heard(log)).toEqual(["fix the --json flag\nFAST", "--plan it\nFAST", "-x --help is text\nFAST"]);
+  await until("the third", () => promptsIn(log).length === 3);
+  expect(promptsIn(log)).toEqual(["fix the --json flag\nFAST", "--plan it\nFAST", "-x --help is text\nFAST"]);
   // Where a flag of ours ends the prompt, it may not be what the person wanted.
   const mistaken = await svc("tell", "q", "FAST", "--json");
   expect([mistaken.exitCode, mistaken.stderr]).toEqual([

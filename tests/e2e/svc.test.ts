@@ -1,18 +1,8 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { promptsIn } from "../support/demo-log.ts";
 import { until } from "../support/until.ts";
-
-/** What the scripted agent says that it was given, oldest first. */
-function heard(log: string): unknown[] {
-  return readFileSync(log, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ kind }) => kind === "submitted")
-    .map(({ text }) => text);
-}
 
 test("a day with an agent in few words", async () => {
   await using fixture = createCliFixture();
@@ -29,10 +19,10 @@ test("a day with an agent in few words", async () => {
 
   const answered = await fixture.run("svc", ["ask", "worker", "say", "hello"]);
   expect(answered.exitCode).toBe(0);
-  expect(heard(log)).toEqual(["say hello"]);
+  expect(promptsIn(log)).toEqual(["say hello"]);
   const piped = await said("ask --json worker", { input: "from a pipe" });
   expect(piped.json()).toMatchObject({ request: { state: "completed" } });
-  expect(heard(log)).toEqual(["say hello", "from a pipe"]);
+  expect(promptsIn(log)).toEqual(["say hello", "from a pipe"]);
 
   expect((await fixture.run("svc", ["ok"])).stdout).toBe("nobody asks anything\n");
   expect((await fixture.run("svc", ["tell", "worker", "MENU Go on?"])).stdout).toMatch(/^accepted gwreq-/);

@@ -59,8 +59,8 @@ export async function openTarget(call: CallOf): Promise<Target> {
     return { context, agent: openRecord(context.files, record), ...named };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const wayOut = toSentence(named.advise({ code: "stop_agent", agent_name: record.agent_name }));
-    throw new ServiceError(error.reason, addSentence(error.message, wayOut), { cause: error });
+    const remedy = toSentence(named.advise({ code: "stop_agent", agent_name: record.agent_name }));
+    throw new ServiceError(error.reason, addSentence(error.message, remedy), { cause: error });
   }
 }
 

@@ -72,6 +72,11 @@ export async function readPrompt(flag: string | undefined, io: CliIo): Promise<s
   return prompt;
 }
 
+/** The words of a positional that takes several. Pure. */
+export function wordsOf(text: string | undefined): string[] {
+  return text?.split(/\s+/).filter(Boolean) ?? [];
+}
+
 /** The seconds of a `--timeout`, at most a week. Throws UsageError. */
 export function readTimeout(text: string): number {
   return toWholeNumber("timeout", text, 1, 7 * 86_400) ?? 600;

@@ -1,5 +1,6 @@
 import type { UnreferencedSession } from "../../services/fleet/unreferenced.ts";
 import { toTimestamp } from "../../system/clock.ts";
+import { localDateTime } from "../../system/time-zone.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { command } from "../command-line/command.ts";
 import { canAsk, confirmed } from "../command-line/confirm.ts";
@@ -47,11 +48,11 @@ function toTable(sessions: readonly UnreferencedSession[]): string {
   const rows = sessions.map(({ sessionRoot, manifest, usedAtMs, waiting }) => [
     manifest ? visibleLine(manifest.agent_name) : "-",
     manifest?.tool ?? "-",
-    toTimestamp(usedAtMs).slice(0, 19),
+    localDateTime(toTimestamp(usedAtMs)),
     waiting === null ? "?" : String(waiting),
     sessionRoot,
   ]);
-  return renderTable(["NAME", "TOOL", "LAST USED (UTC)", "WAITING", "FOLDER"], rows);
+  return renderTable(["NAME", "TOOL", "LAST USED", "WAITING", "FOLDER"], rows);
 }
 
 function toJson({ removable, kept }: Unreferenced, removed: readonly UnreferencedSession[]) {

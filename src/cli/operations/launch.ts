@@ -237,7 +237,7 @@ async function formerOf(context: CliContext, agentName: string): Promise<FormerA
   const agent = record ? openRecordOrNull(context.files, record) : null;
   if (!record || !agent || (isRunning(record) && (await context.sessionAlive(record)))) return null;
   const { queue } = sessionPaths(agent.sessionRoot);
-  const waiting = context.files.exists(queue) ? readWaitingPrompts(queue) : [];
+  const waiting = readWaitingPrompts(context.files, queue);
   const { id } = findConversation(context, agent);
   if (waiting.length === 0 && id === null) return null;
   return {

@@ -89,14 +89,13 @@ export interface WaitingAgent {
 }
 
 /** What waits for the present instance of an agent, whether a gateway serves it or not. */
-export async function listWaiting(caller: AgentCaller): Promise<WaitingAgent> {
+export async function readWaiting(caller: AgentCaller): Promise<WaitingAgent> {
   const target = await openTarget(caller);
   return { agentName: target.agent.manifest.agent_name, prompts: waitingOf(target) };
 }
 
 function waitingOf({ context, agent }: Target): StoredRequest[] {
-  const { queue } = sessionPaths(agent.sessionRoot);
-  return context.files.exists(queue) ? readWaitingPrompts(queue) : [];
+  return readWaitingPrompts(context.files, sessionPaths(agent.sessionRoot).queue);
 }
 
 function chooseConversation(

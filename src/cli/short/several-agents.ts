@@ -10,6 +10,7 @@ import {
   UsageError,
 } from "../command-line/command.ts";
 import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
+import { wordsOf } from "../command-line/flag-values.ts";
 import type { Members } from "../extension.ts";
 import { loadMembers } from "../extensions.ts";
 
@@ -73,7 +74,7 @@ export async function chooseSeveral(
   { isStoppedToo = false }: { isStoppedToo?: boolean } = {},
 ): Promise<ChosenAgents> {
   const { io, inherited, path, args } = invocation;
-  const words = args.name?.split(" ").filter((word) => word !== "") ?? [];
+  const words = wordsOf(args.name);
   const [first] = words;
   if (args.all) {
     if (first !== undefined) throw new UsageError(`give names or --all, not both`, path);

@@ -43,7 +43,7 @@ function lastPromptOf({ files }: CliContext, record: Parameters<typeof openRecor
   if (agent === null) return null;
   const { queue } = sessionPaths(agent.sessionRoot);
   try {
-    return files.exists(queue) ? readLastPrompt(queue) : null;
+    return readLastPrompt(files, queue);
   } catch {
     return null;
   }

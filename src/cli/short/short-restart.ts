@@ -1,3 +1,4 @@
+import { cutText } from "../../system/text-columns.ts";
 import { visibleLine } from "../../system/visible.ts";
 import type { AgentCaller } from "../agent/target.ts";
 import { command, type Invocation, UsageError } from "../command-line/command.ts";
@@ -22,14 +23,14 @@ export const restart = command({
     const { args, io, inherited, path } = invocation;
     if (args.keep && args.drop) throw new UsageError("give --keep or --drop, not both", path);
     if (args.new && args.continue) throw new UsageError("give --new or --continue, not both", path);
-    const { listWaiting, relaunchNamed } = await import("../operations/relaunch.ts");
+    const { readWaiting, relaunchNamed } = await import("../operations/relaunch.ts");
     const { answerRelaunched } = await import("../commands/work-answers.ts");
     const chosen = await chooseSeveral(invocation, "is not started", { isStoppedToo: true });
     const given = args.keep ? "keep" : args.drop ? "drop" : null;
     const waiting: WaitingAgent[] = [];
     for (const { whom } of given === null ? chosen.agents : []) {
       if (whom instanceof Error) continue;
-      const found = await listWaiting({ io, inherited, whom });
+      const found = await readWaiting({ io, inherited, whom });
       if (found.prompts.length > 0) waiting.push(found);
     }
     const fate = waiting.length === 0 ? given : await askFate(invocation, waiting);
@@ -72,9 +73,8 @@ async function askFate(
 }
 
 const maxShown = 5;
-const maxCharacters = 70;
+const maxColumns = 70;
 
 function shorten(prompt: unknown): string {
-  const line = visibleLine(typeof prompt === "string" ? prompt : "");
-  return line.length > maxCharacters ? `${line.slice(0, maxCharacters)}…` : line;
+  return cutText(visibleLine(typeof prompt === "string" ? prompt : ""), maxColumns);
 }

@@ -11,7 +11,7 @@ import {
 } from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
-import { readStdin, readTimeout } from "../command-line/flag-values.ts";
+import { readStdin, readTimeout, wordsOf } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { everywhere } from "../command-line/parse.ts";
 import { createProcessIo } from "../command-line/process-io.ts";
@@ -268,8 +268,6 @@ const ok = command({
     return decide(only.agent_name, typed, only.question);
   },
 });
-
-const wordsOf = (text: string | undefined) => text?.split(/\s+/).filter(Boolean) ?? [];
 
 const fix = command({
   name: "fix",

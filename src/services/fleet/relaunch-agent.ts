@@ -94,7 +94,7 @@ export async function relaunchAgent(
 /** With which conversation an agent goes on, or why with a new one, as a clause. */
 type OwnConversation = { id: string; why: null } | { id: null; why: string };
 
-/** The conversation that this very session had last. Source: issue 27. */
+/** The conversation that this very session had last. Source: decision 137. */
 export function findConversation(
   { files, env }: { files: Files; env: Environment },
   { manifest, sessionRoot }: Pick<FoundAgent, "manifest" | "sessionRoot">,

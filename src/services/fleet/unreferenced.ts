@@ -153,7 +153,7 @@ function manifestOrNull(files: Files, path: string): Manifest | null {
 export function countWaiting(files: Files, sessionRoot: string): number | null {
   const { queue } = sessionPaths(sessionRoot);
   try {
-    return files.exists(queue) ? readWaitingPrompts(queue).length : 0;
+    return readWaitingPrompts(files, queue).length;
   } catch {
     return null;
   }

@@ -162,6 +162,11 @@ export interface SlotUse {
   budget: string | null;
 }
 
+/** Whether the slot is in use by what has begun. A reminder's attempt has not begun anything. */
+export function isSlotRunning(use: SlotUse): boolean {
+  return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
+}
+
 /** A claimant of the slot. An `interrupt` stops the running work, so it never waits (ruling 8). */
 export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt";
 

@@ -3,6 +3,7 @@ import type { RemindersLost, Waiting, WakesHeld } from "../../protocol/gateway.t
 import type { TokenSum } from "../../protocol/usage.ts";
 import {
   decideNext,
+  isSlotRunning,
   type NextDecision,
   type NextFacts,
   refuseSlot,
@@ -10,11 +11,6 @@ import {
   type SlotRefusal,
   type SlotUse,
 } from "./eligibility.ts";
-
-/** Whether the slot is in use by what has begun. A reminder's attempt has not begun anything. Pure. */
-export function isSlotRunning(use: SlotUse): boolean {
-  return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
-}
 
 /** The report that the members of the slot fill in. */
 export interface SlotReport extends SlotUse {

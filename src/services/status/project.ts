@@ -217,8 +217,9 @@ export function readOfflineRequests(
   );
 }
 
-/** The text of the newest prompt among the newest requests; null without one. */
-export function readLastPrompt(path: string): string | null {
+/** The text of the newest prompt among the newest requests; null without one. Throws as `readOfflineRequests`. */
+export function readLastPrompt(files: Pick<Files, "exists">, path: string): string | null {
+  if (!files.exists(path)) return null;
   const newest = withQueue(path, (queue) => queue.list({ limit: maxLooked }));
   const prompt = newest.find(({ kind }) => kind === "submit_prompt")?.payload["prompt"];
   return typeof prompt === "string" ? prompt : null;
@@ -245,8 +246,9 @@ export function readStoredRequest(path: string, requestId: string): StoredReques
   return withQueue(path, (queue) => queue.get(requestId));
 }
 
-/** The prompts of the queue at `path` that have not begun, oldest first. */
-export function readWaitingPrompts(path: string): StoredRequest[] {
+/** The prompts of the queue at `path` that have not begun, oldest first. Throws as `readOfflineRequests`. */
+export function readWaitingPrompts(files: Pick<Files, "exists">, path: string): StoredRequest[] {
+  if (!files.exists(path)) return [];
   return withQueue(path, (queue) => queue.list({ limit: maxListed, state: "accepted" }))
     .filter(({ kind }) => kind !== "interrupt")
     .reverse();

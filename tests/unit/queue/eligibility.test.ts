@@ -6,6 +6,7 @@ import {
   decideAdmission,
   decideDirectPrompt,
   decideNext,
+  isSlotRunning,
   refuseRequest,
   refuseSlot,
   type SlotClaimant,
@@ -384,4 +385,15 @@ test("a budget that was reached stops all but an interrupt, and is the reason to
     refuseSlot(one, use),
   );
   expect(refusals).toEqual([use.budget, use.budget, use.budget, null]);
+});
+
+test.each([
+  [held.request, true],
+  [held.attempt, false],
+  [held.delivery, true],
+  [held.maintenance, true],
+  [held.turn, true],
+  [{ budget: "its budget was reached" }, false],
+])("the status calls the slot running under %j: %p", (use: Partial<SlotUse>, running) => {
+  expect(isSlotRunning({ ...free, ...use })).toBe(running);
 });

@@ -6,7 +6,7 @@ import { type AgentCaller, bodyOf, toCaller } from "../../agent/target.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { confirmed } from "../../command-line/confirm.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
-import { readId } from "../../command-line/flag-values.ts";
+import { readId, wordsOf } from "../../command-line/flag-values.ts";
 import { renderTable } from "../../command-line/format.ts";
 import { sentenceWithCommand } from "../../command-line/remedies.ts";
 import { listFailed, listWaiting, resubmitPrompts, withdrawPrompts } from "../../operations/queue.ts";
@@ -163,7 +163,5 @@ const resubmit = command({
     };
   },
 });
-
-const wordsOf = (text: string | undefined): string[] => text?.split(/\s+/).filter(Boolean) ?? [];
 
 export const requestCommands = { list, show, withdraw, resubmit };

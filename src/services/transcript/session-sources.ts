@@ -11,7 +11,7 @@ import { createOpencodeSource } from "./opencode-source.ts";
 import { createRecordFile } from "./record-file.ts";
 import { lineReaders } from "./record-lines.ts";
 import { readScreenLine } from "./screen-turn.ts";
-import type { TurnSource } from "./turn-source.ts";
+import type { TurnHead, TurnSource } from "./turn-source.ts";
 
 /** Where the turns of an agent in a terminal are read. */
 export type SessionSources = ReturnType<typeof createSessionSources>;
@@ -63,11 +63,15 @@ export function createSessionSources(deps: {
     /** Records of the tool alone, oldest first. */
     ofTool,
     // A file of ours that was never written is nothing that is missing.
-    /** Those, and the turns that were read from the screen. */
-    all: (): TurnSource[] => [
-      ...ofTool(),
-      ...screen.filter((_, at) => files.exists(at === 0 ? paths.screenBefore : paths.screen)),
-    ],
+    /** Those, and the turns that were read from the screen and that no record of the tool has. */
+    all(): TurnSource[] {
+      const recorded = ofTool();
+      const isThere = (at: number) => files.exists(at === 0 ? paths.screenBefore : paths.screen);
+      return [
+        ...recorded,
+        ...screen.filter((_, at) => isThere(at)).map((source) => leaveOut(source, recorded)),
+      ];
+    },
     /**
      * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its
      * conversation: for a tool that does not report which one is its own. True when one was found.
@@ -103,6 +107,33 @@ export function createSessionSources(deps: {
         return true;
       }
       return false;
+    },
+  };
+}
+
+/** A tool's own time of a prompt, before and after the moment at which we saw its turn begin. */
+const [beforeMs, afterMs] = [3000, 5000];
+
+/**
+ * The turns of `screen` that none of `recorded` has. A turn is read from the screen where the tool's record
+ * is not known some moments after its end; a tool that reports late makes it known then.
+ */
+function leaveOut(screen: TurnSource, recorded: readonly TurnSource[]): TurnSource {
+  return {
+    ...screen,
+    async heads() {
+      const heads = await screen.heads();
+      if (heads.length === 0) return heads;
+      const others = (await Promise.all(recorded.map((source) => source.heads()))).flat();
+      return heads.filter(({ promptKey, startedMs }) => {
+        const isSame = (other: TurnHead) =>
+          startedMs !== null &&
+          other.startedMs !== null &&
+          other.startedMs >= startedMs - beforeMs &&
+          other.startedMs <= startedMs + afterMs &&
+          isSamePrompt(other.promptKey, promptKey);
+        return !others.some(isSame);
+      });
     },
   };
 }

@@ -133,6 +133,23 @@ test("prune keeps the session of an agent that runs and has lost its record", as
   expect(existsSync(at.sessionRoot)).toBe(true);
 }, 120_000);
 
+test("doctor --fix gives a stopped agent its record again, and nobody that was launched over", async () => {
+  await using at = await launched("--gateway-background");
+  await at.type(`${one} stop`);
+  const again = await at.type("agents launch --tool demo --agent-name worker --fresh --json");
+  const { agent_id: id, session_root: root } = again.json() as Record<string, string>;
+  await at.type(`${one} stop`);
+  const record = `${at.fixture.env["HOME"]}/.local/state/svc/registry/live_agents/${id}/record.json`;
+  expect(existsSync(record)).toBe(true);
+  writeFileSync(record, "no record");
+  expect((await at.type("doctor --fix")).stdout).toContain("stopped agents");
+  const listed = await at.typeHere("agents list --state all --json");
+  expect(listed.json()).toMatchObject({
+    agents: [{ agent_id: id, session_root: root, lifecycle_state: "stopped" }],
+  });
+  expect((await at.type(`${one} relaunch --json`)).json()).toMatchObject({ agent_id: id });
+}, 120_000);
+
 test("up brings a team back where it stopped, after down and after its machine was lost", async () => {
   await using fixture = createCliFixture();
   const svc = (...words: string[]) => fixture.run("svc", words, { cwd: fixture.workdir });

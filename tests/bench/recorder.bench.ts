@@ -10,7 +10,7 @@ import { saveRecorderWish } from "../../src/services/recorder/recorder-control.t
 import { nothingKnown } from "../../src/services/recorder/records.ts";
 import { segmentName } from "../../src/services/recorder/segments.ts";
 import { followPane } from "../../src/services/terminal/tmux/pane-stream.ts";
-import type { FakeAgent } from "../support/fake-agent.ts";
+import { createFakeAgent } from "../support/fake-agent.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { type Bench, durationRows, percentile, type Row, withLimit } from "./bench.ts";
 import { openRequest, timeToOutput } from "./deliver.bench.ts";
@@ -82,7 +82,7 @@ function measureMoments(fixture: BenchFixture): Row[] {
 function writeRecording(gatewayRoot: string) {
   const fromMs = Date.UTC(2026, 10, 1);
   const encoder = createEncoder({ title: "bench", known: nothingKnown });
-  const { state: busy } = giveTerminal({} as FakeAgent);
+  const { state: busy } = giveTerminal(createFakeAgent());
   const states = [busy, { ...busy, turn: { phase: "active" } } as TerminalState].map((state) =>
     toRecordedTerminal(state, true),
   );
@@ -114,7 +114,8 @@ function writeRecording(gatewayRoot: string) {
     for (const batch of encoder.encode(items, { rotate: items[0]?.is === "picture" ? "at_picture" : "no" }))
       put(batch);
   }
-  return { fromMs, untilMs: t, bytes, segments };
+  // The first of the states is among the first hundred records: before it a moment has none.
+  return { fromMs: fromMs + 100, untilMs: t, bytes, segments };
 }
 
 const line = Buffer.from("\x1b[12;1H\x1b[38;5;245m· Reading the next file of the project\x1b[0m\x1b[K ");

@@ -76,7 +76,7 @@ async function createReceiver(
   name: string,
 ): Promise<Receiver> {
   const script = join(fixture.tmux.folder, `${name}.json`);
-  writeFileSync(script, JSON.stringify({ schema_version: 1, rules: [{ directive: "FAST" }] }));
+  writeFileSync(script, JSON.stringify({ schema_version: 1, program: ["sh", "-c", "cat > /dev/null"] }));
   const agent = await fixture.launch(name, ["--script", script]);
   const { binding } = await registerMailbox(fixture.world, agent, root, { mode: "safe" });
   const mailbox = root.openMailbox({ address: binding.address, principalId: binding.principal_id });

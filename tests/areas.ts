@@ -116,13 +116,13 @@ export const areas: readonly Area[] = [
   },
   {
     name: "signals",
-    sources: ["services/signals/", "protocol/tool-report", "cli/commands/signal"],
+    sources: ["services/extensions/bridges/signals/", "protocol/tool-report", "cli/commands/signal"],
     tests: ["e2e/cli-signals", "e2e/hostile-reports", "hostile/hook-command"],
   },
   {
     name: "transcript",
     sources: [
-      "services/transcript/",
+      "services/extensions/observe/transcript/",
       "routes/observe/",
       "cli/extensions/observe/observe",
       "protocol/transcript",
@@ -194,7 +194,7 @@ export const areas: readonly Area[] = [
   {
     name: "damage",
     sources: [
-      "services/backup/",
+      "services/extensions/backup/",
       "cli/checks/",
       "cli/commands/doctor",
       "cli/commands/backup",
@@ -277,7 +277,7 @@ export const areas: readonly Area[] = [
   {
     name: "acp",
     sources: [
-      "services/acp/",
+      "services/extensions/bridges/acp/",
       "protocol/acp",
       "cli/acp",
       "cli/commands/acp",
@@ -289,12 +289,12 @@ export const areas: readonly Area[] = [
       "faults/acp-killed",
       "faults/damaged-files-acp",
       "hostile/stdio-servers",
-      "integration/acp/",
+      "integration/extensions/bridges/acp/",
     ],
   },
   {
     name: "agui",
-    sources: ["services/agui/", "routes/bridges/", "protocol/agui"],
+    sources: ["services/extensions/bridges/agui/", "routes/bridges/", "protocol/agui"],
     tests: ["e2e/agui-", "integration/agui-stalled"],
   },
   {
@@ -317,7 +317,7 @@ export const areas: readonly Area[] = [
   {
     name: "deliveries",
     sources: [
-      "services/delivery/",
+      "services/extensions/deliveries/",
       "cli/extensions/deliveries/",
       "protocol/delivery",
       "cli/commands/deliveries",
@@ -328,7 +328,7 @@ export const areas: readonly Area[] = [
       "faults/deliveries-killed",
       "faults/damaged-files-deliveries",
       "hostile/deliveries",
-      "integration/delivery/",
+      "integration/extensions/deliveries/",
     ],
   },
   {
@@ -370,14 +370,19 @@ export const areas: readonly Area[] = [
   },
   {
     name: "hosts",
-    sources: ["services/hosts/", "cli/extensions/hosts/", "protocol/host", "db/mailbox/host-outbox"],
-    tests: ["conformance/host-links", "e2e/hosts", "hostile/hosts", "integration/hosts/"],
+    sources: [
+      "services/extensions/hosts/",
+      "cli/extensions/hosts/",
+      "protocol/host",
+      "db/mailbox/host-outbox",
+    ],
+    tests: ["conformance/host-links", "e2e/hosts", "hostile/hosts", "integration/extensions/hosts/"],
   },
   {
     name: "console",
     sources: [
       "console/",
-      "services/console/",
+      "services/extensions/console/",
       "routes/console/",
       "protocol/console",
       "protocol/screen-runs",
@@ -389,7 +394,7 @@ export const areas: readonly Area[] = [
   {
     name: "ledger",
     sources: [
-      "services/ledger/",
+      "services/extensions/observe/ledger/",
       "routes/observe/",
       "cli/extensions/observe/observe",
       "protocol/ledger",
@@ -405,7 +410,7 @@ export const areas: readonly Area[] = [
   {
     name: "recorder",
     sources: [
-      "services/recorder/",
+      "services/extensions/observe/recorder/",
       "routes/observe/",
       "cli/extensions/observe/observe",
       "protocol/recorder",
@@ -423,7 +428,8 @@ export const areas: readonly Area[] = [
   {
     name: "traces",
     sources: [
-      "services/traces/",
+      "services/extensions/observe/gateway-metrics",
+      "services/extensions/observe/traces/",
       "routes/observe/",
       "cli/extensions/observe/observe",
       "protocol/metrics-endpoints",
@@ -433,7 +439,7 @@ export const areas: readonly Area[] = [
   {
     name: "team",
     sources: [
-      "services/team/",
+      "services/extensions/team/",
       "protocol/team-file",
       "cli/team/team-",
       "cli/agent/team-",

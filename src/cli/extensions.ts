@@ -19,9 +19,7 @@ const bridges: Extension = {
     "cli/mcp/",
     "cli/extensions/bridges/",
     "routes/bridges/",
-    "services/acp/",
-    "services/agui/",
-    "services/signals/",
+    "services/extensions/bridges/",
   ],
   programs: {
     signal: async (argv) => (await import("./commands/signal.ts")).runSignal(argv),
@@ -32,7 +30,7 @@ const bridges: Extension = {
   },
   async signals() {
     const [{ planSignals }, { selfCommand }] = await Promise.all([
-      import("../services/signals/handover.ts"),
+      import("../services/extensions/bridges/signals/handover.ts"),
       import("./command-line/version.ts"),
     ]);
     return (system, tool) => planSignals(system, [...selfCommand(), "signal"], tool);
@@ -40,7 +38,7 @@ const bridges: Extension = {
   async gateway() {
     const [{ signalsAbsence }, { createNoSource, createSpoolSource }] = await Promise.all([
       import("../services/sessions/tool-signals.ts"),
-      import("../services/signals/spool-source.ts"),
+      import("../services/extensions/bridges/signals/spool-source.ts"),
     ]);
     return () => ({
       agent: {
@@ -53,7 +51,7 @@ const bridges: Extension = {
       },
       async open({ system, records, agent, board, queue }) {
         const [{ createAgui }, { gatewayAguiRoutes }] = await Promise.all([
-          import("../services/agui/agui.ts"),
+          import("../services/extensions/bridges/agui/agui.ts"),
           import("../routes/bridges/agui.ts"),
         ]);
         const { clock, ids } = system;
@@ -74,11 +72,7 @@ const observe: Extension = {
     "cli/commands/ledger",
     "cli/extensions/observe/",
     "routes/observe/",
-    "services/diagnostics/gateway-metrics",
-    "services/ledger/",
-    "services/recorder/",
-    "services/traces/",
-    "services/transcript/",
+    "services/extensions/observe/",
   ],
   gateway: async () => (await import("./extensions/observe/observe-agent.ts")).createObserve,
   stored: async () => (await import("./extensions/observe/observe-stored.ts")).observeStored,
@@ -93,7 +87,7 @@ const consoleExtension: Extension = {
     "cli/extensions/console/",
     "console/",
     "routes/console/",
-    "services/console/",
+    "services/extensions/console/",
   ],
   gateway: async () => () => ({
     open: async (gateway) => (await import("./extensions/console/console-gateway.ts")).openConsole(gateway),
@@ -110,7 +104,7 @@ const hosts: Extension = {
     "cli/commands/coord/nats",
     "cli/extensions/hosts/",
     "routes/coordinator/remote-agents",
-    "services/hosts/",
+    "services/extensions/hosts/",
   ],
   serve: async () => (await import("./extensions/hosts/hosts-serve.ts")).serveHosts,
 };
@@ -118,14 +112,14 @@ const hosts: Extension = {
 /** The agents, people and groups of a project, as its svc.yaml says. */
 const team: Extension = {
   name: "team",
-  sources: ["cli/commands/team", "cli/team/", "services/team/"],
+  sources: ["cli/commands/team", "cli/team/", "services/extensions/team/"],
   members: async () => (await import("./team/team-files.ts")).teamMembers,
 };
 
 /** What waits for a person is sent to the outside. */
 const deliveries: Extension = {
   name: "deliveries",
-  sources: ["cli/commands/deliveries", "cli/extensions/deliveries/", "services/delivery/"],
+  sources: ["cli/commands/deliveries", "cli/extensions/deliveries/", "services/extensions/deliveries/"],
   serve: async () => (await import("./extensions/deliveries/deliveries-coordinator.ts")).serveDeliveries,
   coordinator: async () => (await import("./extensions/deliveries/deliveries-coordinator.ts")).openDeliveries,
 };
@@ -144,7 +138,7 @@ const upkeep: Extension = {
     "cli/commands/prune",
     "cli/commands/uninstall",
     "cli/extensions/upkeep/",
-    "services/backup/",
+    "services/extensions/backup/",
   ],
 };
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type LedgerTurn, ledgerStoreOn, readLedgerGroups } from "../../src/db/gateway/ledger-store.ts";
 import { openGatewayDatabase } from "../../src/db/gateway/request-store.ts";
 import { wakeReasons } from "../../src/protocol/ledger.ts";
-import { keysIn, sumLedgers } from "../../src/services/ledger/fleet-ledger.ts";
+import { keysIn, sumLedgers } from "../../src/services/extensions/observe/ledger/fleet-ledger.ts";
 import { createClock, toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { samplePrices, tokensOf } from "../support/ledger-fixture.ts";

@@ -2,13 +2,17 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TerminalState } from "../../src/protocol/terminal.ts";
 import { createEventLog } from "../../src/services/diagnostics/event-log.ts";
-import { type Batch, createEncoder, type Item } from "../../src/services/recorder/encoder.ts";
-import { openRecorder } from "../../src/services/recorder/open-recorder.ts";
-import { readCast, readMoment } from "../../src/services/recorder/reader.ts";
-import { toRecordedTerminal } from "../../src/services/recorder/recorded-facts.ts";
-import { saveRecorderWish } from "../../src/services/recorder/recorder-control.ts";
-import { nothingKnown } from "../../src/services/recorder/records.ts";
-import { segmentName } from "../../src/services/recorder/segments.ts";
+import {
+  type Batch,
+  createEncoder,
+  type Item,
+} from "../../src/services/extensions/observe/recorder/encoder.ts";
+import { openRecorder } from "../../src/services/extensions/observe/recorder/open-recorder.ts";
+import { readCast, readMoment } from "../../src/services/extensions/observe/recorder/reader.ts";
+import { toRecordedTerminal } from "../../src/services/extensions/observe/recorder/recorded-facts.ts";
+import { saveRecorderWish } from "../../src/services/extensions/observe/recorder/recorder-control.ts";
+import { nothingKnown } from "../../src/services/extensions/observe/recorder/records.ts";
+import { segmentName } from "../../src/services/extensions/observe/recorder/segments.ts";
 import { followPane } from "../../src/services/terminal/tmux/pane-stream.ts";
 import { createFakeAgent } from "../support/fake-agent.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";

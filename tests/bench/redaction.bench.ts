@@ -1,4 +1,4 @@
-import { createRedactor, redactText } from "../../src/services/recorder/redact.ts";
+import { createRedactor, redactText } from "../../src/services/extensions/observe/recorder/redact.ts";
 import type { Bench, Row } from "./bench.ts";
 import { effort } from "./effort.ts";
 

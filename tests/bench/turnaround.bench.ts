@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
-import { signalPaths } from "../../src/services/signals/spool-source.ts";
+import { signalPaths } from "../../src/services/extensions/bridges/signals/spool-source.ts";
 import { cacheRoot, type InstalledCli, installCli, type LabTool } from "../live/lab/cli-cache.ts";
 import { expectedArrival } from "../live/lab/expected-arrival.ts";
 import { type LabGateway, startLabGateway } from "../live/lab/lab-gateway.ts";

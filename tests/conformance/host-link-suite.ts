@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
+import type { HostDirectory, HostLink, HostRequest } from "../../src/services/extensions/hosts/host-link.ts";
 import { createEventSource } from "../../src/services/fleet/event-stream.ts";
-import type { HostDirectory, HostLink, HostRequest } from "../../src/services/hosts/host-link.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 import { awaitOutcome } from "../support/await-outcome.ts";
 import type { CliFixture } from "../support/cli-fixture.ts";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
-import { createLocalDirectory, createLocalLink } from "../../src/services/hosts/host-link.ts";
-import { operateBus } from "../../src/services/hosts/nats-bus.ts";
-import { operateSsh } from "../../src/services/hosts/ssh-hosts.ts";
+import { createLocalDirectory, createLocalLink } from "../../src/services/extensions/hosts/host-link.ts";
+import { operateBus } from "../../src/services/extensions/hosts/nats-bus.ts";
+import { operateSsh } from "../../src/services/extensions/hosts/ssh-hosts.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
 import { createProcesses } from "../../src/system/processes.ts";

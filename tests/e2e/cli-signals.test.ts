@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
-import { signalPaths } from "../../src/services/signals/spool-source.ts";
+import { signalPaths } from "../../src/services/extensions/bridges/signals/spool-source.ts";
 import { sha256 } from "../../src/system/digest.ts";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
 import { until } from "../support/until.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
+import { toSpoolLine } from "../../src/services/extensions/bridges/signals/spool-line.ts";
+import { signalPaths } from "../../src/services/extensions/bridges/signals/spool-source.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { toSpoolLine } from "../../src/services/signals/spool-line.ts";
-import { signalPaths } from "../../src/services/signals/spool-source.ts";
 import { createDice } from "../simulation/dice.ts";
 import { type BuiltAgent, launchBuilt } from "../support/built-agent.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { signalPaths } from "../../src/services/signals/spool-source.ts";
+import { signalPaths } from "../../src/services/extensions/bridges/signals/spool-source.ts";
 import type { CliFixture } from "../support/cli-fixture.ts";
 import { coordinatorRows, type FullDiskWrite, fileRows, turnRows } from "../support/damaged-rows.ts";
 import { createSickFixture, launchSick, type SickAgent } from "../support/sick-agent.ts";

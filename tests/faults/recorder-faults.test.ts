@@ -1,8 +1,8 @@
 import { describe, expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readCast, readMoment, renderCast } from "../../src/services/recorder/reader.ts";
-import { createRecorder } from "../../src/services/recorder/recorder.ts";
+import { readCast, readMoment, renderCast } from "../../src/services/extensions/observe/recorder/reader.ts";
+import { createRecorder } from "../../src/services/extensions/observe/recorder/recorder.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createFiles } from "../../src/system/files.ts";
 import { createIds } from "../../src/system/ids.ts";

@@ -95,7 +95,7 @@ test("a gateway answers before it loads mail, AG-UI and any route", async () => 
   for (const entry of [
     "cli/extensions",
     "cli/extensions/observe/observe-agent",
-    "services/signals/spool-source",
+    "services/extensions/bridges/signals/spool-source",
   ]) {
     const early = await loadedBefore(`src/${entry}.ts`);
     expect(early.filter((path) => late.test(path))).toEqual([]);

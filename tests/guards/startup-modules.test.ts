@@ -7,7 +7,7 @@ const entries = [
   "src/cli/programs.ts",
   "src/cli/commands/serve.ts",
   "src/services/sessions/tool-signals.ts",
-  "src/services/signals/spool-source.ts",
+  "src/services/extensions/bridges/signals/spool-source.ts",
   "src/cli/extensions/observe/observe-agent.ts",
 ];
 
@@ -22,11 +22,10 @@ const startingServices = new Set([
   "queue",
   "reminders",
   "sessions",
-  "signals",
   "status",
   "terminal",
-  "transcript",
 ]);
+const startingExtensions = ["bridges/signals/", "observe/transcript/"];
 const startingFiles = new Set(["src/services/fleet/listener-proof.ts", "src/services/fleet/liveness.ts"]);
 const startingRoutes = new Set(["gateway", "http"]);
 const startingTables = new Set(["gateway", "tools"]);
@@ -90,6 +89,8 @@ function findEarlyModules(files: readonly SourceFile[], first: readonly string[]
 function mayStart(path: string): boolean {
   const [, layer = "", module = ""] = path.split("/");
   if (startingFiles.has(path)) return true;
+  if (layer === "services" && module === "extensions")
+    return startingExtensions.some((start) => path.startsWith(`src/services/extensions/${start}`));
   if (layer === "services") return startingServices.has(module);
   if (layer === "routes") return startingRoutes.has(module) && path !== "src/routes/gateway/app.ts";
   if (layer === "db" && path.split("/").length > 3) return startingTables.has(module);

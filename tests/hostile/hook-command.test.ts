@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
-import { maxLineBytes, maxSpoolBytes } from "../../src/services/signals/spool-line.ts";
+import { maxLineBytes, maxSpoolBytes } from "../../src/services/extensions/bridges/signals/spool-line.ts";
 import { sha256 } from "../../src/system/digest.ts";
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");

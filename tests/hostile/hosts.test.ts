@@ -8,10 +8,14 @@ import { connect, headers, type NatsConnection, nkeyAuthenticator } from "@nats-
 import fc from "fast-check";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import type { HostCall } from "../../src/protocol/hosts.ts";
-import { createLocalDirectory, createLocalLink, type HostLink } from "../../src/services/hosts/host-link.ts";
-import { createMergedFleet } from "../../src/services/hosts/merged-fleet.ts";
-import { decodeMessage, encodeMessage } from "../../src/services/hosts/message.ts";
-import { busNames, deleteHosts, joinBus, operateBus } from "../../src/services/hosts/nats-bus.ts";
+import {
+  createLocalDirectory,
+  createLocalLink,
+  type HostLink,
+} from "../../src/services/extensions/hosts/host-link.ts";
+import { createMergedFleet } from "../../src/services/extensions/hosts/merged-fleet.ts";
+import { decodeMessage, encodeMessage } from "../../src/services/extensions/hosts/message.ts";
+import { busNames, deleteHosts, joinBus, operateBus } from "../../src/services/extensions/hosts/nats-bus.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
 import { awaitOutcome } from "../support/await-outcome.ts";

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { readMoment } from "../../src/services/recorder/reader.ts";
+import { readMoment } from "../../src/services/extensions/observe/recorder/reader.ts";
 import { createRecorderFixture } from "../support/recorder-fixture.ts";
 import { until } from "../support/until.ts";
 

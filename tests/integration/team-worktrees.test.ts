@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createWorktrees } from "../../src/services/team/worktrees.ts";
+import { createWorktrees } from "../../src/services/extensions/team/worktrees.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { createScratch } from "../support/scratch.ts";

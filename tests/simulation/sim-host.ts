@@ -2,12 +2,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 // A world passes in one turn of the event loop, in which nothing can be loaded.
 import "../../src/routes/bridges/agui.ts";
-import "../../src/services/agui/agui.ts";
+import "../../src/services/extensions/bridges/agui/agui.ts";
 import "../../src/cli/extensions/console/console-gateway.ts";
 import { loadGatewayExtensions } from "../../src/cli/extensions.ts";
 import "../../src/cli/extensions/observe/observe-gateway.ts";
 import "../../src/cli/gateway/gateway-services.ts";
-import "../../src/services/recorder/redact.ts";
+import "../../src/services/extensions/observe/recorder/redact.ts";
 import { createGateway, type Gateway } from "../../src/cli/gateway/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AcpLaunch } from "../../src/protocol/acp-launch.ts";
 import type { TurnRequest } from "../../src/protocol/turn-files.ts";
-import { type AcpBridgeDeps, createAcpBridge } from "../../src/services/acp/bridge.ts";
+import { type AcpBridgeDeps, createAcpBridge } from "../../src/services/extensions/bridges/acp/bridge.ts";
 import { readBridge } from "../../src/services/headless/acp-files.ts";
 import { answerQuestion, handToBridge } from "../../src/services/headless/acp-hand-over.ts";
 import { headlessProvider } from "../../src/services/headless/providers.ts";

@@ -7,7 +7,7 @@ import {
   operatorUser,
   renderNatsConfig,
   type ServerConfig,
-} from "../../src/services/hosts/nats-config.ts";
+} from "../../src/services/extensions/hosts/nats-config.ts";
 import type { CliFixture } from "./cli-fixture.ts";
 import { installPythonPackage, runForeign } from "./foreign-packages.ts";
 import { sparePorts } from "./spare-ports.ts";

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { assetsPath, consolePage, signInPath } from "../../src/protocol/wire.ts";
 import type { ConsoleServices } from "../../src/routes/console/app.ts";
-import { createConsoleAssets } from "../../src/services/console/assets.ts";
-import { createSignIn } from "../../src/services/console/sign-in.ts";
+import { createConsoleAssets } from "../../src/services/extensions/console/assets.ts";
+import { createSignIn } from "../../src/services/extensions/console/sign-in.ts";
 import type { Clock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
 

@@ -9,7 +9,8 @@ import { callerGuards, hostRule } from "../../src/routes/http/gate.ts";
 import { mount } from "../../src/routes/http/mount.ts";
 import { coordinatorObserveRoutes } from "../../src/routes/observe/app.ts";
 import type { PersonMail } from "../../src/services/attention/people-mail.ts";
-import { createRemoteTerminal } from "../../src/services/console/remote-terminal.ts";
+import { createRemoteTerminal } from "../../src/services/extensions/console/remote-terminal.ts";
+import { keysIn, sumLedgers } from "../../src/services/extensions/observe/ledger/fleet-ledger.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
   toHeadlessDetail,
@@ -18,7 +19,6 @@ import {
 } from "../../src/services/fleet/fleet-view.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { toAgentState } from "../../src/services/fleet/projection.ts";
-import { keysIn, sumLedgers } from "../../src/services/ledger/fleet-ledger.ts";
 import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
 import type { FoundAgent } from "../../src/services/sessions/find.ts";
 import { ServiceError } from "../../src/system/errors.ts";

@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { signalPaths } from "../../src/services/signals/spool-source.ts";
+import { signalPaths } from "../../src/services/extensions/bridges/signals/spool-source.ts";
 import { sha256 } from "../../src/system/digest.ts";
 import { type Damage, everyDamage, type Reported } from "./damaged-files.ts";
 import type { SickAgent } from "./sick-agent.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import type { DeliveredItem } from "../../src/protocol/delivery.ts";
-import { parseRules } from "../../src/services/delivery/rules.ts";
-import { createSend, type Send } from "../../src/services/delivery/send.ts";
+import { parseRules } from "../../src/services/extensions/deliveries/rules.ts";
+import { createSend, type Send } from "../../src/services/extensions/deliveries/send.ts";
 import { createSystem } from "../../src/system/system.ts";
 import { createScratch, type Scratch } from "./scratch.ts";
 

@@ -1,5 +1,5 @@
+import type { ReadTurn, TurnSource } from "../../src/services/extensions/observe/transcript/turn-source.ts";
 import { keyOfText } from "../../src/services/terminal/keys.ts";
-import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-source.ts";
 
 /** A turn with what a test says of it. */
 export function fakeTurn(turnId: string, facts: Partial<ReadTurn> = {}): ReadTurn {

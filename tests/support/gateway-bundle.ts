@@ -10,13 +10,16 @@ import { gatewayConsoleRoutes } from "../../src/routes/console/gateway.ts";
 import { callerGuards, hostRule } from "../../src/routes/http/gate.ts";
 import { gatewayObserveRoutes } from "../../src/routes/observe/app.ts";
 import { meterGateway } from "../../src/routes/observe/meter.ts";
-import { createAgui } from "../../src/services/agui/agui.ts";
-import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
-import { createOwnAgent } from "../../src/services/console/own-agent.ts";
 import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
+import { createAgui } from "../../src/services/extensions/bridges/agui/agui.ts";
+import { createLiveTerminal } from "../../src/services/extensions/console/live-terminal.ts";
+import { createOwnAgent } from "../../src/services/extensions/console/own-agent.ts";
+import {
+  createTranscript,
+  toAskedRequest,
+} from "../../src/services/extensions/observe/transcript/transcript.ts";
+import type { TurnSource } from "../../src/services/extensions/observe/transcript/turn-source.ts";
 import { createMailBinding, type MailboxOpener } from "../../src/services/mail/binding.ts";
-import { createTranscript, toAskedRequest } from "../../src/services/transcript/transcript.ts";
-import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
 import type { Service } from "../../src/system/service-list.ts";
 import { createSocketUpgrade } from "../../src/system/sockets.ts";

@@ -3,9 +3,9 @@ import { openGatewayDatabase, requestStoreOn } from "../../src/db/gateway/reques
 import type { PriceList } from "../../src/protocol/fleet-ledger.ts";
 import type { TeamLaunch } from "../../src/protocol/team-file.ts";
 import type { TokenUsage } from "../../src/protocol/usage.ts";
+import { createLedger } from "../../src/services/extensions/observe/ledger/ledger.ts";
+import type { ReadTurn, TurnSource } from "../../src/services/extensions/observe/transcript/turn-source.ts";
 import { noTokens } from "../../src/services/headless/turn-usage.ts";
-import { createLedger } from "../../src/services/ledger/ledger.ts";
-import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeClock, settle } from "./fake-clock.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";

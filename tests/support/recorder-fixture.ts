@@ -2,8 +2,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node
 import { join } from "node:path";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import type { RecordedDecision, RecordedTerminal } from "../../src/protocol/recorder.ts";
-import { readCast, readMoment, renderCast } from "../../src/services/recorder/reader.ts";
-import { createRecorder, type RecorderDeps } from "../../src/services/recorder/recorder.ts";
+import { readCast, readMoment, renderCast } from "../../src/services/extensions/observe/recorder/reader.ts";
+import {
+  createRecorder,
+  type RecorderDeps,
+} from "../../src/services/extensions/observe/recorder/recorder.ts";
 import type { PaneFrame } from "../../src/services/terminal/tmux/pane-stream.ts";
 import type { Files } from "../../src/system/files.ts";
 import { createFakeClock, settle } from "./fake-clock.ts";

@@ -1,4 +1,4 @@
-import { createRecorder } from "../../src/services/recorder/recorder.ts";
+import { createRecorder } from "../../src/services/extensions/observe/recorder/recorder.ts";
 import type { PaneFrame } from "../../src/services/terminal/tmux/pane-stream.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createFiles } from "../../src/system/files.ts";

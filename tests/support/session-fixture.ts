@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTmux } from "../../src/cli/command-line/tmux-socket.ts";
+import { planSignals } from "../../src/services/extensions/bridges/signals/handover.ts";
 import type { StopAgentDeps } from "../../src/services/fleet/stop-agent.ts";
 import type { LaunchDeps, LaunchRequest } from "../../src/services/sessions/launch.ts";
 import type { LaunchTool } from "../../src/services/sessions/launch-tools.ts";
@@ -8,7 +9,6 @@ import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSessionAlive } from "../../src/services/sessions/record.ts";
 import { createRegistry } from "../../src/services/sessions/registry.ts";
 import { openSessionFolder } from "../../src/services/sessions/session-folder.ts";
-import { planSignals } from "../../src/services/signals/handover.ts";
 import { createLocks, type Locks } from "../../src/system/locks.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 import { until } from "./until.ts";

@@ -2,6 +2,7 @@ import { basename, join } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { jsonValue } from "../../protocol/json.ts";
 import type { Advise } from "../../protocol/remedy.ts";
+import { signalPaths } from "../../services/extensions/bridges/signals/spool-source.ts";
 import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { diagnose } from "../../services/fleet/diagnose.ts";
 import { toKnownAgent } from "../../services/fleet/directory.ts";
@@ -14,7 +15,6 @@ import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { lacksSignals, signalsAbsence } from "../../services/sessions/tool-signals.ts";
-import { signalPaths } from "../../services/signals/spool-source.ts";
 import { agentPane } from "../../services/terminal/tmux/command.ts";
 import { messageOf } from "../../system/errors.ts";
 import { hasOwnNamespace } from "../../system/process-table.ts";

@@ -1,10 +1,10 @@
 import { dirname, resolve } from "node:path";
 import type { BackupManifest } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import { createBackup } from "../../services/backup/create.ts";
-import { type BackupRoots, findPlaces } from "../../services/backup/places.ts";
-import { planRestore, type RestorePlan, whyNoMail } from "../../services/backup/plan-restore.ts";
-import { restoreBackup } from "../../services/backup/restore.ts";
+import { createBackup } from "../../services/extensions/backup/create.ts";
+import { type BackupRoots, findPlaces } from "../../services/extensions/backup/places.ts";
+import { planRestore, type RestorePlan, whyNoMail } from "../../services/extensions/backup/plan-restore.ts";
+import { restoreBackup } from "../../services/extensions/backup/restore.ts";
 import { configRootOf, planRoots, stateRootOf } from "../../services/sessions/roots.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { idStamp } from "../../system/ids.ts";

@@ -7,9 +7,9 @@ import {
   usedOf,
   withLimit,
   writeBudget,
-} from "../../services/ledger/budget.ts";
-import { readLedgersOf } from "../../services/ledger/fleet-ledger.ts";
-import { readPrices } from "../../services/ledger/prices.ts";
+} from "../../services/extensions/observe/ledger/budget.ts";
+import { readLedgersOf } from "../../services/extensions/observe/ledger/fleet-ledger.ts";
+import { readPrices } from "../../services/extensions/observe/ledger/prices.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";

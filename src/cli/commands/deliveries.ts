@@ -1,7 +1,7 @@
 import { type Delivery, deliveryStates } from "../../protocol/delivery.ts";
-import { deliveryPaths, listDeliveries } from "../../services/delivery/delivery.ts";
-import { usableRules } from "../../services/delivery/rules.ts";
-import { createSend } from "../../services/delivery/send.ts";
+import { deliveryPaths, listDeliveries } from "../../services/extensions/deliveries/delivery.ts";
+import { usableRules } from "../../services/extensions/deliveries/rules.ts";
+import { createSend } from "../../services/extensions/deliveries/send.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { suggest } from "../../system/similar-word.ts";

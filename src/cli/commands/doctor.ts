@@ -1,7 +1,7 @@
 import { openDeliveriesForReading } from "../../db/coordinator/delivery-listing.ts";
 import type { Advise } from "../../protocol/remedy.ts";
-import { deliveryPaths } from "../../services/delivery/delivery.ts";
-import { rulesProblem } from "../../services/delivery/rules.ts";
+import { deliveryPaths } from "../../services/extensions/deliveries/delivery.ts";
+import { rulesProblem } from "../../services/extensions/deliveries/rules.ts";
 import {
   defaultCoordinatorPort,
   isHeld,

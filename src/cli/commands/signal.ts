@@ -1,5 +1,5 @@
-import { maxSpoolBytes, toSpoolLine } from "../../services/signals/spool-line.ts";
-import { parsePayload, toReportedEvent } from "../../services/signals/tool-events.ts";
+import { maxSpoolBytes, toSpoolLine } from "../../services/extensions/bridges/signals/spool-line.ts";
+import { parsePayload, toReportedEvent } from "../../services/extensions/bridges/signals/tool-events.ts";
 import { createClock } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import { createIds } from "../../system/ids.ts";

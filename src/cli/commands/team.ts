@@ -1,15 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { TeamAgent, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
-import type { CallRequest } from "../../services/fleet/gateway-client.ts";
-import { personRole } from "../../services/mail/address.ts";
-import { listAccounts } from "../../services/mail/filesystem/registration/accounts.ts";
-import { openRecordOrNull } from "../../services/sessions/find.ts";
-import { nameProblem } from "../../services/sessions/names.ts";
-import { readStoredSettings, type StoredSettings } from "../../services/sessions/notifier-carry-over.ts";
-import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
-import { teamFolder } from "../../services/sessions/team-record.ts";
-import { type LaunchDetails, toLaunchDetails } from "../../services/team/launch-details.ts";
+import { type LaunchDetails, toLaunchDetails } from "../../services/extensions/team/launch-details.ts";
 import {
   isAlive,
   ownAgents,
@@ -19,10 +11,18 @@ import {
   type TeamFacts,
   type TeamStep,
   unfinished,
-} from "../../services/team/plan.ts";
-import { remindersOf } from "../../services/team/team-file.ts";
-import { createTeamStore, prefixedName } from "../../services/team/team-store.ts";
-import { createWorktrees } from "../../services/team/worktrees.ts";
+} from "../../services/extensions/team/plan.ts";
+import { remindersOf } from "../../services/extensions/team/team-file.ts";
+import { createTeamStore, prefixedName } from "../../services/extensions/team/team-store.ts";
+import { createWorktrees } from "../../services/extensions/team/worktrees.ts";
+import type { CallRequest } from "../../services/fleet/gateway-client.ts";
+import { personRole } from "../../services/mail/address.ts";
+import { listAccounts } from "../../services/mail/filesystem/registration/accounts.ts";
+import { openRecordOrNull } from "../../services/sessions/find.ts";
+import { nameProblem } from "../../services/sessions/names.ts";
+import { readStoredSettings, type StoredSettings } from "../../services/sessions/notifier-carry-over.ts";
+import { stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
+import { teamFolder } from "../../services/sessions/team-record.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";

@@ -1,9 +1,9 @@
 import { basename, dirname, join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import { createWorktrees, pathsIn, type Worktrees } from "../../services/extensions/team/worktrees.ts";
 import { coordinatorFolders, isHeld } from "../../services/fleet/coordinator-files.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths, stateRootOf, worktreesRootOf } from "../../services/sessions/roots.ts";
-import { createWorktrees, pathsIn, type Worktrees } from "../../services/team/worktrees.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { visibleLine } from "../../system/visible.ts";
@@ -159,8 +159,8 @@ async function runningServers({ files, locks, processes, roots }: CliContext, io
     });
   const fleets: Loss[] = [];
   for (const fleet of files.list(join(state, "nats")).filter(isOneName)) {
-    const { natsFleetPaths } = await import("../../services/hosts/nats-fleet.ts");
-    const { runningNatsServer } = await import("../../services/hosts/nats-process.ts");
+    const { natsFleetPaths } = await import("../../services/extensions/hosts/nats-fleet.ts");
+    const { runningNatsServer } = await import("../../services/extensions/hosts/nats-process.ts");
     const paths = natsFleetPaths(state, fleet);
     // A server outlives the command that was killed.
     const pid = runningNatsServer({ files, processes }, paths);

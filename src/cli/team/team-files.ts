@@ -1,7 +1,12 @@
 import { basename, relative, resolve } from "node:path";
 import type { TeamAgent, TeamFile } from "../../protocol/team-file.ts";
+import {
+  memberNames,
+  membersOf,
+  readEnvFile,
+  readTeamFile,
+} from "../../services/extensions/team/team-file.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
-import { memberNames, membersOf, readEnvFile, readTeamFile } from "../../services/team/team-file.ts";
 import { PathRefused } from "../../system/contained-path.ts";
 import { suggest } from "../../system/similar-word.ts";
 import { visibleLine } from "../../system/visible.ts";

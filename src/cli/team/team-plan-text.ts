@@ -1,7 +1,7 @@
+import type { LaunchDetails } from "../../services/extensions/team/launch-details.ts";
+import type { TeamStep } from "../../services/extensions/team/plan.ts";
+import { prefixedName } from "../../services/extensions/team/team-store.ts";
 import { localAddress } from "../../services/mail/address.ts";
-import type { LaunchDetails } from "../../services/team/launch-details.ts";
-import type { TeamStep } from "../../services/team/plan.ts";
-import { prefixedName } from "../../services/team/team-store.ts";
 import { shellWord } from "../../system/shell-word.ts";
 import { wrapText } from "../../system/text-columns.ts";
 import { visibleLine } from "../../system/visible.ts";

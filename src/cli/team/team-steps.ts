@@ -1,4 +1,4 @@
-import type { TeamStep } from "../../services/team/plan.ts";
+import type { TeamStep } from "../../services/extensions/team/plan.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 
 export interface TeamFailure {

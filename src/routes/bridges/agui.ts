@@ -1,7 +1,7 @@
 import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
 import { aguiConnectionHeader } from "../../protocol/wire.ts";
-import type { Agui } from "../../services/agui/agui.ts";
-import type { AguiItem } from "../../services/agui/paced-stream.ts";
+import type { Agui } from "../../services/extensions/bridges/agui/agui.ts";
+import type { AguiItem } from "../../services/extensions/bridges/agui/paced-stream.ts";
 import { mount, type Routes } from "../http/mount.ts";
 import { heartbeat, streamOf } from "../http/sse.ts";
 

@@ -3,8 +3,8 @@ import type { ConsoleSession } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
 import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import { assetsPath, consolePage, referenceAssetsPath, signInPath } from "../../protocol/wire.ts";
-import { type ConsoleAssets, toConsolePage } from "../../services/console/assets.ts";
-import type { SignIn } from "../../services/console/sign-in.ts";
+import { type ConsoleAssets, toConsolePage } from "../../services/extensions/console/assets.ts";
+import type { SignIn } from "../../services/extensions/console/sign-in.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
 /** What the routes of the console call. */

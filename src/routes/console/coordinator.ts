@@ -1,7 +1,7 @@
 import { coordinatorSocketPath } from "../../protocol/console.ts";
 import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
-import type { FleetScreens } from "../../services/console/fleet-screens.ts";
-import type { LiveTerminal } from "../../services/console/live-terminal.ts";
+import type { FleetScreens } from "../../services/extensions/console/fleet-screens.ts";
+import type { LiveTerminal } from "../../services/extensions/console/live-terminal.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import { mount, type Routes } from "../http/mount.ts";
 import { createFollowers, streamOf } from "../http/sse.ts";

@@ -1,9 +1,9 @@
 import { gatewaySocketPath } from "../../protocol/console.ts";
 import { ownAgentEndpoints } from "../../protocol/console-endpoints.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
-import type { LiveTerminal } from "../../services/console/live-terminal.ts";
-import type { OwnAgent } from "../../services/console/own-agent.ts";
-import type { ScreenItem } from "../../services/console/screens.ts";
+import type { LiveTerminal } from "../../services/extensions/console/live-terminal.ts";
+import type { OwnAgent } from "../../services/extensions/console/own-agent.ts";
+import type { ScreenItem } from "../../services/extensions/console/screens.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 import { createFollowers, streamOf } from "../http/sse.ts";

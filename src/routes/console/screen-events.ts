@@ -1,4 +1,4 @@
-import type { ScreenItem } from "../../services/console/screens.ts";
+import type { ScreenItem } from "../../services/extensions/console/screens.ts";
 import { heartbeat, renderEvent } from "../http/sse.ts";
 
 /** What a screen shows, under its revision. */

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
-import { encodeFrame, type TerminalFrame } from "../../services/console/frames.ts";
-import type { LiveTerminal } from "../../services/console/live-terminal.ts";
-import { createViewer } from "../../services/console/viewer.ts";
+import { encodeFrame, type TerminalFrame } from "../../services/extensions/console/frames.ts";
+import type { LiveTerminal } from "../../services/extensions/console/live-terminal.ts";
+import { createViewer } from "../../services/extensions/console/viewer.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import type { Routes } from "../http/mount.ts";
 import { createFollowers, type Followers } from "../http/sse.ts";

@@ -1,6 +1,6 @@
 import { hostOperations } from "../../protocol/hosts.ts";
-import { type HostRequest, handedOn } from "../../services/hosts/host-link.ts";
-import type { MergedFleet } from "../../services/hosts/merged-fleet.ts";
+import { type HostRequest, handedOn } from "../../services/extensions/hosts/host-link.ts";
+import type { MergedFleet } from "../../services/extensions/hosts/merged-fleet.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { maxBodyBytes } from "../http/gate.ts";
 import { pathOf, routesAt } from "../http/route.ts";

@@ -4,9 +4,9 @@ import { ledgerEndpoints } from "../../protocol/ledger.ts";
 import { metricsEndpoints } from "../../protocol/metrics-endpoints.ts";
 import { recorderEndpoints } from "../../protocol/recorder.ts";
 import { transcriptEndpoints } from "../../protocol/transcript.ts";
-import type { Ledger } from "../../services/ledger/ledger.ts";
-import type { RecorderControl } from "../../services/recorder/recorder-control.ts";
-import type { Transcript } from "../../services/transcript/transcript.ts";
+import type { Ledger } from "../../services/extensions/observe/ledger/ledger.ts";
+import type { RecorderControl } from "../../services/extensions/observe/recorder/recorder-control.ts";
+import type { Transcript } from "../../services/extensions/observe/transcript/transcript.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
 /** What the routes about the past of one agent call. */

@@ -1,7 +1,7 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { StoredEventLog } from "../../services/diagnostics/event-log.ts";
-import type { GatewayFacts, GatewayMetrics } from "../../services/diagnostics/gateway-metrics.ts";
+import type { GatewayFacts, GatewayMetrics } from "../../services/extensions/observe/gateway-metrics.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Fetch } from "../http/observe.ts";
 import { pathOf, type Route, routesAt } from "../http/route.ts";
@@ -34,7 +34,7 @@ export function meterGateway(deps: {
   let metrics: GatewayMetrics | null = null;
 
   async function open(): Promise<GatewayMetrics> {
-    const { createGatewayMetrics } = await import("../../services/diagnostics/gateway-metrics.ts");
+    const { createGatewayMetrics } = await import("../../services/extensions/observe/gateway-metrics.ts");
     metrics = await createGatewayMetrics({ events, afterSeq, clock });
     return metrics;
   }

@@ -23,13 +23,13 @@ import {
   TurnRequest,
   TurnResult,
 } from "../../../src/protocol/turn-files.ts";
+import { signalPaths } from "../../../src/services/extensions/bridges/signals/spool-source.ts";
 import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { keyFileName } from "../../../src/services/mail/filesystem/registration/mailbox-keys.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { transcriptPaths } from "../../../src/services/sessions/conversations.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
-import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { recordPath, skillPath } from "../../../src/services/skills/ownership.ts";
 import { lockPaths, treePaths } from "./template.ts";

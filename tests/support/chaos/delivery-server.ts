@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { AttentionItem } from "../../../src/protocol/attention.ts";
-import { createDelivery } from "../../../src/services/delivery/delivery.ts";
+import { createDelivery } from "../../../src/services/extensions/deliveries/delivery.ts";
 import { createFiles } from "../../../src/system/files.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { attentionItem, fakeAttention } from "../attention-items.ts";

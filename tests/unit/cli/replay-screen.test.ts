@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { onlyDrawing, playCast } from "../../../src/cli/extensions/observe/replay-screen.ts";
-import type { CastEvent } from "../../../src/services/recorder/reader.ts";
+import type { CastEvent } from "../../../src/services/extensions/observe/recorder/reader.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
 
 describe("of what a terminal is sent", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { renderPlan } from "../../../src/cli/team/team-plan-text.ts";
 import type { TeamAgent } from "../../../src/protocol/team-file.ts";
-import { toLaunchDetails } from "../../../src/services/team/launch-details.ts";
+import { toLaunchDetails } from "../../../src/services/extensions/team/launch-details.ts";
 import { widthOf } from "../../../src/system/text-columns.ts";
 
 const shownWith = (variables: Record<string, string>, prefix = "") => ({

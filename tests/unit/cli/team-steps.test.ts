@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { interruptedSteps, performSteps } from "../../../src/cli/team/team-steps.ts";
-import type { TeamStep } from "../../../src/services/team/plan.ts";
+import type { TeamStep } from "../../../src/services/extensions/team/plan.ts";
 
 const launch = (agent: string): TeamStep => ({ step: "worktree", agent });
 const steps = ["a", "b", "c", "d"].map(launch);

@@ -10,8 +10,8 @@ import {
   type Shown,
   showAbsent,
   updateSince,
-} from "../../../src/services/console/picture.ts";
-import { followScreens, type ScreenSource } from "../../../src/services/console/screens.ts";
+} from "../../../src/services/extensions/console/picture.ts";
+import { followScreens, type ScreenSource } from "../../../src/services/extensions/console/screens.ts";
 import { parseScreen } from "../../../src/services/terminal/screen.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 

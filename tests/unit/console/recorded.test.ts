@@ -13,7 +13,7 @@ import {
   verdictOf,
 } from "../../../src/console/state/recorded.ts";
 import type { ScreenRun } from "../../../src/protocol/console.ts";
-import { runsOf } from "../../../src/services/console/picture.ts";
+import { runsOf } from "../../../src/services/extensions/console/picture.ts";
 import { parseScreen } from "../../../src/services/terminal/screen.ts";
 import { chooseCases, matrixChoice } from "../../support/matrix.ts";
 import { decision, terminal } from "../../support/recorder-fixture.ts";

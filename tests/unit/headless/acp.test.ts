@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { PermissionPolicy } from "../../../src/protocol/acp-launch.ts";
-import { loadDelayMs } from "../../../src/services/acp/agent-session.ts";
+import { loadDelayMs } from "../../../src/services/extensions/bridges/acp/agent-session.ts";
 import {
   answerOfPolicy,
   decidePermission,
   toAskedCall,
   toDecision,
-} from "../../../src/services/acp/permission.ts";
+} from "../../../src/services/extensions/bridges/acp/permission.ts";
 import { refuseModel } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 import { createOpenToolCalls } from "../../../src/services/headless/tool-calls.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { readOpencodeRows } from "../../../src/services/transcript/opencode-source.ts";
-import { createRecordFile } from "../../../src/services/transcript/record-file.ts";
-import { lineReaders } from "../../../src/services/transcript/record-lines.ts";
-import { createTurnFold } from "../../../src/services/transcript/turn-source.ts";
+import { readOpencodeRows } from "../../../src/services/extensions/observe/transcript/opencode-source.ts";
+import { createRecordFile } from "../../../src/services/extensions/observe/transcript/record-file.ts";
+import { lineReaders } from "../../../src/services/extensions/observe/transcript/record-lines.ts";
+import { createTurnFold } from "../../../src/services/extensions/observe/transcript/turn-source.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 // The fields are those of the tools' own records, seen in the lab.

@@ -2,10 +2,13 @@ import { dirname, resolve } from "node:path";
 import { DesiredRecorder } from "../../../protocol/files.ts";
 import type { RecorderUpdate } from "../../../protocol/recorder.ts";
 import { toRemedyRecord } from "../../../protocol/remedy.ts";
+import { readCast, readMoment, renderCast } from "../../../services/extensions/observe/recorder/reader.ts";
+import {
+  saveRecorderWish,
+  toRecorderStatus,
+} from "../../../services/extensions/observe/recorder/recorder-control.ts";
 import { explainWait } from "../../../services/fleet/explain-wait.ts";
 import { openStoredSession } from "../../../services/fleet/stored-session.ts";
-import { readCast, readMoment, renderCast } from "../../../services/recorder/reader.ts";
-import { saveRecorderWish, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";

@@ -1,7 +1,7 @@
 import type { TranscriptTurn } from "../../../protocol/transcript.ts";
+import { readLastScreen } from "../../../services/extensions/observe/transcript/last-screen.ts";
 import { agentPane } from "../../../services/terminal/tmux/command.ts";
 import { paneScreen } from "../../../services/terminal/tmux/screen.ts";
-import { readLastScreen } from "../../../services/transcript/last-screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { localDateTime } from "../../../system/time-zone.ts";
 import { visibleCell } from "../../../system/visible.ts";

@@ -1,4 +1,8 @@
-import type { ListenAddress, NatsFleetFiles, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
+import type {
+  ListenAddress,
+  NatsFleetFiles,
+  NatsFleetPaths,
+} from "../../../services/extensions/hosts/nats-fleet.ts";
 import { stateRootOf } from "../../../services/sessions/roots.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { shellWord } from "../../../system/shell-word.ts";
@@ -44,7 +48,7 @@ export default command({
     const context = openCliContext(io, inherited);
     const fleet = toHostName("--fleet", args.fleet);
     const { createNatsFleetFiles, natsFleetPaths, toListenAddress } = await import(
-      "../../../services/hosts/nats-fleet.ts"
+      "../../../services/extensions/hosts/nats-fleet.ts"
     );
     const paths = natsFleetPaths(stateRootOf(io.env, io.home), fleet);
     const users = createNatsFleetFiles({ files: context.files, paths, fleet });
@@ -86,7 +90,7 @@ async function change(of: FleetContext, action: string, host: string): Promise<A
       `no server of the fleet "${of.fleet}" was made: svc-coord nats`,
     );
   }
-  const { reloadNatsServer } = await import("../../../services/hosts/nats-process.ts");
+  const { reloadNatsServer } = await import("../../../services/extensions/hosts/nats-process.ts");
   const reload = () => reloadNatsServer(context.system, paths);
   if (action === "revoke") {
     await changeUsers(of, () => users.revokeHost(host));
@@ -137,7 +141,7 @@ async function addressOf(
   listen: ListenAddress,
   credentials: string,
 ) {
-  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
+  const { urlOf } = await import("../../../services/extensions/hosts/nats-fleet.ts");
   const authorities = listen.isLoopback
     ? null
     : context.files.read(users.paths.certificate, { owner: "anyone" });
@@ -156,7 +160,7 @@ async function requireAnswer(
   const { context, users } = of;
   const path = users.paths.hostKey(host);
   const key = context.files.read(path, { owner: "private" });
-  const { proveKey } = await import("../../../services/hosts/nats-bus.ts");
+  const { proveKey } = await import("../../../services/extensions/hosts/nats-bus.ts");
   const { clock, ids } = context;
   const fault =
     key === null
@@ -193,7 +197,7 @@ async function deleteRevoked(
   if (hosts.length === 0) return null;
   const credentials = context.files.read(paths.operatorKey, { owner: "private" });
   if (credentials === null) return `the operator's key is not in ${paths.operatorKey}`;
-  const { deleteHosts } = await import("../../../services/hosts/nats-bus.ts");
+  const { deleteHosts } = await import("../../../services/extensions/hosts/nats-bus.ts");
   const { clock, ids } = context;
   try {
     await deleteHosts({ address: await addressOf(of, listen, credentials), clock, ids, hosts });
@@ -212,7 +216,7 @@ async function serve(
 ): Promise<number> {
   const { context, io, users } = of;
   const { paths } = users;
-  const natsProcess = await import("../../../services/hosts/nats-process.ts");
+  const natsProcess = await import("../../../services/extensions/hosts/nats-process.ts");
   const machine = { ...context.system, env: io.env };
   const server = await natsProcess.findNatsServer(machine);
   context.files.ensureDirectory("file:nats-folder", paths.folder);
@@ -307,7 +311,7 @@ async function busWords(
   paths: NatsFleetPaths,
   { listen, fleet, isElsewhere }: { listen: ListenAddress; fleet: string; isElsewhere: boolean },
 ): Promise<string[]> {
-  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
+  const { urlOf } = await import("../../../services/extensions/hosts/nats-fleet.ts");
   const certificate = isElsewhere ? "server.crt" : shellWord(paths.certificate);
   return [
     "--nats",

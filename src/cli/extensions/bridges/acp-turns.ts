@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { createAcpBridge } from "../../../services/acp/bridge.ts";
+import { createAcpBridge } from "../../../services/extensions/bridges/acp/bridge.ts";
 import type { BridgeDeps } from "../../../services/headless/bridge.ts";
 import type { System } from "../../../system/system.ts";
 import { programVersion } from "../../command-line/version.ts";

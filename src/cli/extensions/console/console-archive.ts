@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type ConsoleAssets, createConsoleAssets } from "../../../services/console/assets.ts";
+import { type ConsoleAssets, createConsoleAssets } from "../../../services/extensions/console/assets.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import type { Processes } from "../../../system/processes.ts";
 import { readCarried } from "../../../system/read-input.ts";

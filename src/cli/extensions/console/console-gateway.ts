@@ -1,10 +1,10 @@
 import packageManifest from "../../../../package.json" with { type: "json" };
 import { gatewayConsoleRoutes } from "../../../routes/console/gateway.ts";
-import { createLiveTerminal } from "../../../services/console/live-terminal.ts";
-import type { OwnAgent } from "../../../services/console/own-agent.ts";
-import { createPaneScreen } from "../../../services/console/pane-screen.ts";
-import { followScreens } from "../../../services/console/screens.ts";
-import { createSignIn } from "../../../services/console/sign-in.ts";
+import { createLiveTerminal } from "../../../services/extensions/console/live-terminal.ts";
+import type { OwnAgent } from "../../../services/extensions/console/own-agent.ts";
+import { createPaneScreen } from "../../../services/extensions/console/pane-screen.ts";
+import { followScreens } from "../../../services/extensions/console/screens.ts";
+import { createSignIn } from "../../../services/extensions/console/sign-in.ts";
 import { readManifest } from "../../../services/sessions/manifest.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { adviseInManager, managerSentence } from "../../command-line/remedies.ts";
@@ -69,7 +69,7 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
 }
 
 async function openOwnAgent({ system, sessionRoot, agent, board, queue }: OpenGateway): Promise<OwnAgent> {
-  const { createOwnAgent } = await import("../../../services/console/own-agent.ts");
+  const { createOwnAgent } = await import("../../../services/extensions/console/own-agent.ts");
   const { files, clock } = system;
   const { manifest: manifestPath } = sessionPaths(sessionRoot);
   return createOwnAgent({

@@ -1,7 +1,7 @@
 import { coordinatorEndpoints } from "../../../protocol/coordinator-endpoints.ts";
 import { mount } from "../../../routes/http/mount.ts";
-import type { Delivery } from "../../../services/delivery/delivery.ts";
-import { rulesProblem } from "../../../services/delivery/rules.ts";
+import type { Delivery } from "../../../services/extensions/deliveries/delivery.ts";
+import { rulesProblem } from "../../../services/extensions/deliveries/rules.ts";
 import { defaultRulesFile, stateRootOf } from "../../../services/sessions/roots.ts";
 import type { Values } from "../../command-line/command.ts";
 import type { CoordinatorPart, OpenCoordinator, ServeExtension } from "../../extension.ts";
@@ -13,17 +13,18 @@ export function openDeliveries(coordinator: OpenCoordinator): CoordinatorPart {
   const rulesFile = coordinator.rulesFile ?? defaultRulesFile(io.env, io.home);
   let delivery: Promise<Delivery> | null = null;
   const open = () => {
-    delivery ??= import("../../../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
-      createDelivery({
-        ...context.system,
-        files: context.files,
-        attention,
-        env: io.env,
-        home: io.home,
-        rulesFile,
-        paths: deliveryPaths(stateRootOf(io.env, io.home), context.roots.registryRoot),
-        log,
-      }),
+    delivery ??= import("../../../services/extensions/deliveries/delivery.ts").then(
+      ({ createDelivery, deliveryPaths }) =>
+        createDelivery({
+          ...context.system,
+          files: context.files,
+          attention,
+          env: io.env,
+          home: io.home,
+          rulesFile,
+          paths: deliveryPaths(stateRootOf(io.env, io.home), context.roots.registryRoot),
+          log,
+        }),
     );
     return delivery;
   };

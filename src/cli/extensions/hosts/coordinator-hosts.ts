@@ -3,13 +3,21 @@ import { Type } from "@sinclair/typebox";
 import manifest from "../../../../package.json" with { type: "json" };
 import { parseJson } from "../../../protocol/json.ts";
 import { remoteAgents } from "../../../routes/coordinator/remote-agents.ts";
+import { createLocalDirectory, createLocalLink } from "../../../services/extensions/hosts/host-link.ts";
+import { type JoinedRoots, openJoinedRoots } from "../../../services/extensions/hosts/joined-roots.ts";
+import {
+  createMailCarrier,
+  type MailCarrier,
+  type MailWay,
+} from "../../../services/extensions/hosts/mail-carrier.ts";
+import {
+  createMergedFleet,
+  type RemoteHosts,
+  splitRef,
+} from "../../../services/extensions/hosts/merged-fleet.ts";
+import type { BusAddress, HostRole } from "../../../services/extensions/hosts/nats-bus.ts";
+import type { SshAccess, SshTarget } from "../../../services/extensions/hosts/ssh-hosts.ts";
 import type { Directory } from "../../../services/fleet/directory.ts";
-import { createLocalDirectory, createLocalLink } from "../../../services/hosts/host-link.ts";
-import { type JoinedRoots, openJoinedRoots } from "../../../services/hosts/joined-roots.ts";
-import { createMailCarrier, type MailCarrier, type MailWay } from "../../../services/hosts/mail-carrier.ts";
-import { createMergedFleet, type RemoteHosts, splitRef } from "../../../services/hosts/merged-fleet.ts";
-import type { BusAddress, HostRole } from "../../../services/hosts/nats-bus.ts";
-import type { SshAccess, SshTarget } from "../../../services/hosts/ssh-hosts.ts";
 import { stateRootOf } from "../../../services/sessions/roots.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
@@ -42,17 +50,17 @@ export async function openOperator(deps: {
   const { clock, ids, files, processes, roots } = deps.context;
   const remotes: RemoteHosts[] = [];
   if (ssh.targets.length > 0) {
-    const { operateSsh } = await import("../../../services/hosts/ssh-hosts.ts");
+    const { operateSsh } = await import("../../../services/extensions/hosts/ssh-hosts.ts");
     const controlFolder = join(roots.runtimeRoot, "ssh");
     files.ensureDirectory("file:ssh-folder", controlFolder);
     const { targets, ...access } = ssh;
     remotes.push(operateSsh({ targets, access: { ...access, controlFolder }, clock, ids, processes, log }));
   }
   if (bus) {
-    const { operateBus } = await import("../../../services/hosts/nats-bus.ts");
+    const { operateBus } = await import("../../../services/extensions/hosts/nats-bus.ts");
     remotes.push(await operateBus({ address: bus, clock, ids, log }));
   }
-  const { createFleetMetrics } = await import("../../../services/hosts/metrics.ts");
+  const { createFleetMetrics } = await import("../../../services/extensions/hosts/metrics.ts");
   const metrics = createFleetMetrics();
   return {
     directory: (own) => withOwnName(own, localHost),
@@ -104,7 +112,7 @@ export async function openJoin(deps: {
   const lock = locks.tryTake(join(folder, "lock"));
   if (!lock) throw new ServiceError("conflict", `another process has joined the fleet as "${host}"`);
   const coordinator = await createQuietCoordinator(context, io, load);
-  const { joinBus } = await import("../../../services/hosts/nats-bus.ts");
+  const { joinBus } = await import("../../../services/extensions/hosts/nats-bus.ts");
   let role: HostRole;
   try {
     const epoch = nextEpoch(context, join(folder, "epoch.json"));
@@ -156,7 +164,7 @@ export async function joinOverStdio(deps: {
   log: (line: string) => void;
 }): Promise<void> {
   const { context, io, load, ...way } = deps;
-  const { joinStdio } = await import("../../../services/hosts/stdio-host.ts");
+  const { joinStdio } = await import("../../../services/extensions/hosts/stdio-host.ts");
   const coordinator = await createQuietCoordinator(context, io, load);
   try {
     await joinStdio({

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { hostNamePattern } from "../../../protocol/wire.ts";
-import type { BusAddress } from "../../../services/hosts/nats-bus.ts";
-import type { SshTarget } from "../../../services/hosts/ssh-hosts.ts";
+import type { BusAddress } from "../../../services/extensions/hosts/nats-bus.ts";
+import type { SshTarget } from "../../../services/extensions/hosts/ssh-hosts.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { isLoopbackHost } from "../../../system/network.ts";

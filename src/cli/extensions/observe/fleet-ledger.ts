@@ -4,10 +4,14 @@ import type { AgentIdentity } from "../../../protocol/agents.ts";
 import type { RegistryRecord } from "../../../protocol/files.ts";
 import type { FleetLedger, FleetLedgerQuery } from "../../../protocol/fleet-ledger.ts";
 import { LedgerSummary } from "../../../protocol/ledger.ts";
+import { maxWholeBytes, readAtMost } from "../../../services/extensions/hosts/host-link.ts";
+import {
+  isCalled,
+  type RemoteLedger,
+  readFleetLedger,
+} from "../../../services/extensions/observe/ledger/fleet-ledger.ts";
+import { readPrices } from "../../../services/extensions/observe/ledger/prices.ts";
 import { askEach } from "../../../services/fleet/ask-each.ts";
-import { maxWholeBytes, readAtMost } from "../../../services/hosts/host-link.ts";
-import { isCalled, type RemoteLedger, readFleetLedger } from "../../../services/ledger/fleet-ledger.ts";
-import { readPrices } from "../../../services/ledger/prices.ts";
 import { configRootOf, stateRootOf } from "../../../services/sessions/roots.ts";
 import type { Clock } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";

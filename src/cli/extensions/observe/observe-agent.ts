@@ -3,9 +3,12 @@ import type {
   ReadableTerminal,
   WatchedSession,
 } from "../../../services/agent/agent-observer.ts";
-import { maxCapturedRows } from "../../../services/transcript/screen-turn.ts";
-import { createSessionTranscript, headlessSources } from "../../../services/transcript/session-transcript.ts";
-import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
+import { maxCapturedRows } from "../../../services/extensions/observe/transcript/screen-turn.ts";
+import {
+  createSessionTranscript,
+  headlessSources,
+} from "../../../services/extensions/observe/transcript/session-transcript.ts";
+import type { SessionTurns } from "../../../services/extensions/observe/transcript/turn-source.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { GatewayExtension } from "../../extension.ts";
 

@@ -1,9 +1,13 @@
 import { join } from "node:path";
 import type { LedgerStore } from "../../../db/gateway/ledger-store.ts";
-import { budgetFile } from "../../../services/ledger/budget.ts";
-import { type BudgetWatch, createBudgetWatch, reportOnce } from "../../../services/ledger/budget-watch.ts";
-import type { Ledger } from "../../../services/ledger/ledger.ts";
-import { readPrices } from "../../../services/ledger/prices.ts";
+import { budgetFile } from "../../../services/extensions/observe/ledger/budget.ts";
+import {
+  type BudgetWatch,
+  createBudgetWatch,
+  reportOnce,
+} from "../../../services/extensions/observe/ledger/budget-watch.ts";
+import type { Ledger } from "../../../services/extensions/observe/ledger/ledger.ts";
+import { readPrices } from "../../../services/extensions/observe/ledger/prices.ts";
 import { configRootOf, sessionPaths, stateRootOf } from "../../../services/sessions/roots.ts";
 import { adviseInManager } from "../../command-line/remedies.ts";
 import type { OpenGateway } from "../../extension.ts";

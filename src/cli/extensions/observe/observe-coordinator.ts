@@ -10,7 +10,7 @@ export function observeFleet({ context, io, others, fleet }: OpenCoordinator): C
   };
   let counters: Promise<Pick<OtherHosts, "scrape">> | null = others && Promise.resolve(others);
   const openCounters = () => {
-    counters ??= import("../../../services/hosts/metrics.ts").then(({ createFleetMetrics }) =>
+    counters ??= import("../../../services/extensions/hosts/metrics.ts").then(({ createFleetMetrics }) =>
       createFleetMetrics(),
     );
     return counters;

@@ -3,10 +3,13 @@ import { ledgerStoreOn } from "../../../db/gateway/ledger-store.ts";
 import { notifierStoreOn } from "../../../db/gateway/notifier-store.ts";
 import { gatewayObserveRoutes } from "../../../routes/observe/app.ts";
 import { meterGateway } from "../../../routes/observe/meter.ts";
-import { createRecorderControl } from "../../../services/recorder/recorder-control.ts";
-import { createTraceControl } from "../../../services/traces/trace-control.ts";
-import { createTranscript, toAskedRequest } from "../../../services/transcript/transcript.ts";
-import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
+import { createRecorderControl } from "../../../services/extensions/observe/recorder/recorder-control.ts";
+import { createTraceControl } from "../../../services/extensions/observe/traces/trace-control.ts";
+import {
+  createTranscript,
+  toAskedRequest,
+} from "../../../services/extensions/observe/transcript/transcript.ts";
+import type { SessionTurns } from "../../../services/extensions/observe/transcript/turn-source.ts";
 import type { GatewayPart, OpenGateway } from "../../extension.ts";
 import { openBudgets } from "./observe-budget.ts";
 import { openLedger } from "./observe-ledger.ts";

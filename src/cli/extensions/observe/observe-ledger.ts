@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { ledgerStoreOn } from "../../../db/gateway/ledger-store.ts";
 import { parseJson } from "../../../protocol/json.ts";
-import { createLedger, type Ledger } from "../../../services/ledger/ledger.ts";
+import { createLedger, type Ledger } from "../../../services/extensions/observe/ledger/ledger.ts";
+import type { SessionTurns } from "../../../services/extensions/observe/transcript/turn-source.ts";
 import { transcriptPaths } from "../../../services/sessions/conversations.ts";
-import type { SessionTurns } from "../../../services/transcript/turn-source.ts";
 import type { OpenGateway } from "../../extension.ts";
 
 /** tokens.json, in which versions before the ledger kept their sum: since when they counted. */

@@ -1,12 +1,18 @@
 import { readLedger } from "../../../db/gateway/ledger-store.ts";
 import type { Routes } from "../../../routes/http/mount.ts";
 import { storedObserveRoutes } from "../../../routes/observe/app.ts";
+import { createLedgerReader } from "../../../services/extensions/observe/ledger/ledger.ts";
+import {
+  createRecordingReader,
+  toRecorderStatus,
+} from "../../../services/extensions/observe/recorder/recorder-control.ts";
+import { storedSources } from "../../../services/extensions/observe/transcript/session-transcript.ts";
+import {
+  createTranscript,
+  toAskedRequest,
+} from "../../../services/extensions/observe/transcript/transcript.ts";
 import type { StoredSession } from "../../../services/fleet/stored-session.ts";
-import { createLedgerReader } from "../../../services/ledger/ledger.ts";
-import { createRecordingReader, toRecorderStatus } from "../../../services/recorder/recorder-control.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
-import { storedSources } from "../../../services/transcript/session-transcript.ts";
-import { createTranscript, toAskedRequest } from "../../../services/transcript/transcript.ts";
 import type { CliContext } from "../../command-line/cli-context.ts";
 
 /** Transcript, ledger and recordings of an agent that no gateway serves. */

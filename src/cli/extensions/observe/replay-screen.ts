@@ -1,4 +1,4 @@
-import type { Cast } from "../../../services/recorder/reader.ts";
+import type { Cast } from "../../../services/extensions/observe/recorder/reader.ts";
 import { type Clock, sleep } from "../../../system/clock.ts";
 import type { CliIo } from "../../command-line/command.ts";
 

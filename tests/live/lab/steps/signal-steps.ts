@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import type { ToolReport } from "../../../../src/protocol/tool-report.ts";
-import { signalPaths } from "../../../../src/services/signals/spool-source.ts";
+import { signalPaths } from "../../../../src/services/extensions/bridges/signals/spool-source.ts";
 import { sha256 } from "../../../../src/system/digest.ts";
 import { until } from "../../../support/until.ts";
 import type { LabTool } from "../cli-cache.ts";

@@ -97,10 +97,7 @@ const isBelow = (file: string, folders: readonly string[]) =>
 const isStory = (file: string) => isBelow(file, ["e2e", "faults", "hostile", "browser"]);
 /** With conformance: what a fake and the real thing have in common waits for the real one. */
 const isMachine = (file: string) => isBelow(file, ["integration", "conformance"]);
-/**
- * They start worlds with a changed source, or another runtime on much of the rest: minutes for what rules
- * show too.
- */
+/** They start worlds with a changed source, one after the other: minutes for what rules show too. */
 const isLong = (file: string) => isBelow(file, ["mutations"]);
 
 /** What the files of a run are told apart by. */
@@ -134,7 +131,8 @@ export function planTests(files: readonly string[], facts: TestFacts, all: boole
  * cores, and lower where whole matrices keep these busy.
  */
 export function groupTests(files: readonly string[], timings: Timings, storiesAtOnce: number): TestGroup[] {
-  const isRule = (file: string) => !isStory(file) && !isMachine(file);
+  // Alone at the end of the rules a long one would keep one core busy and leave the other.
+  const isRule = (file: string) => !isStory(file) && !isMachine(file) && !isLong(file);
   const isCareful = (file: string) => careful.some((start) => file.startsWith(start));
   const group = (name: string, parallel: number, of: readonly string[]): TestGroup => ({
     name,

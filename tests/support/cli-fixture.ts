@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { runProgram } from "../../src/cli/command-line/dispatch.ts";
 import { programVersion } from "../../src/cli/command-line/version.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
+import { runtimeSettings } from "../../src/services/sessions/environment.ts";
 import { createTmux } from "../../src/services/terminal/tmux/command.ts";
 import { createTmuxMutex } from "../../src/services/terminal/tmux/mutex.ts";
 import { createClock } from "../../src/system/clock.ts";
@@ -82,6 +83,9 @@ export function createCliFixture(
     TERM: "xterm-256color",
     SVC_TMUX_SOCKET: socket,
     BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+    // As a gateway runs: a command then takes 40 ms of a processor in place of 70, and a whole run starts
+    // thousands.
+    BUN_JSC_thresholdForJITAfterWarmUp: runtimeSettings.BUN_JSC_thresholdForJITAfterWarmUp,
   };
   const processes = createProcesses({ steps: quietSteps });
   const clock = createClock();

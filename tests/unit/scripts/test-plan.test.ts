@@ -77,6 +77,7 @@ test("each file is in one group, and groups without files are left out", () => {
     ["careful stories", true],
   ]);
   expect(groupTests(["tests/unit/x.test.ts"], {}, 7)).toHaveLength(1);
+  expect(groupTests(["tests/mutations/x.test.ts"], {}, 7)).toMatchObject([{ name: "stories" }]);
   expect(groupTests(["tests/integration/x.test.ts"], {}, 7)).toMatchObject([{ needsExecutables: false }]);
 });
 

@@ -107,12 +107,12 @@ async function createReceiver(
         notifyBlock: null,
         notifyAuth: null,
       });
-      const { request_id } = await events.until(
+      const { request_id } = await events.first(
+        "a wake-up prompt",
         (event) =>
           event.kind === "request_evidence" &&
           event["step"] === "submitted" &&
           !seen.has(event["request_id"]),
-        30_000,
       );
       const durationMs = performance.now() - startedMs;
       seen.add(request_id);

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Mail, Mailbox, MailDraft, MailQuery } from "../../src/services/mail/mailbox.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/system/errors.ts";
 import { everything } from "../support/mail-story.ts";
-import { until } from "../support/until.ts";
+import { createTestSignal, until } from "../support/until.ts";
 
 /** Three empty mailboxes that can write to one another, and a folder for files to attach. */
 export interface MailFixture extends AsyncDisposable {
@@ -438,12 +438,10 @@ export function mailboxConformance(name: string, open: () => Promise<MailFixture
 
     test("notifies when mail has come", async () => {
       await using fixture = await open();
-      let rings = 0;
-      const end = fixture.ben.onArrival(() => {
-        rings += 1;
-      });
+      const rings = createTestSignal<void>();
+      const end = fixture.ben.onArrival(rings.emit);
       await fixture.ada.send(letter(fixture.ben, { subject: "Ring" }));
-      await until("a ring", () => rings > 0);
+      await rings.first("a ring", () => true);
       end();
       end();
       expect(subjectsOf(await list(fixture.ben))).toEqual(["Ring"]);

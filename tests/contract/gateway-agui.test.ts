@@ -8,7 +8,7 @@ import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
-import { until } from "../support/until.ts";
+import { createTestSignal, until } from "../support/until.ts";
 
 /** A GUI stream of an app on a fake clock, read piece by piece. */
 interface AguiReader {
@@ -90,9 +90,9 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     if (kind === "terminal") giveTerminal(agent);
     const turns = kind === "headless" ? giveTurns(agent) : null;
     const http = open((request) => bundle.app.fetch(request));
-    let submission: Submission | null = null;
+    const submissions = createTestSignal<Submission>();
     agent.onSubmit = (given) => {
-      submission = given;
+      submissions.emit(given);
       if (!turns) return { outcome: "submitted" };
       return { outcome: "submitted", turn: turns.begin(given.turnId) };
     };
@@ -111,7 +111,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
         return readAgui(reply, bundle.clock);
       },
       /** What the agent was given, once it was. */
-      given: () => until("a submission", () => submission),
+      given: () => submissions.until("a submission", () => submissions.values.at(-1)),
       async refusal(body: unknown) {
         const reply = await post("runs", body);
         return [reply.status, await reply.json()];

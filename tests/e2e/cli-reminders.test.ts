@@ -25,7 +25,7 @@ const create = async (...flags: string[]) => {
 const get = async (id: string) =>
   (await at.type("agents single --agent-name worker gateway reminders get --json", id)).json();
 const happened = (kind: string, id: string) =>
-  events.until((event) => event.kind === kind && event["reminder_id"] === id, 60_000);
+  events.first(`${kind} of ${id}`, (event) => event.kind === kind && event["reminder_id"] === id);
 const timesHeard = (text: string) => at.heard().filter((one) => one === text).length;
 
 describe("a reminder of a real agent", () => {
@@ -44,10 +44,10 @@ describe("a reminder of a real agent", () => {
     const removed = await at.type("agents single --agent-name worker gateway reminders remove", id);
     expect([removed.exitCode, removed.stdout]).toEqual([0, expect.stringContaining(id)]);
     const { next_due_at_utc: first } = await happened("reminder_completed", id);
-    const { next_due_at_utc: second } = await events.until((event) => {
+    const { next_due_at_utc: second } = await events.first("the next delivery", (event) => {
       const { kind, reminder_id, next_due_at_utc: due } = event;
       return kind === "reminder_completed" && reminder_id === id && due !== undefined && due !== first;
-    }, 60_000);
+    });
     const step = Date.parse(String(second)) - Date.parse(String(first));
     expect([step % 1500, step > 0]).toEqual([0, true]);
   }, 120_000);
@@ -108,7 +108,7 @@ describe("a reminder is never typed", () => {
   test("into a question to a person", async () => {
     await at.ready();
     await at.type("agents single --agent-name worker prompt --prompt", "MENU Go on?");
-    await events.until((event) => typeof event["awaiting_decision"] === "string", 60_000);
+    await events.first("the menu", (event) => typeof event["awaiting_decision"] === "string");
     const id = await create("--title", "menu", "--prompt", "FAST\nmenu", "--start-after-seconds", "0.05");
     await waits(id, "awaiting_decision");
     await press("<[Enter]>");
@@ -244,10 +244,10 @@ test("a reminder waits for an agent that has ended, and types nothing into the s
     ["--sequence", "echo typed"],
   ]) {
     await agent.type(words, "--title", "shell", "--before-all", ...what);
-    const deferred = await told.until(
+    const deferred = await told.first(
+      `the deferral of ${what[0]}`,
       ({ kind, delivery_kind }) =>
         kind === "reminder_deferred" && delivery_kind === (what[0] === "--prompt" ? "prompt" : "send_keys"),
-      60_000,
     );
     expect(deferred["detail"]).toBe("request_admission=blocked_unavailable");
   }
@@ -278,7 +278,7 @@ test("a headless agent runs a reminder's prompt as a turn, on its cadence, and i
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("send_keys")]);
   expect((await make("--prompt", "FAST", "--interval-seconds", "1")).exitCode).toBe(0);
   const next = async (after: number) =>
-    Number((await told.until((event) => endsTurn(event) && Number(event["seq"]) > after, 60_000))["seq"]);
+    Number((await told.first("a turn's end", (one) => endsTurn(one) && Number(one["seq"]) > after))["seq"]);
   const endsTurn = ({ kind, step }: { kind: string; step?: unknown }) =>
     kind === "reminder_evidence" && step === "turn_ended";
   expect(await next(await next(0))).toBeGreaterThan(0);

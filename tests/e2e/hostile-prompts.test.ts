@@ -88,7 +88,8 @@ const chosen = await matrixTests<Row>({
     });
     await using events = await followEvents(baseUrl);
     const turnEnd = (requestId: string) =>
-      events.until(
+      events.first(
+        `the end of ${requestId}`,
         ({ kind, request_id, step }) =>
           request_id === requestId && (kind === "failed" || step === "turn_ended"),
         count * msEach,

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { createTestSignal } from "../support/until.ts";
 
 /** A connection to 127.0.0.1 over which bytes go as they are. */
 export interface RawLine extends Disposable {
@@ -15,19 +16,16 @@ export async function openRawLine(port: number): Promise<RawLine> {
   const socket = connect(port, "127.0.0.1");
   let heard = "";
   let closed = false;
-  const changes = new Set<() => void>();
-  const tell = () => {
-    for (const change of changes) change();
-  };
+  const changes = createTestSignal<void>();
   socket.on("data", (bytes: Buffer) => {
     heard += bytes.toString("latin1");
-    tell();
+    changes.emit();
   });
   // A reset is a way to close.
   socket.on("error", () => {});
   socket.on("close", () => {
     closed = true;
-    tell();
+    changes.emit();
   });
   const opened = Promise.withResolvers<void>();
   socket.once("connect", () => opened.resolve());
@@ -37,17 +35,8 @@ export async function openRawLine(port: number): Promise<RawLine> {
     socket,
     send: (text) => void socket.write(Buffer.from(text, "latin1")),
     heard: () => heard,
-    until(enough) {
-      const { promise, resolve } = Promise.withResolvers<{ heard: string; closed: boolean }>();
-      const look = () => {
-        if (!closed && !enough(heard)) return;
-        changes.delete(look);
-        resolve({ heard, closed });
-      };
-      changes.add(look);
-      look();
-      return promise;
-    },
+    until: (enough) =>
+      changes.until("enough bytes", () => (closed || enough(heard) ? { heard, closed } : null)),
     [Symbol.dispose]: () => void socket.destroy(),
   };
 }

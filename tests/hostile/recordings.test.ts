@@ -12,7 +12,6 @@ import {
 import { join } from "node:path";
 import { readMoment } from "../../src/services/extensions/observe/recorder/reader.ts";
 import { createRecorderFixture } from "../support/recorder-fixture.ts";
-import { until } from "../support/until.ts";
 
 // A recording holds what a terminal showed: it is written for this user alone, and only this user's is
 // believed.
@@ -26,10 +25,8 @@ test("a folder of another user takes no recording, and is not read", async () =>
   chownSync(fixture.folder, otherUser, otherUser);
   const recorder = fixture.open();
   recorder.start();
-  await until("it is refused", async () => {
-    await fixture.clock.advance(250);
-    return fixture.problems.some((problem) => problem.includes("is no folder of this user"));
-  });
+  await fixture.pass(250);
+  expect(fixture.problems).toEqual([expect.stringContaining("is no folder of this user")]);
   await recorder.stop();
   expect(readdirSync(fixture.folder)).toEqual(["00000001-1000.jsonl"]);
   expect(() => fixture.why(2000)).toThrow("is no folder of this user");
@@ -68,10 +65,8 @@ test("a file that became a link is not followed", async () => {
   const again = fixture.open();
   again.start();
   symlinkSync(planted, join(fixture.folder, `00000002-${fixture.clock.nowMs()}.jsonl`));
-  await until("it is refused", async () => {
-    await fixture.clock.advance(250);
-    return fixture.problems.length > 0;
-  });
+  await fixture.pass(250);
+  expect(fixture.problems).toHaveLength(1);
   await again.stop();
   expect(statSync(planted).size).toBe(4);
 });

@@ -1,4 +1,5 @@
 import type { Clock } from "../../src/system/clock.ts";
+import { createTestSignal } from "./until.ts";
 
 export interface FakeClock extends Clock {
   /**
@@ -8,6 +9,8 @@ export interface FakeClock extends Clock {
   advance(ms: number): Promise<void>;
   /** Timers set and not yet due or cancelled. */
   pending(): number;
+  /** Resolves when a timer is set: the one loop of this clock has ended its turn, and what that did is done. */
+  atRest(): Promise<unknown>;
 }
 
 /** A clock that stands still until told. Starts at 2026-01-01T00:00:00Z. */
@@ -15,15 +18,18 @@ export function createFakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
   let now = startMs;
   let order = 0;
   const timers = new Map<number, { dueMs: number; run: () => void }>();
+  const timerSet = createTestSignal<void>();
   return {
     nowMs: () => now,
     monotonicMs: () => now - startMs,
     after(delayMs, run) {
       const id = order++;
       timers.set(id, { dueMs: now + Math.max(0, delayMs), run });
+      timerSet.emit();
       return () => timers.delete(id);
     },
     pending: () => timers.size,
+    atRest: () => timerSet.until("a timer is set", () => timers.size > 0),
     async advance(ms) {
       const end = now + ms;
       await settle();

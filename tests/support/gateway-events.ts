@@ -1,14 +1,10 @@
+import { createTestSignal, type TestSignal } from "./until.ts";
+
 /** One event of a gateway as `GET /v1/events` streams it; other fields are the event's own. */
 type StreamedEvent = Record<string, unknown> & { kind: string };
 
-/** A gateway's events from the moment of the call on. */
-export interface GatewayEvents extends AsyncDisposable {
-  /**
-   * Resolves with the first event that is `wanted`, past or to come; throws after `timeoutMs` or at the
-   * stream's end.
-   */
-  until(wanted: (event: StreamedEvent) => boolean, timeoutMs: number): Promise<StreamedEvent>;
-}
+/** A gateway's events from the moment of the call on; the end of the stream is their end. */
+export type GatewayEvents = AsyncDisposable & Pick<TestSignal<StreamedEvent>, "first">;
 
 export async function followEvents(baseUrl: string): Promise<GatewayEvents> {
   const abort = new AbortController();
@@ -17,9 +13,7 @@ export async function followEvents(baseUrl: string): Promise<GatewayEvents> {
     proxy: false,
   } as unknown as RequestInit);
   if (!reply.ok || !reply.body) throw new Error(`events: status ${reply.status}`);
-  const seen: StreamedEvent[] = [];
-  let told = Promise.withResolvers<void>();
-  let over = false;
+  const events = createTestSignal<StreamedEvent>();
   const read = (async () => {
     let rest = "";
     const decoder = new TextDecoder();
@@ -28,37 +22,15 @@ export async function followEvents(baseUrl: string): Promise<GatewayEvents> {
       rest = parts.pop() ?? "";
       for (const part of parts) {
         const data = /^data: (.*)$/m.exec(part)?.[1];
-        if (data !== undefined) seen.push(JSON.parse(data) as StreamedEvent);
+        if (data !== undefined) events.emit(JSON.parse(data) as StreamedEvent);
       }
-      told.resolve();
-      told = Promise.withResolvers();
     }
   })()
     .catch(() => {})
-    .finally(() => {
-      over = true;
-      told.resolve();
-    });
+    .finally(() => events.end());
 
   return {
-    async until(wanted, timeoutMs) {
-      const late = Promise.withResolvers<"late">();
-      const timer = setTimeout(() => late.resolve("late"), timeoutMs);
-      try {
-        for (let at = 0; ; ) {
-          for (; at < seen.length; at++) {
-            const event = seen[at];
-            if (event && wanted(event)) return event;
-          }
-          if (over) throw new Error("the event stream ended");
-          if ((await Promise.race([told.promise, late.promise])) === "late") {
-            throw new Error(`not within ${timeoutMs} ms; the last events: ${JSON.stringify(seen.slice(-5))}`);
-          }
-        }
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    first: events.first,
     async [Symbol.asyncDispose]() {
       abort.abort();
       await read;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createFakeClock } from "./fake-clock.ts";
 import { createMailRootFixture } from "./mail-root.ts";
 import { draft } from "./mail-story.ts";
+import { createTestSignal } from "./until.ts";
 
 /**
  * A message of ada to ben that was answered; its file is written 5 ms later, of a clock that stands still.
@@ -11,7 +12,7 @@ import { draft } from "./mail-story.ts";
  */
 export async function sentMail({ subject = "one", body = "The bell rings at noon." } = {}) {
   const clock = createFakeClock();
-  const passed: string[] = [];
+  let steps = createTestSignal<string>();
   const onStep = new Map<string, () => void>();
   const fails = new Set<string>();
   const mended: string[] = [];
@@ -25,7 +26,7 @@ export async function sentMail({ subject = "one", body = "The bell rings at noon
         if (fails.has(label)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
       },
       after(label) {
-        passed.push(label);
+        steps.emit(label);
         const act = onStep.get(label);
         onStep.delete(label);
         act?.();
@@ -33,7 +34,8 @@ export async function sentMail({ subject = "one", body = "The bell rings at noon
     },
   });
   const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
-  passed.length = 0;
+  steps = createTestSignal();
+  const { values: passed } = steps;
   const mail = await ada.send({ ...draft("ben", subject), body });
   const id = mail.message_ref.replace("filesystem:", "");
   const file = join(fixture.path, "messages", mail.created_at_utc.slice(0, 10), `${id}.md`);
@@ -43,6 +45,7 @@ export async function sentMail({ subject = "one", body = "The bell rings at noon
   return {
     fixture,
     clock,
+    steps,
     passed,
     onStep,
     fails,
@@ -55,6 +58,12 @@ export async function sentMail({ subject = "one", body = "The bell rings at noon
     file,
     links,
     waiting: () => waitingMail(fixture.path),
+    /** Resolves when the index keeps no text any more. */
+    filesOnDisk: () =>
+      steps.until(
+        "the files to be on disk",
+        () => passed.includes("sql:mail-synced") && waitingMail(fixture.path).length === 0,
+      ),
     [Symbol.dispose]: () => fixture[Symbol.dispose](),
   };
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import type { RecordedDecision, RecordedTerminal } from "../../src/protocol/recorder.ts";
@@ -9,9 +9,8 @@ import {
 } from "../../src/services/extensions/observe/recorder/recorder.ts";
 import type { PaneFrame } from "../../src/services/terminal/tmux/pane-stream.ts";
 import type { Files } from "../../src/system/files.ts";
-import { createFakeClock, settle } from "./fake-clock.ts";
+import { createFakeClock } from "./fake-clock.ts";
 import { createScratch } from "./scratch.ts";
-import { until } from "./until.ts";
 
 export const terminal = (changes: Partial<RecordedTerminal> = {}): RecordedTerminal => ({
   availability: "available",
@@ -44,9 +43,6 @@ export const decision = (changes: Partial<RecordedDecision> = {}): RecordedDecis
   heads: [],
   ...changes,
 });
-
-/** It may be removed at any moment. */
-const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** A pane that a test writes to. */
 function createPane() {
@@ -103,25 +99,9 @@ export function createRecorderFixture(
   let seq = 0;
   const gatewayRoot = scratch.path("gateway");
   mkdirSync(gatewayRoot, { recursive: true, mode: 0o700 });
-  let unwritten = 0;
-  const watched: Files = {
-    ...scratch.files,
-    async createInBackground(label, path) {
-      const appender = await scratch.files.createInBackground(label, path);
-      return {
-        ...appender,
-        async write(part) {
-          unwritten += 1;
-          await appender.write(part).finally(() => {
-            unwritten -= 1;
-          });
-        },
-      };
-    },
-  };
   const open = (own: Partial<RecorderDeps> = {}) =>
     createRecorder({
-      files: { ...watched, ...files?.(watched) },
+      files: { ...scratch.files, ...files?.(scratch.files) },
       clock,
       gatewayRoot,
       title: "worker",
@@ -157,25 +137,20 @@ export function createRecorderFixture(
           .filter((name) => name.endsWith(ending))
           .sort()
       : [];
-  const bytes = () =>
-    [...names("jsonl"), ...names("cast")].reduce((sum, name) => sum + sizeOf(join(folder, name)), 0);
   const text = (ending: string) => names(ending).map((name) => readFileSync(join(folder, name), "utf8"));
   const why = (atMs = clock.nowMs()) =>
     readMoment(scratch.files, gatewayRoot, { atMs, nowMs: clock.nowMs(), agentName: "worker" });
+  /** Time passes; then what the recorder does in it is done, and what it could write is on disk. */
+  const pass = async (ms: number) => {
+    await clock.advance(ms);
+    await clock.atRest();
+  };
   /** What is given to the recorder in `act`, on disk. */
   const written = async (act: () => void) => {
-    const before = `${bytes()} ${names("jsonl")}`;
     act();
-    await until("the recording is written", async () => {
-      await clock.advance(250);
-      const newest = names("jsonl").at(-1);
-      const begun = newest !== undefined && sizeOf(join(folder, newest)) > 0;
-      // The terminal is written before the records.
-      await settle();
-      return begun && unwritten === 0 && `${bytes()} ${names("jsonl")}` !== before;
-    });
+    await pass(250);
   };
-  return { scratch, clock, pane, tell, problems, gatewayRoot, folder, open, names, text, why, written };
+  return { scratch, clock, pane, tell, problems, gatewayRoot, folder, open, names, text, why, pass, written };
 }
 
 export const castOf = (

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CliFixture } from "./cli-fixture.ts";
-import { until } from "./until.ts";
+import { createTestSignal } from "./until.ts";
 
 interface Received {
   id?: string | number | null;
@@ -15,7 +15,7 @@ export interface StdioServer extends AsyncDisposable {
   pid: number;
   exited: Promise<number>;
   /** What the server sent, in order. */
-  received: Received[];
+  readonly received: readonly Received[];
   stderr(): string;
   write(text: string | Uint8Array): Promise<void>;
   send(...messages: object[]): Promise<void>;
@@ -41,14 +41,14 @@ export function startStdioServer(
     stdout: unread ?? "pipe",
     stderr: "pipe",
   });
-  const received: Received[] = [];
+  const messages = createTestSignal<Received>();
   let errors = "";
   void (async () => {
     const decoder = new TextDecoder();
     for await (const chunk of child.stderr) errors += decoder.decode(chunk, { stream: true });
   })();
   if (child.stdout instanceof ReadableStream)
-    void collectLines(child.stdout, (line) => received.push(JSON.parse(line) as Received));
+    void collectLines(child.stdout, (line) => messages.emit(JSON.parse(line) as Received));
 
   async function write(text: string | Uint8Array): Promise<void> {
     child.stdin.write(text);
@@ -58,7 +58,7 @@ export function startStdioServer(
   const server: StdioServer = {
     pid: child.pid,
     exited: child.exited,
-    received,
+    received: messages.values,
     stderr: () => errors,
     write,
     send: (...messages) =>
@@ -69,7 +69,8 @@ export function startStdioServer(
       await server.send({ id, method, params });
       return server.response(id);
     },
-    response: (id) => until(`the response to ${id}`, () => received.find((one) => one.id === id), 30_000),
+    response: (wantedId) =>
+      messages.first(`the response to ${wantedId}`, ({ id }) => id === wantedId, 30_000),
     async endInput() {
       await child.stdin.end();
     },

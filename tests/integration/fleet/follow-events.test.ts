@@ -4,6 +4,7 @@ import { createGatewayClient } from "../../../src/services/fleet/gateway-client.
 import type { GatewayLink } from "../../../src/services/fleet/gateway-link.ts";
 import { createClock } from "../../../src/system/clock.ts";
 import { awaitOutcome } from "../../support/await-outcome.ts";
+import { createTestSignal } from "../../support/until.ts";
 
 const clock = createClock();
 
@@ -60,12 +61,8 @@ function createSource() {
 /** Follows until stopped; every callback is told in order. */
 function follow(link: FollowOptions["link"], more: Partial<FollowOptions> = {}) {
   const stop = new AbortController();
-  const told: string[] = [];
-  const listeners = new Set<() => void>();
-  const note = (what: string) => {
-    told.push(what);
-    for (const listener of listeners) listener();
-  };
+  const reports = createTestSignal<string>();
+  const { emit: note } = reports;
   const done = followEvents({
     clock,
     link,
@@ -77,14 +74,8 @@ function follow(link: FollowOptions["link"], more: Partial<FollowOptions> = {}) 
     ...more,
   });
   return {
-    told,
-    async until(what: string) {
-      while (!told.includes(what)) {
-        await new Promise<void>((resolve) => {
-          listeners.add(resolve);
-        });
-      }
-    },
+    told: reports.values,
+    until: (what: string) => reports.first(what, (report) => report === what),
     async stop() {
       stop.abort();
       await done;

@@ -14,7 +14,7 @@ import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFolderWatch } from "../../../src/system/watch.ts";
 import { createScratch } from "../../support/scratch.ts";
-import { until } from "../../support/until.ts";
+import { createTestSignal, until } from "../../support/until.ts";
 
 const gateway = join(import.meta.dir, "../../../src/cli/svc-gateway.ts");
 
@@ -274,11 +274,11 @@ describe("a turn whose runner is gone", () => {
     using fixture = setup();
     const turn = fixture.turns.create(fixture.request());
     turn.saveProcess({ ...dead, launched_at_utc });
-    const attempts: number[] = [];
+    const attempts = createTestSignal<number>();
     const files: Files = {
       ...fixture.files,
       write() {
-        attempts.push(performance.now());
+        attempts.emit(performance.now());
         fixture.files.append("test", join(turn.paths.folder, "left"), "a notice of the folder");
         throw new Error("ENOSPC");
       },
@@ -288,9 +288,10 @@ describe("a turn whose runner is gone", () => {
     const nothing = { onStarted: () => {}, onEvent: () => {}, onEnd: () => {} };
     const deps = { ...fixture.settling, files, watch: createFolderWatch(), log: { line: () => {} } };
     const followed = followTurn(deps, full, { claimWithinMs: 0, news: nothing });
-    await until("three attempts", () => attempts.length >= 3);
+    await attempts.until("three attempts", () => attempts.values.length >= 3);
     await followed.stop();
-    expect((attempts[2] ?? 0) - (attempts[0] ?? 0)).toBeGreaterThan(900);
+    const [first = 0, , third = 0] = attempts.values;
+    expect(third - first).toBeGreaterThan(900);
   });
 
   test("is interrupted when that was asked for", async () => {

@@ -13,7 +13,6 @@ import { sentMail } from "../../support/late-mail.ts";
 import { createMailRootFixture, type MailRootFixture, mailRootDeps } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
-import { until } from "../../support/until.ts";
 
 /** A backup of the mailbox root of `fixture`, whose scratch folder is the home. */
 function backUp(
@@ -79,7 +78,7 @@ test("a backup has the text of each message that its index names, whenever the f
     },
   });
   await clock.advance(1000);
-  await until("the files to be on disk", () => has.waiting().length === 0);
+  await has.filesOnDisk();
   expect(await listed(output, fixture.scratch.path("restored"), ben)).toEqual([
     ["one", has.mail.body_text],
     ["two", "second"],

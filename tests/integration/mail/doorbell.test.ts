@@ -4,24 +4,22 @@ import { createFolderWatch, type FolderWatch } from "../../../src/system/watch.t
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createMailRootFixture } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
-import { until } from "../../support/until.ts";
+import { createTestSignal } from "../../support/until.ts";
 
 test("a mailbox notifies of what comes into its inbox, and not for what its owner archives", async () => {
-  const changes: (string | null)[] = [];
+  const changes = createTestSignal<string | null>();
+  const rings = createTestSignal<void>();
   const real = createFolderWatch();
   const watch: FolderWatch = {
     watchFolder: (folder, listener) =>
       real.watchFolder(folder, (name) => {
-        changes.push(name);
+        changes.emit(name);
         listener(name);
       }),
   };
   using fixture = createMailRootFixture({ system: { watch } });
   const [ada, ben] = [fixture.mailbox("ada"), fixture.mailbox("ben")];
-  let rings = 0;
-  ben.onArrival(() => {
-    rings += 1;
-  });
+  ben.onArrival(rings.emit);
   const { message_ref: sent } = await ada.send({
     to: [ben.address],
     cc: [],
@@ -31,11 +29,11 @@ test("a mailbox notifies of what comes into its inbox, and not for what its owne
     notifyBlock: null,
     notifyAuth: null,
   });
-  await until("a ring", () => rings > 0);
-  const [rung, seen] = [rings, changes.length];
+  await rings.first("a ring", () => true);
+  const [rung, seen] = [rings.values.length, changes.values.length];
   await ben.archive([sent]);
-  await until("the change that archiving is", () => changes.length > seen);
-  expect(rings).toBe(rung);
+  await changes.until("the change that archiving is", () => changes.values.length > seen);
+  expect(rings.values.length).toBe(rung);
 });
 
 test("a doorbell that cannot trigger is reported once, the mail is delivered, and a doorbell that works again is quiet", async () => {

@@ -8,7 +8,7 @@ import { createClock } from "../../../src/system/clock.ts";
 import { messageOf, ServiceError } from "../../../src/system/errors.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { type ScriptedJmap, startScriptedJmap } from "../../support/scripted-jmap.ts";
-import { until } from "../../support/until.ts";
+import { createTestSignal } from "../../support/until.ts";
 import * as recorded from "../../unit/mail/jmap/recorded.ts";
 
 const state = [["Email/get", { ids: [] }, "s"]] as const;
@@ -201,46 +201,47 @@ describe("the doorbell", () => {
           headers: { "content-type": "text/event-stream" },
         },
       );
-    let rings = 0;
+    const rings = createTestSignal<void>();
     const end = watchArrivals({
       client: fixture.client,
       clock: createClock(),
       pollMs: 60_000,
-      notify: () => rings++,
+      notify: rings.emit,
     });
-    await until("the stream begins", () => rings === 1);
+    await rings.until("the stream begins", () => rings.values.length === 1);
     say('event: ping\ndata: {"interval":30}\n\n: a comment\n\n');
     say('id: 5\nevent: state\ndata: {"changed"');
     say(":{}}\n\n");
-    await until("the event rings", () => rings === 2);
+    await rings.until("the event rings", () => rings.values.length === 2);
     streams.at(-1)?.close();
-    await until("the stream begins anew", () => streams.length === 2 && rings === 3);
+    await rings.until("the stream begins anew", () => streams.length === 2 && rings.values.length === 3);
     end();
-    expect(rings).toBe(3);
+    expect(rings.values.length).toBe(3);
   });
 
   test("notifies by looking where nothing is pushed, for new mail only", async () => {
     await using fixture = startScriptedJmap();
     let mail: string[] = [];
-    let number = 1;
+    const looks = createTestSignal<void>();
     fixture.answers["Email/get"] = () => ({ state: "1", list: [] });
     fixture.answers["Email/changes"] = () => {
       const created = mail;
       mail = [];
-      return { newState: String(++number), hasMoreChanges: false, created };
+      looks.emit();
+      return { newState: String(looks.values.length + 1), hasMoreChanges: false, created };
     };
-    let rings = 0;
+    const rings = createTestSignal<void>();
     const end = watchArrivals({
       client: fixture.client,
       clock: createClock(),
       pollMs: 20,
-      notify: () => rings++,
+      notify: rings.emit,
     });
-    await until("it begins", () => rings === 1);
-    await until("it looks and sees nothing", () => number > 4);
-    expect(rings).toBe(1);
+    await rings.until("it begins", () => rings.values.length === 1);
+    await looks.until("it looks and sees nothing", () => looks.values.length > 3);
+    expect(rings.values.length).toBe(1);
     mail = ["M1"];
-    await until("it sees new mail", () => rings === 2);
+    await rings.until("it sees new mail", () => rings.values.length === 2);
     end();
   });
 });

@@ -19,7 +19,6 @@ import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clea
 import { settle } from "../../support/fake-clock.ts";
 import { answeredMail, waitingMail } from "../../support/late-mail.ts";
 import { draft, everything } from "../../support/mail-story.ts";
-import { until } from "../../support/until.ts";
 
 // A message is answered once the index holds its text on disk; its file is synced later.
 
@@ -32,7 +31,7 @@ describe("a message that was answered", () => {
     expect(has.passed.filter((label) => lateSteps.includes(label))).toEqual([]);
     expect(has.waiting()).toEqual([has.id, second.message_ref.replace("filesystem:", "")]);
     await has.clock.advance(100);
-    await until("the files to be on disk", () => has.passed.includes("sql:mail-synced"));
+    await has.filesOnDisk();
     expect(has.passed.filter((label) => lateSteps.includes(label))).toEqual([
       "mail.synced",
       "mail.synced",
@@ -50,7 +49,7 @@ describe("a message that was answered", () => {
     for (let round = 0; round < 3; round++) {
       for (let nth = 0; nth < 33; nth++) await has.ada.send(draft("ben", `${round}, ${nth}`));
       await has.clock.advance(100);
-      await until("the files to be on disk", () => has.waiting().length === 0);
+      await has.filesOnDisk();
       sizes.push(statSync(join(has.fixture.path, "index.sqlite-wal")).size);
     }
     expect(Math.max(...sizes)).toBeLessThan(1.5 * (sizes[0] ?? 0));
@@ -180,20 +179,16 @@ describe("a disk that is full when a file is to be synced", () => {
     using has = await answeredMail();
     for (const label of ["mail.synced", "mail.staged"]) has.fails.add(label);
     await has.clock.advance(100);
-    await settle();
-    await until("the fault to be reported", () => has.faults.length > 0);
+    await has.clock.atRest();
     await has.clock.advance(10_000);
-    await settle();
+    await has.clock.atRest();
     expect(has.faults).toEqual([
       "files of delivered mail cannot be put on disk: no space left on device. Their texts are in the index, and it is tried again",
     ]);
     expect(has.waiting()).toEqual([has.id]);
     has.fails.clear();
-    await until("the next attempt", async () => {
-      await has.clock.advance(10_000);
-      return has.passed.includes("sql:mail-synced");
-    });
-    expect(has.waiting()).toEqual([]);
+    await has.clock.advance(10_000);
+    await has.filesOnDisk();
     // After a sync that failed the system may take what it lost for written: the next sync alone proves
     // nothing.
     expect(has.passed).toContain("mail.staged");
@@ -236,7 +231,8 @@ describe("a disk that is full when a file is to be synced", () => {
     mkdirSync(has.file);
     const second = await has.ada.send(draft("ben", "two"));
     await has.clock.advance(100);
-    await until("the second to be on disk", () => !has.waiting().includes(second.message_ref.slice(11)));
+    const secondId = second.message_ref.slice(11);
+    await has.steps.until("the second to be on disk", () => !has.waiting().includes(secondId));
     expect(has.waiting()).toEqual([has.id]);
   });
 });

@@ -19,10 +19,9 @@ import { clearMessages } from "../../../src/services/mail/filesystem/upkeep/clea
 import { exportMailRoot } from "../../../src/services/mail/filesystem/upkeep/export.ts";
 import type { Mail } from "../../../src/services/mail/mailbox.ts";
 import { awaitOutcome } from "../../support/await-outcome.ts";
-import { createFakeClock, settle } from "../../support/fake-clock.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { sentMail } from "../../support/late-mail.ts";
 import { draft, everything } from "../../support/mail-story.ts";
-import { until } from "../../support/until.ts";
 
 // A message is answered once the index holds its text on disk; its file and its links follow.
 
@@ -96,7 +95,7 @@ describe("the file of a message that was answered", () => {
     ]);
     expect(existsSync(file)).toBe(false);
     await clock.advance(100);
-    await until("the file to be on disk", () => has.waiting().length === 0);
+    await has.filesOnDisk();
     expect(readFileSync(file, "utf8")).toContain("rings again");
     expect(has.mended).toEqual([]);
     other.close();
@@ -182,10 +181,8 @@ describe("the file of a message that was answered", () => {
     ]);
     expect((await has.ben.read(has.mail.message_ref)).body_text).toBe(has.mail.body_text);
     has.fails.clear();
-    await until("the next attempt", async () => {
-      await has.clock.advance(10_000);
-      return has.passed.includes("sql:mail-synced");
-    });
+    await has.clock.advance(10_000);
+    await has.filesOnDisk();
     expect(readFileSync(has.file, "utf8")).toContain("The bell rings");
   });
 
@@ -196,14 +193,12 @@ describe("the file of a message that was answered", () => {
     for (const mailbox of [has.ben, has.ada]) await mailbox.list(everything);
     expect(existsSync(has.file)).toBe(false);
     await has.clock.advance(100);
-    await settle();
+    await has.clock.atRest();
     expect(has.passed).not.toContain("mail.staged");
     database.run("ROLLBACK");
     database.close();
-    await until("the file to be on disk", async () => {
-      await has.clock.advance(100);
-      return has.passed.includes("sql:mail-synced");
-    });
+    await has.clock.advance(100);
+    await has.filesOnDisk();
     expect(readFileSync(has.file, "utf8")).toContain("The bell rings");
     expect(has.faults).toEqual([]);
   });
@@ -218,21 +213,21 @@ describe("the file of a message that was answered", () => {
     expect(has.faults).toEqual(Array(3).fill(expect.stringContaining("is a symbolic link")));
     rmSync(dirname(has.file));
     await has.clock.advance(10_000);
-    await until("the file to be on disk", () => has.waiting().length === 0);
+    await has.filesOnDisk();
     expect(readFileSync(has.file, "utf8")).toContain("The bell rings");
   });
 
   test("follows also where the answer was lost behind the commit", async () => {
     using has = await sentMail();
     await has.clock.advance(200);
-    await until("the first to be on disk", () => has.waiting().length === 0);
+    await has.filesOnDisk();
     has.onStep.set("sql:mail-delivered", () => {
       throw new Error("the answer is lost");
     });
     expect(await awaitOutcome(has.ada.send(draft("ben", "two")))).toThrow("the answer is lost");
     expect(has.waiting()).toHaveLength(1);
     await has.clock.advance(100);
-    await until("the second to be on disk", () => has.waiting().length === 0);
+    await has.filesOnDisk();
     expect(readdirSync(dirname(has.file))).toHaveLength(2);
   });
 });

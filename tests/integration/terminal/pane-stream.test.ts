@@ -203,10 +203,8 @@ test("a viewer that does not read is skipped to the newest picture, and little w
   await until("the flood to be over", async () => (await tmux.screen(pane.paneId)).includes("300000"));
   const before = view.bytes();
   const drawn = await settled(tmux, pane.paneId);
-  await until("the viewer to be up to date", async () => {
-    await view.take((await frames.next()).value as PaneFrame);
-    return JSON.stringify(shownBy(view.terminal)) === drawn;
-  });
+  do await view.take((await frames.next()).value as PaneFrame);
+  while (JSON.stringify(shownBy(view.terminal)) !== drawn);
   expect(view.pictures).toContain("skipped");
   expect(view.bytes() - before).toBeLessThan(600_000);
   left.abort();
@@ -222,10 +220,8 @@ test("a window of another size is a new picture", async () => {
   const view = viewer();
   for (const _ of [1, 2]) await view.take((await frames.next()).value as PaneFrame);
   await tmux.run("resize-window", "-t", "=a:", "-x", "77", "-y", "21");
-  await until("the new size", async () => {
-    await view.take((await frames.next()).value as PaneFrame);
-    return view.terminal.cols === 77 && view.terminal.rows === 21;
-  });
+  do await view.take((await frames.next()).value as PaneFrame);
+  while (view.terminal.cols !== 77 || view.terminal.rows !== 21);
   expect(view.pictures).toContain("resized");
   left.abort();
   await frames.return(undefined);

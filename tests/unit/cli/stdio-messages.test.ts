@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createStdioMessages, stdioLimits } from "../../../src/cli/extensions/bridges/stdio-messages.ts";
+import { orAborted } from "../../../src/system/lifecycle.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { until } from "../../support/until.ts";
 
 /** A connection whose client sends `lines` and then ends its input, unless it `stays`. */
 function connect(
@@ -48,7 +48,7 @@ describe("the messages of a client on standard streams", () => {
       const { messages, clock } = connect([request(1)]);
       await messages.next();
       const end = messages.next();
-      await until("the end of the input", () => messages.inputEnded.aborted);
+      await orAborted(new Promise(() => {}), messages.inputEnded);
       if (answered) await messages.send(answer(1));
       else await clock.advance(stdioLimits.lastAnswersMs);
       expect(await end).toBeNull();

@@ -9,9 +9,9 @@ import {
 import { openMailRoot } from "../../../../src/services/mail/filesystem/root.ts";
 import { clearMessages } from "../../../../src/services/mail/filesystem/upkeep/clear.ts";
 import type { Mail, Mailbox } from "../../../../src/services/mail/mailbox.ts";
+import { createFakeClock, type FakeClock } from "../../../support/fake-clock.ts";
 import { createMailRootFixture, type MailRootFixture } from "../../../support/mail-root.ts";
 import { everything } from "../../../support/mail-story.ts";
-import { until } from "../../../support/until.ts";
 
 // ann of build-1 writes to bob of build-2; the test carries the mail, and may change it on the way.
 
@@ -20,11 +20,14 @@ let two: MailRootFixture;
 let carriers: MailCarrier[];
 let onTheWay: HostMail[];
 let receiver: MailCarrier;
+let sender: MailCarrier;
+/** Of the sender's loop. */
+let clock: FakeClock;
 
 function carrierOf(at: MailRootFixture, host: string): MailCarrier {
   const joined = new Set<string>();
   const carrier = createMailCarrier({
-    clock: at.deps.clock,
+    clock: { ...clock, nowMs: at.deps.clock.nowMs },
     files: at.deps.files,
     host,
     mailboxes: () => [],
@@ -46,8 +49,10 @@ beforeEach(() => {
   [one, two] = [createMailRootFixture(), createMailRootFixture()];
   [carriers, onTheWay] = [[], []];
   one.mailbox("ann");
+  clock = createFakeClock();
   receiver = carrierOf(two, "build-2");
-  carrierOf(one, "build-1").start();
+  sender = carrierOf(one, "build-1");
+  sender.start();
 });
 afterEach(async () => {
   for (const carrier of carriers) await carrier.stop();
@@ -60,16 +65,14 @@ async function sent(subject: string, to = ["bob@build-2"]): Promise<HostMail> {
   const root = openMailRoot(one.deps, one.path);
   const ann = root.openMailbox({ address: "ann@svc.localhost", principalId: "SVC-ann" });
   const draft = { to, cc: [], subject, body: "text", attachments: [], notifyBlock: null, notifyAuth: null };
-  await until("the host to be joined", () =>
-    ann.send(draft).then(
-      () => true,
-      () => false,
-    ),
-  );
-  await until("the message", () => onTheWay.some((mail) => mail.subject === subject));
+  // The host has joined the folder.
+  await clock.atRest();
+  await ann.send(draft);
+  await clock.advance(500);
+  await clock.atRest();
   const mail = onTheWay.find((one) => one.subject === subject) as HostMail;
   const receipt = { kind: "receipt", message_id: mail.message_id, refused: [] };
-  await carriers[1]?.receive("build-2", receipt);
+  await sender.receive("build-2", receipt);
   ann.close();
   root.close();
   return mail;

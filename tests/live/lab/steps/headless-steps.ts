@@ -181,9 +181,9 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
   await using events = await followEvents(session.baseUrl());
   const prompt = saysWhileSpeaking ? "Swordfish MEDIUMTURN" : "Swordfish RUNTOOL SLEEPTOOL FAST";
   await session.begin("seen", prompt);
-  const told = await events.until(
+  const told = await events.first(
+    "the first event of the turn",
     (event) => event["turn_id"] === "seen" && event.kind === "turn_event",
-    60_000,
   );
   expect(told).toMatchObject({ turn_seq: 1, event_kind: expect.stringMatching(saysBefore) });
   const { pid } = await session.provider("seen");
@@ -199,9 +199,9 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
     true,
     "active",
   ]);
-  const ended = await events.until(
+  const ended = await events.first(
+    "the end of the turn",
     (event) => event.kind === "turn_finished" && event["turn_id"] === "seen",
-    60_000,
   );
   expect([ended["status"], session.heard("Not now FAST")]).toEqual(["completed", []]);
   expect(session.heard(prompt)).toHaveLength(1);

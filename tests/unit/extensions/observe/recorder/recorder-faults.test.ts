@@ -13,7 +13,6 @@ import { join } from "node:path";
 import type { BackgroundAppender } from "../../../../../src/system/own-file.ts";
 import { settle } from "../../../../support/fake-clock.ts";
 import { castOf, createRecorderFixture, terminal } from "../../../../support/recorder-fixture.ts";
-import { until } from "../../../../support/until.ts";
 
 describe("what a crash leaves", () => {
   test("a torn last line is left out, and the next recorder goes on in another segment", async () => {
@@ -90,15 +89,15 @@ describe("a disk that refuses", () => {
       fixture.pane.write("lost \r\n");
       await fixture.clock.advance(500);
     }
-    await until("it is told", () => fixture.problems.length > 0);
+    await fixture.clock.atRest();
+    expect(fixture.problems.length).toBeGreaterThan(0);
     expect(recorder.facts().problem).toContain("ENOSPC");
     const lostMs = fixture.clock.nowMs();
     full = false;
-    await until("it records again", async () => {
+    while (recorder.facts().problem !== null) {
       fixture.tell.event({ kind: "gateway_started" });
-      await fixture.clock.advance(5_000);
-      return recorder.facts().problem === null;
-    });
+      await fixture.pass(5_000);
+    }
     await fixture.written(() => fixture.tell.terminal(terminal()));
     expect(fixture.why()).toMatchObject({ recorded: "yes", queue: { queue_depth: 20 } });
     const lost = fixture.why(lostMs - 1_000);
@@ -145,10 +144,8 @@ describe("a disk that refuses", () => {
     const fixture = createRecorderFixture({ reserveBytes: 2 ** 60 });
     const recorder = fixture.open();
     recorder.start();
-    await until("it is told", async () => {
-      await fixture.clock.advance(250);
-      return fixture.problems.some((problem) => problem.includes("MiB are free"));
-    });
+    await fixture.pass(250);
+    expect(fixture.problems).toEqual([expect.stringContaining("MiB are free")]);
     expect(fixture.names("jsonl")).toEqual([]);
     await recorder.stop();
   });
@@ -176,10 +173,8 @@ describe("a folder that is not ours to write", () => {
     plant(fixture.folder, elsewhere);
     const recorder = fixture.open();
     recorder.start();
-    await until("it is told", async () => {
-      await fixture.clock.advance(250);
-      return fixture.problems.some((problem) => problem.includes(told));
-    });
+    await fixture.pass(250);
+    expect(fixture.problems).toEqual([expect.stringContaining(told)]);
     await recorder.stop();
     expect([readdirSync(elsewhere), fixture.names("jsonl")]).toEqual([[], []]);
   });
@@ -192,11 +187,10 @@ describe("a folder that is not ours to write", () => {
     await fixture.written(() => recorder.start());
     renameSync(fixture.folder, fixture.scratch.path("moved"));
     symlinkSync(elsewhere, fixture.folder);
-    await until("it is told", async () => {
+    while (fixture.problems.length === 0) {
       fixture.pane.write(`${"line of text. ".repeat(2340)}\r\n`);
-      await fixture.clock.advance(1_000);
-      return fixture.problems.length > 0;
-    });
+      await fixture.pass(1_000);
+    }
     await recorder.stop();
     expect(readdirSync(elsewhere)).toEqual([]);
     expect(() => fixture.why()).toThrow("is no folder of this user");

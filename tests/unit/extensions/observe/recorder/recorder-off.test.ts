@@ -5,14 +5,14 @@ import { createRecorderControl } from "../../../../../src/services/extensions/ob
 import { readTree } from "../../../../guards/tree.ts";
 import { createFakeClock } from "../../../../support/fake-clock.ts";
 import { createScratch, type Scratch } from "../../../../support/scratch.ts";
-import { until } from "../../../../support/until.ts";
+import { createTestSignal } from "../../../../support/until.ts";
 
 /** An agent that counts who listens to it. */
 function listened(scratch: Scratch) {
-  const heard: string[] = [];
+  const { values: heard, emit, until } = createTestSignal<string>();
   const hear = (what: string) => () => {
-    heard.push(what);
-    return () => void heard.push(`no ${what}`);
+    emit(what);
+    return () => emit(`no ${what}`);
   };
   mkdirSync(scratch.path("gateway"), { mode: 0o700 });
   const agent: RecordedAgent = {
@@ -27,7 +27,7 @@ function listened(scratch: Scratch) {
     slot: { onDecision: hear("decisions") },
     queue: { depth: () => 0, list: () => [] },
   };
-  return { agent, heard };
+  return { agent, heard, until };
 }
 
 describe("a recorder that is off", () => {
@@ -51,7 +51,7 @@ describe("a recorder that is off", () => {
 
   test("begins with the gateway when it is on, and ends with it", async () => {
     using scratch = createScratch();
-    const { agent, heard } = listened(scratch);
+    const { agent, heard, until } = listened(scratch);
     await createRecorderControl(agent).update({ enabled: true });
     const next = createRecorderControl(agent);
     await next.start();

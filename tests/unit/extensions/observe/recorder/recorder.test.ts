@@ -5,7 +5,6 @@ import { readMoment } from "../../../../../src/services/extensions/observe/recor
 import { nothingKnown } from "../../../../../src/services/extensions/observe/recorder/records.ts";
 import { toTimestamp } from "../../../../../src/system/clock.ts";
 import { castOf, createRecorderFixture, decision, terminal } from "../../../../support/recorder-fixture.ts";
-import { until } from "../../../../support/until.ts";
 
 const agentName = "worker";
 
@@ -195,14 +194,10 @@ test("a megabyte at once is read in parts, and the event loop turns between them
     if (counting) setImmediate(count);
   };
   setImmediate(count);
-  const before = written.length;
   const line = "key sk-abcdefgh1234567890 \r\n";
   fixture.pane.write(`${line.repeat(Math.ceil((1024 * 1024) / line.length))}the end\r\n`);
-  await until("all of it is written", async () => {
-    // Less than the time after which a held end is written.
-    if (written.length <= before) await fixture.clock.advance(250);
-    return fixture.text("cast").at(-1)?.includes("the end") ?? false;
-  });
+  await fixture.pass(250);
+  expect(fixture.text("cast").at(-1)).toContain("the end");
   counting = false;
   await recorder.stop();
   const most = Math.max(...written.map(({ bytes }) => bytes));
@@ -218,10 +213,8 @@ test("what may begin a secret is written when the terminal is quiet", async () =
   await fixture.written(() => recorder.start());
   await fixture.written(() => fixture.pane.write("done prompt>"));
   expect(fixture.text("cast").join("")).not.toContain("prompt>");
-  await until("the rest is written", async () => {
-    await fixture.clock.advance(1000);
-    return fixture.text("cast").join("").includes("prompt>");
-  });
+  await fixture.pass(1000);
+  expect(fixture.text("cast").join("")).toContain("prompt>");
   await recorder.stop();
 });
 
@@ -266,10 +259,7 @@ describe("segments", () => {
     const recorder = fixture.open();
     await fixture.written(() => recorder.start());
     const [first = ""] = fixture.names("jsonl");
-    await until("the first one is gone", async () => {
-      await fixture.clock.advance(1_000);
-      return !fixture.names("jsonl").includes(first);
-    });
+    while (fixture.names("jsonl").includes(first)) await fixture.pass(1_000);
     const oldest = Number(fixture.names("jsonl")[0]?.slice(9, -6));
     expect(fixture.clock.nowMs() - oldest).toBeLessThan(90_000);
     await recorder.stop();
@@ -297,12 +287,8 @@ describe("segments", () => {
     const moved = createRecorderFixture({ clock: back });
     const recorder = moved.open();
     const write = async (act: () => void) => {
-      const before = moved.text("jsonl").join("").length;
       act();
-      await until("it is written", async () => {
-        await clock.advance(250);
-        return moved.text("jsonl").join("").length > before;
-      });
+      await fixture.pass(250);
     };
     await write(() => recorder.start());
     await write(() => moved.tell.terminal(terminal({ turn_phase: "active" })));

@@ -114,7 +114,7 @@ export interface GatewayExtension {
 export interface OpenGateway extends GatewayCore {
   leases: TypingLeases;
   sockets: SocketUpgrade;
-  asksForToken: boolean;
+  requiresToken: boolean;
 }
 
 /** What an extension adds to a gateway's app and to its services. */
@@ -140,7 +140,7 @@ export interface OpenCoordinator {
   links: Links;
   attention: Attention;
   sockets: SocketUpgrade;
-  asksForToken: boolean;
+  requiresToken: boolean;
   /** Rules of deliveries to the outside; without it those in the user's folder. */
   rulesFile?: string;
   /** Null when this server serves the agents of this host alone. */

@@ -4,8 +4,7 @@ import { AwaitingDecision } from "./terminal.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
 
 /**
- * Agents that speak ACP: what is known of one as data, and the files by which its bridge and the gateway work
- * together.
+ * ACP agents: their profiles, and the files that the bridge of an agent and its gateway exchange.
  */
 
 /** The file of `--permission-policy`. */
@@ -13,10 +12,14 @@ export const PermissionPolicyFile = Strict({ schema_version: SchemaVersion1, rul
 
 const Variable = Type.Union([
   Type.String(),
-  Strict({ program: NonBlank("the path of this program on PATH; left out where there is none") }),
+  Strict({
+    program: NonBlank(
+      "the value is this program's path on PATH; without the program, the variable is not set",
+    ),
+  }),
 ]);
 
-/** One ACP agent as data. */
+/** The profile of one ACP agent. */
 export const AcpProfile = Strict({
   tool: Type.String({
     pattern: "^[a-z0-9][a-z0-9-]{0,40}-acp$",
@@ -24,7 +27,7 @@ export const AcpProfile = Strict({
   }),
   command: Type.Array(NonBlank("executable, then arguments"), { minItems: 1, maxItems: 100 }),
   env: Type.Optional(Type.Record(Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]*$" }), Variable)),
-  home_variable: Type.Optional(NonBlank("selects another home of the agent")),
+  home_variable: Type.Optional(NonBlank("environment variable that selects the agent's home folder")),
   modes: Type.Optional(
     Strict({
       ask: Type.Optional(NonBlank("its mode that asks before it acts")),
@@ -45,7 +48,7 @@ export const AcpProfileFile = Strict({
 /** acp/host.json of a session: the bridge that owns its agent process. */
 export const AcpBridgeRecord = Strict({
   schema_version: SchemaVersion1,
-  life: Nullable(Type.String({ description: "of the agent, as in its manifest" })),
+  life: Nullable(Type.String({ description: "instance id of the agent, as in its manifest" })),
   runner_pid: Type.Integer(),
   runner_start: Nullable(Type.String()),
   child_pid: Nullable(Type.Integer({ description: "the agent process; null while there is none" })),
@@ -53,17 +56,17 @@ export const AcpBridgeRecord = Strict({
 });
 export type AcpBridgeRecord = Static<typeof AcpBridgeRecord>;
 
-/** acp/next.json of a session: the turn that its bridge has to run. */
+/** acp/next.json of a session: the next turn of its bridge. */
 export const AcpNextTurn = Strict({ schema_version: SchemaVersion1, turn_id: Type.String() });
 
-/** question.json of a turn: a permission that the agent asks for and nobody has answered. */
+/** question.json of a turn: a permission request of the agent that has no answer yet. */
 export const AcpQuestion = Strict({ schema_version: SchemaVersion1, decision: AwaitingDecision });
 export type AcpQuestion = Static<typeof AcpQuestion>;
 
-/** answer.json of a turn. */
+/** answer.json of a turn: the option that was chosen. */
 export const AcpAnswer = Strict({
   schema_version: SchemaVersion1,
   id: Type.String({ description: "`decision.id` of the question" }),
-  index: Type.Integer({ minimum: 1, description: "of the option" }),
+  index: Type.Integer({ minimum: 1, description: "number of the option, from 1" }),
   answered_at_utc: Timestamp,
 });

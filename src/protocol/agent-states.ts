@@ -3,7 +3,7 @@ import { AgentIdentity, AgentState } from "./agents.ts";
 import { AttentionItem } from "./attention.ts";
 import { agentIds, maxListed, Nullable, Strict, Timestamp } from "./wire.ts";
 
-/** All agents in one answer, for who shows them together (additional). */
+/** The states of all agents in one answer (additional). */
 
 export const AgentStateEntry = Strict(
   {
@@ -11,20 +11,20 @@ export const AgentStateEntry = Strict(
     state: Nullable(AgentState),
     turn_began_at_utc: Nullable({
       ...Timestamp,
-      description: "when the turn began that runs now; null also where the look at the agent did not show it",
+      description: "when the running turn began; null without one, and when the snapshot did not show it",
     }),
     failure: Nullable(
-      Type.String({ description: "why there is no state; null also while the agent has not answered yet" }),
+      Type.String({ description: "why `state` is null; null also while the agent has not answered yet" }),
     ),
   },
-  { description: "an agent, and what it is doing" },
+  { description: "an agent and its state" },
 );
 export type AgentStateEntry = Static<typeof AgentStateEntry>;
 
 export const AgentStateList = Strict(
   {
     after: Type.String({
-      description: "what changed since these states is in `/svc/events` after this position",
+      description: "a position of `/svc/events`; the events after it report every change of these states",
     }),
     agents: Type.Array(AgentStateEntry, {
       maxItems: maxListed,
@@ -33,12 +33,11 @@ export const AgentStateList = Strict(
     attention: Type.Optional(
       Type.Array(AttentionItem, {
         maxItems: maxListed,
-        description:
-          "what waits for a person, as `GET /svc/attention` lists it; where it was asked for and known in time",
+        description: "as `GET /svc/attention` lists it; present when requested and known in time",
       }),
     ),
   },
-  { description: "all agents, and what each is doing" },
+  { description: "all agents and their states" },
 );
 export type AgentStateList = Static<typeof AgentStateList>;
 
@@ -50,10 +49,10 @@ export const AgentStatesQuery = Strict({
       minimum: 0,
       maximum: 5000,
       default: 0,
-      description: "how old a look at an agent may be that the server has already begun for others",
+      description: "how old the snapshot of an agent may be that the server took for another request",
     }),
   ),
 });
 
-/** With this the page of the console begins: the server has begun to look when it served the page. */
-export const firstLookQuery = { max_age_ms: 5000, attention: "true" } as const;
+/** The first query of the console. The server already took these snapshots when it served the page. */
+export const initialStatesQuery = { max_age_ms: 5000, attention: "true" } as const;

@@ -34,7 +34,7 @@ import { describe, maxListed, maxPage, Nullable, Strict, StringEnum, shortList, 
 
 export const AgentLiveness = StringEnum(["alive", "gone", "unknown"], {
   description:
-    "whether the agent's tmux session exists; gone also without its tmux server; unknown: that does not answer",
+    "alive: the agent's tmux session exists; gone: it or its tmux server does not; unknown: the tmux server does not answer",
 });
 export type AgentLiveness = Static<typeof AgentLiveness>;
 
@@ -69,7 +69,8 @@ export const AgentIdentity = Strict(
       description: "id of this launch of the agent; a relaunch from stopped has a new one",
     }),
     has_gateway: Type.Boolean({
-      description: "a healthy gateway answers; in a list: its process lives and says where it listens",
+      description:
+        "whether a healthy gateway answers; in a list: whether its process lives and has published its address",
     }),
     has_mailbox: Type.Boolean({ description: "whether a mailbox is registered for the agent" }),
     published_at: Nullable(
@@ -78,26 +79,26 @@ export const AgentIdentity = Strict(
       }),
     ),
     lease_expires_at: Nullable(
-      Type.String({ description: "until when that record holds; whether the agent lives is in liveness" }),
+      Type.String({ description: "when that record expires; `liveness` says whether the agent is alive" }),
     ),
     liveness: Type.Optional(AgentLiveness),
     host: Type.Optional(
       Type.String({
-        description: "of an agent on another host: its host; `<agent_name>@<host>` names the agent",
+        description: "host of an agent on another host; `<agent_name>@<host>` names the agent",
       }),
     ),
     host_away_since_utc: Type.Optional(
       Type.String({
-        description: "its host has not answered since then; the agent is shown as it was last known",
+        description: "when its host stopped answering; the other fields are the last known ones",
       }),
     ),
   },
-  { description: "the ids and places of an agent" },
+  { description: "the ids, the session and the folders of an agent" },
 );
 export type AgentIdentity = Static<typeof AgentIdentity>;
 
 export const AgentAvailability = StringEnum(["available", "unavailable", "error"], {
-  description: "available: the agent can be worked with; error: it runs and cannot",
+  description: "available: the agent can work; error: it runs and cannot work",
 });
 export type AgentAvailability = Static<typeof AgentAvailability>;
 
@@ -119,7 +120,7 @@ export const AgentGateway = Strict(
     gateway_host: Nullable(GatewayHost),
     gateway_port: Nullable(GatewayPort),
   },
-  { description: "the status of an agent's gateway, as far as others may see it; null when none is known" },
+  { description: "the redacted status of an agent's gateway; null when none is known" },
 );
 export type AgentGateway = Static<typeof AgentGateway>;
 
@@ -130,7 +131,7 @@ export const AgentMailbox = Strict(
     principal_id: Nullable(PrincipalId),
     address: Nullable(MailAddress),
   },
-  { description: "an agent's mailbox, as far as others may see it; null when it has none" },
+  { description: "the redacted mailbox of an agent; null when it has none" },
 );
 
 export const AgentState = Strict(
@@ -156,7 +157,7 @@ export const AgentState = Strict(
         turn_index: Nullable(
           Type.Integer({ description: "number of the turn in its session, from 0; null when there is none" }),
         ),
-        updated_at_utc: Nullable(describe(Timestamp, "when that was decided; null while there is no result")),
+        updated_at_utc: Nullable(describe(Timestamp, "when the result was decided; null without a result")),
       },
       { description: "how the newest turn ended" },
     ),
@@ -172,7 +173,7 @@ export const AgentState = Strict(
 );
 export type AgentState = Static<typeof AgentState>;
 
-/** What the submission of work to an agent is answered with. */
+/** Answer to a prompt or an interrupt. */
 export const AgentSubmission = Strict(
   {
     success: Success,
@@ -188,10 +189,12 @@ export const AgentSubmission = Strict(
       Type.Integer({ description: "number of that turn in its session", minimum: 0 }),
     ),
     gateway_request_id: Type.Optional(
-      Type.String({ description: "the request in the queue of the agent's gateway, where one took it" }),
+      Type.String({
+        description: "id of the request in the gateway's queue; absent when no gateway took it",
+      }),
     ),
   },
-  { description: "what became of a prompt or an interrupt" },
+  { description: "the result of submitting a prompt or an interrupt" },
 );
 export type AgentSubmission = Static<typeof AgentSubmission>;
 
@@ -224,22 +227,22 @@ export const TerminalDetail = Strict(
 );
 export type TerminalDetail = Static<typeof TerminalDetail>;
 
-/** What is known of a headless agent beyond its summary (contract 2.9). */
+/** The detail of a headless agent (contract 2.9). */
 export const HeadlessDetail = Strict(
   {
     transport: Type.Literal("headless"),
     runtime_resumable: Type.Boolean({ description: "whether the agent can be started for another turn" }),
     tmux_session_live: Type.Boolean({ description: "diagnostic only" }),
     can_accept_prompt_now: Type.Boolean({ description: "whether a prompt would be taken now" }),
-    interruptible: Type.Boolean({ description: "whether a turn runs that an interrupt would end" }),
+    interruptible: Type.Boolean({ description: "whether a turn runs that an interrupt can end" }),
     chat_session: Nullable(describe(HeadlessChatSession, "from a live gateway; null without one")),
     turn: AgentState.properties.turn,
     last_turn: AgentState.properties.last_turn,
     active_turn_started_at_utc: Nullable(
-      describe(Timestamp, "when the turn that runs began; null when none runs"),
+      describe(Timestamp, "when the running turn began; null without one"),
     ),
     active_turn_interrupt_requested_at_utc: Nullable(
-      describe(Timestamp, "when the turn that runs was interrupted; null when it was not"),
+      describe(Timestamp, "when the running turn was interrupted; null when it was not"),
     ),
     last_turn_status: describe(TurnStatus, "how far the newest turn got"),
     last_turn_started_at_utc: Nullable(describe(Timestamp, "when the newest turn began; null without one")),
@@ -279,7 +282,7 @@ export const AgentStateDetail = Strict(
       description: "TerminalDetail or HeadlessDetail, by its `transport`",
     }),
   },
-  { description: "what an agent is doing, with the detail of its kind" },
+  { description: "the state of an agent, with the detail of its transport" },
 );
 export type AgentStateDetail = Static<typeof AgentStateDetail>;
 
@@ -287,12 +290,12 @@ export const AgentHistoryEntry = Strict(
   {
     recorded_at_utc: RecordingTime,
     summary: Type.String({ description: "what changed, in one line" }),
-    availability: describe(AgentAvailability, "whether the agent could be worked with then"),
+    availability: describe(AgentAvailability, "whether the agent could work then"),
     turn_phase: describe(TurnPhase, "whether a turn ran then"),
     last_turn_result: AgentState.properties.last_turn.properties.result,
-    turn_id: Nullable(Type.String({ description: "the turn it is about; null for a terminal agent" })),
+    turn_id: Nullable(Type.String({ description: "id of the headless turn; null for a terminal agent" })),
   },
-  { description: "one coarse step of an agent" },
+  { description: "one transition of an agent" },
 );
 export type AgentHistoryEntry = Static<typeof AgentHistoryEntry>;
 

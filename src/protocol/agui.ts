@@ -14,9 +14,8 @@ import {
 } from "./wire.ts";
 
 /**
- * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are
- * in camel case; keys that we do not know are let through, since each version of the protocol adds some
- * (ruling 11).
+ * Requests and events of the AG-UI protocol (contract 4.1; spec/mailbox-agui.md C). Keys are in camel case.
+ * Unknown keys are accepted, since each version of the protocol adds some (ruling 11).
  */
 
 const open = { additionalProperties: true };
@@ -24,7 +23,7 @@ const open = { additionalProperties: true };
 const identifier = (description: string) =>
   Type.String({ minLength: 1, maxLength: 1024, pattern: "\\S", description });
 
-/** One message of the conversation. What else a role carries stays in it. */
+/** One message of the conversation. Unknown keys of its role are kept. */
 export const AguiMessage = Type.Object(
   {
     id: Type.String({ description: "id of the message in the conversation" }),
@@ -35,7 +34,7 @@ export const AguiMessage = Type.Object(
       Type.Unknown({ description: "text, or parts of type text; an object for activity" }),
     ),
     toolCallId: Type.Optional(
-      Nullable(Type.String({ description: "of a tool message: the call that it answers" })),
+      Nullable(Type.String({ description: "id of the call that a tool message answers" })),
     ),
   },
   { description: "one message", ...open },
@@ -44,7 +43,7 @@ export type AguiMessage = Static<typeof AguiMessage>;
 
 const inputFields = {
   threadId: identifier("the conversation in the GUI"),
-  runId: identifier("names this run; one that was seen before is refused"),
+  runId: identifier("id of this run; an id that was used before is refused"),
   parentRunId: Type.Optional(Nullable(Type.String({ description: "the run that this one follows" }))),
   messages: Type.Array(AguiMessage, {
     ...shortList,
@@ -59,13 +58,14 @@ const inputFields = {
   state: Type.Optional(Type.Unknown({ description: "given to the agent as text, without our own key svc" })),
   forwardedProps: Type.Optional(
     Type.Unknown({
-      description: "svc.chatSession and svc.execution act; of other keys the agent gets the name only",
+      description:
+        "svc.chatSession and svc.execution take effect; the agent gets only the names of other keys",
     }),
   ),
   resume: Type.Optional(
     Nullable(
       Type.Array(Type.Unknown(), {
-        description: "interrupts of the protocol that are answered; passed over",
+        description: "answers to interrupts of the protocol; ignored",
         maxItems: maxPage,
       }),
     ),
@@ -114,7 +114,7 @@ export const AguiCapabilities = Strict(
             provider: Type.String({ description: "who provides it" }),
             metadata: Type.Record(Type.String(), Type.Unknown(), { description: "more about the gateway" }),
           },
-          { description: "who the agent is" },
+          { description: "the service behind the gateway" },
         ),
         transport: flags("how events reach the client", {
           streaming: "whether events come as a stream",
@@ -175,10 +175,10 @@ export const AguiCapabilities = Strict(
           feedback: "whether feedback is taken",
         }),
         custom: Type.Record(Type.String(), Type.Unknown(), {
-          description: "what the protocol has no name for",
+          description: "capabilities that the protocol does not name",
         }),
       },
-      { description: "what the AG-UI protocol asks about" },
+      { description: "the capabilities that the AG-UI protocol defines" },
     ),
     svc: Type.Object(
       {
@@ -209,10 +209,10 @@ export const AguiCapabilities = Strict(
           { description: "the gateway and its agent" },
         ),
       },
-      { description: "what the gateway says of itself" },
+      { description: "details of this gateway" },
     ),
   },
-  { description: "what a GUI may expect of this gateway" },
+  { description: "the capabilities of this gateway for a GUI" },
 );
 export type AguiCapabilities = Static<typeof AguiCapabilities>;
 
@@ -256,11 +256,11 @@ export const AguiCustomName = StringEnum(
     description: "what a custom event is about",
   },
 );
-/** What our AG-UI streams hold, by the type of the event. */
+/** The events of our AG-UI streams, by type. */
 const aguiEventKinds = {
   RUN_STARTED: "a run begins",
-  RUN_FINISHED: "a run ended well",
-  RUN_ERROR: "a run or its stream ended otherwise",
+  RUN_FINISHED: "a run succeeded",
+  RUN_ERROR: "a run or its stream failed",
   STATE_SNAPSHOT: "the state of the gateway and its agent",
   TEXT_MESSAGE_START: "the agent begins a message",
   TEXT_MESSAGE_CONTENT: "a part of that message",
@@ -291,7 +291,7 @@ export const AguiRunStarted = event("RUN_STARTED", {
 });
 export const AguiRunFinished = event("RUN_FINISHED", {
   ...run,
-  result: Type.Optional(describe(AnyObject, "what the run came to")),
+  result: Type.Optional(describe(AnyObject, "the result of the run")),
 });
 export const AguiRunError = event("RUN_ERROR", {
   message: Type.String({ description: "one line for people" }),
@@ -322,17 +322,17 @@ export const AguiToolCallResult = event("TOOL_CALL_RESULT", {
   ...message,
   ...toolCall,
   role: Type.Literal("tool"),
-  content: Type.String({ description: "what it holds" }),
+  content: Type.String({ description: "the result of the call" }),
 });
 export const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
   ...message,
   activityType: AguiActivityType,
-  content: describe(AnyObject, "what it holds"),
+  content: describe(AnyObject, "the data of the activity"),
   replace: Type.Literal(true),
 });
 export const AguiCustom = event("CUSTOM", {
   name: AguiCustomName,
-  value: describe(AnyObject, "what it says"),
+  value: describe(AnyObject, "the data of the event"),
 });
 
 /** An event of our streams, by the names of the AG-UI protocol. Absent fields are left out, never null. */
@@ -358,12 +358,12 @@ export type AguiEvent = Static<typeof AguiEvent>;
 
 const aguiEvents = eventStream({ item: AguiEvent, kinds: aguiEventKinds });
 
-/** What GUI clients ask besides their streams. */
+/** The AG-UI routes that are not streams. */
 export const aguiEndpoints = {
   aguiCapabilities: endpoint({
     method: "GET",
     path: "/v1/ag-ui/capabilities",
-    summary: "What a GUI client may expect",
+    summary: "The capabilities of this gateway for a GUI client",
     status: 200,
     response: AguiCapabilities,
   }),
@@ -371,21 +371,21 @@ export const aguiEndpoints = {
     method: "DELETE",
     path: "/v1/ag-ui/connections/:connection_id",
     summary: "Detach a GUI stream",
-    description: "Its stream is finished; the agent is left as it is.",
+    description: "Ends the stream; the agent does not change.",
     status: 200,
     response: AguiDetached,
     errors: { 404: AguiNotConnected },
   }),
 } as const;
 
-/** Streams of the AG-UI protocol: each event a line `data`, a comment in silence. */
+/** The AG-UI streams. Each event is one `data` line; a comment is sent in silence. */
 export const aguiStreamEndpoints = {
   aguiConnect: endpoint({
     method: "POST",
     path: "/v1/ag-ui/connect",
     summary: "Attach a GUI client, as an AG-UI event stream",
     description:
-      "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 are attached at once; 503 then.",
+      "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 clients are attached at once; further ones get 503.",
     body: AguiConnectInput,
     status: 200,
     response: aguiEvents,

@@ -33,7 +33,7 @@ export const attentionKinds = [
 
 export const AttentionKind = StringEnum(attentionKinds, {
   description:
-    "question and permission: the agent asks; draft: a prompt waits behind a text in its composer; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; budget: it or its team reached one; mail: a person has not read it",
+    "question and permission: the agent asks; draft: a prompt waits because the composer holds a text; unknown_request: it is not known whether the agent took the request; closed_queue: the gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; budget: the agent or its team reached a budget; mail: a person has unread mail",
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 
@@ -42,9 +42,9 @@ export const AttentionAnswer = Strict(
     answer: Type.String({ description: "what to send as `answer`" }),
     label: Type.String({
       description:
-        "the option in the agent's words; of a question with several choices behind `[ ]` or `[x]`: to answer it changes that",
+        "the option in the agent's words; `[ ]` or `[x]` before it marks a question with several choices, where an answer toggles the option",
     }),
-    description: Type.Optional(Type.String({ description: "what the agent says of the option" })),
+    description: Type.Optional(Type.String({ description: "the agent's description of the option" })),
   },
   { description: "one answer that a question allows" },
 );
@@ -53,21 +53,23 @@ export const AttentionItem = Strict(
   {
     id: Type.String({
       description:
-        "of this condition, also after a restart of the server; a new question or failure has another id",
+        "id of this condition; the same after a restart of the server. A new question or failure has another id",
     }),
     kind: AttentionKind,
     agent_id: Nullable(Type.String({ description: "null for mail that no known agent wrote" })),
     agent_name: Nullable(AgentName),
     tracked_agent_id: Nullable(Type.String({ description: "null for mail" })),
-    address: Nullable(Type.String({ description: "of the person whose mail it is; null for other kinds" })),
+    address: Nullable(
+      Type.String({ description: "address of the person who has the mail; null for other kinds" }),
+    ),
     since_utc: Type.Union([Timestamp, Type.Null()], {
-      description: "when it began or was first seen; null when nobody recorded that",
+      description: "when it began or was first seen; null when that was not recorded",
     }),
     age_seconds: Nullable(
-      Type.Number({ description: "since since_utc; null where that is null", minimum: 0 }),
+      Type.Number({ description: "seconds since since_utc; null when that is null", minimum: 0 }),
     ),
     epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: "which instance of the agent it is about; null when its gateway does not say",
+      description: "epoch of the agent's instance; null when the gateway does not report it",
     }),
     reason: Type.String({ description: "one sentence" }),
     question: Nullable(Type.String({ description: "in the agent's words; empty when it could not be read" })),
@@ -75,18 +77,18 @@ export const AttentionItem = Strict(
       Strict(
         {
           action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
-          text: Nullable(Type.String({ description: "the command, file or address that it is about" })),
+          text: Nullable(Type.String({ description: "the command, file or address of the call" })),
         },
-        { description: "as the agent's tool reported it; null when it reported nothing" },
+        { description: "the tool call behind the item, as the tool reported it; null without a report" },
       ),
     ),
-    evidence: Type.Array(Type.String(), { ...shortList, description: "what was seen, one fact each" }),
+    evidence: Type.Array(Type.String(), { ...shortList, description: "observations, one fact each" }),
     answers: Type.Array(AttentionAnswer, {
       ...shortList,
-      description: "what can be answered through this API; empty when a person has to act elsewhere",
+      description: "the answers that this API accepts; empty when a person has to act elsewhere",
     }),
     next: Type.String({ description: "what to do, one sentence" }),
-    command: Nullable(Type.String({ description: "the command line that does it, where there is one" })),
+    command: Nullable(Type.String({ description: "the command line that does it; null without one" })),
     remedy: Type.Optional(RemedyRecord),
   },
   { description: "one thing that waits for a person" },
@@ -106,7 +108,7 @@ export const AttentionList = Strict(
 export type AttentionList = Static<typeof AttentionList>;
 
 export const AttentionQuery = Strict({
-  agent: Type.Optional(NonBlank("only what this agent waits for or wrote; any name or id of it")),
+  agent: Type.Optional(NonBlank("name or id of an agent: only its items and the mail that it wrote")),
   kind: Type.Optional({ ...AttentionKind, description: "only items of this kind" }),
 });
 export type AttentionQuery = Static<typeof AttentionQuery>;
@@ -118,42 +120,43 @@ export const AttentionAnswerRequest = Strict(
     epoch: Type.Optional(
       Type.Integer({
         minimum: 0,
-        description: "`epoch` of the item that was read; another one by then is refused",
+        description: "`epoch` of the item; refused when the agent has another epoch by then",
       }),
     ),
   },
-  { description: "what a person answers" },
+  { description: "the answer of a person" },
 );
 export type AttentionAnswerRequest = Static<typeof AttentionAnswerRequest>;
 
 export const AttentionAnswered = Strict(
   {
     status: Type.Literal("ok"),
-    id: Type.String({ description: "of the item" }),
+    id: Type.String({ description: "id of the item" }),
     answer: describe(AttentionAnswer, "the option that was chosen"),
   },
-  { description: "what was answered" },
+  { description: "the item and its answer" },
 );
 export type AttentionAnswered = Static<typeof AttentionAnswered>;
 
 export const attentionEventKinds = {
-  attention_list: "everything that waits now; the first event of each stream",
-  attention_added: "something waits that did not",
-  attention_changed: "what waits is still the same and reads otherwise, such as an option that was marked",
-  attention_gone: "it waits no more",
+  attention_list: "all items; the first event of each stream",
+  attention_added: "a new item",
+  attention_changed: "the same item with another content, such as an option that was marked",
+  attention_gone: "an item that no longer waits",
 } as const;
 
 export const AttentionEvent = Strict(
   {
     kind: StringEnum(Object.keys(attentionEventKinds) as [keyof typeof attentionEventKinds], {
-      description: "what kind it is",
+      description: "kind of the event",
     }),
     at_utc: EventTime,
     items: Type.Array(AttentionItem, {
       maxItems: maxListed,
-      description: "all items with attention_list, else the one item; of attention_gone as it was last seen",
+      description:
+        "attention_list: all items; otherwise the one item, for attention_gone as it was last seen",
     }),
   },
-  { description: "what waits for a person, or what of it came, changed or went" },
+  { description: "all items, or one item that was added, changed or removed" },
 );
 export type AttentionEvent = Static<typeof AttentionEvent>;

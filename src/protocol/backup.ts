@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Strict } from "./wire.ts";
 
-/** What one part of an archive holds and where it was. */
+/** One folder of an archive: its kind and its original path. */
 export const BackupPlace = Strict({
-  /** The first segment of the names of its entries. */
+  /** First segment of the entry names. */
   name: Type.String({ pattern: "^[a-z]+(-[0-9]+)?$" }),
   kind: Type.Union([
     Type.Literal("registry"),

@@ -3,7 +3,7 @@ import { SinceTime } from "./fields.ts";
 import type { RemedyOf } from "./remedy.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
-/** What an agent or a team may use (additional; issue 29). */
+/** Budgets of agents and teams (additional; decision 83). */
 
 const Amount = (description: string) =>
   Nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description }));
@@ -13,7 +13,7 @@ export const BudgetLimit = Strict({
   unit: StringEnum(["tokens", "micro_usd"], {
     description: "tokens read and written, or millionths of a dollar",
   }),
-  warn: Amount("from this amount on it waits for a person"),
+  warn: Amount("from this amount on an attention item warns a person"),
   hold: Amount("from this amount on no turn begins"),
 });
 export type BudgetLimit = Static<typeof BudgetLimit>;
@@ -29,17 +29,19 @@ export const BudgetState = Strict(
   {
     level: StringEnum(["warn", "hold"], { description: "hold: no turn begins" }),
     of: StringEnum(["agent", "team"], { description: "whose budget it is" }),
-    name: Type.Optional(Type.String({ description: "of the agent or team" })),
-    per: Type.Optional(StringEnum(["day", "total"], { description: "the span that it counts" })),
-    detail: Type.String({ description: "what was used of it" }),
-    command: Type.String({ description: "what raises it, with MORE for the new amount" }),
+    name: Type.Optional(Type.String({ description: "name of the agent or team" })),
+    per: Type.Optional(StringEnum(["day", "total"], { description: "the time that the budget covers" })),
+    detail: Type.String({ description: "the amount that was used" }),
+    command: Type.String({
+      description: "the command line that raises the budget; MORE is a placeholder for the new amount",
+    }),
     since_utc: SinceTime,
   },
   { description: "a budget that was reached" },
 );
 export type BudgetState = Static<typeof BudgetState>;
 
-/** What a person does about a reached budget. A gateway of an earlier version does not name it. Pure. */
+/** The remedy for a reached budget. Gateways of earlier versions send no `name` and no `per`. Pure. */
 export function budgetRemedy(reached: Omit<BudgetState, "since_utc" | "command">): RemedyOf<"raise_budget"> {
   const { of, name = "NAME", per = "total", level } = reached;
   return { code: "raise_budget", of, name, per, level };

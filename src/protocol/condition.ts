@@ -2,9 +2,9 @@ import type { AgentIdentity, AgentState } from "./agents.ts";
 import type { AttentionItem, AttentionKind } from "./attention.ts";
 
 /**
- * What an agent does, as each program shows it in its own words. `waits`: for a person. `broken`: it cannot
- * do its work, or a person has to look at what became of it. `unknown`, `unseen`: nobody asked, or nothing
- * answers; `unread`: its screen says nothing.
+ * The condition of an agent, which each program words for its users. `waits`: the agent waits for a person.
+ * `broken`: the agent cannot work, or a person has to check the result of a failure. `unknown`: `unseen`
+ * without a state, `unread` when the screen does not show the state.
  */
 export type AgentCondition =
   /** `item`: null where the state alone shows the question. */
@@ -13,28 +13,30 @@ export type AgentCondition =
   | { kind: "broken"; cause: "gone" | "unavailable" | "error" | "queue_closed" }
   | { kind: "working" }
   | { kind: "queued"; depth: number }
-  /** `resting`: a headless agent without a gateway, which its next prompt starts. */
+  /** `isResting`: a headless agent without a gateway; its next prompt starts one. */
   | { kind: "idle"; isResting: boolean }
   | { kind: "unknown"; cause: "unseen" | "unread" }
   | { kind: "stopped"; lifecycle: "stopped" | "retired" };
 
-const asking: ReadonlySet<AttentionKind> = new Set(["question", "permission", "usage_limit", "draft"]);
+const questionKinds: ReadonlySet<AttentionKind> = new Set(["question", "permission", "usage_limit", "draft"]);
 
 /**
- * In this order: what a person is asked, what else waits for a person but mail, that the agent was stopped,
- * and what its state says. `items`: of this agent. Pure.
+ * The first of these that applies: a question to a person, another attention item except mail, a stopped
+ * agent, the state of the agent. `items`: attention items of this agent. Pure.
  */
 export function conditionOf(
   identity: Pick<AgentIdentity, "lifecycle_state" | "liveness" | "transport" | "has_gateway">,
   state: Pick<AgentState, "availability" | "turn" | "gateway" | "awaiting_decision"> | null,
   items: readonly AttentionItem[],
 ): AgentCondition {
-  const question = items.find(({ kind }) => asking.has(kind));
+  const question = items.find(({ kind }) => questionKinds.has(kind));
   if (question) return { kind: "waits", item: question, question: question.question ?? question.reason };
-  const asked = state?.awaiting_decision;
-  // A dialog that somebody opened asks that person alone.
-  if (asked && asked.opened_by === undefined) return { kind: "waits", item: null, question: asked.question };
-  // Mail waits for a person and hinders no agent.
+  const decision = state?.awaiting_decision;
+  // A dialog that a person opened asks that person only.
+  if (decision && decision.opened_by === undefined) {
+    return { kind: "waits", item: null, question: decision.question };
+  }
+  // Unread mail of a person does not hinder the agent.
   const item = items.find(({ kind }) => kind !== "mail");
   if (item) return { kind: "broken", cause: "item", item };
   const { lifecycle_state: lifecycle } = identity;

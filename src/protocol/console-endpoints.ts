@@ -7,7 +7,7 @@ import {
   LeaseRequest,
   LeaseState,
   leaseIdleSeconds,
-  leaseLongestSeconds,
+  leaseMaxSeconds,
   SignedOut,
   SignInCode,
   TypeRequest,
@@ -17,14 +17,13 @@ import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { ErrorBody } from "./wire.ts";
 
 /**
- * What the console in a browser asks the server that it came from; the same at a coordinator and at a
- * gateway.
+ * Routes of the browser console at the server that it was loaded from, a coordinator or a gateway.
  */
 export const consoleEndpoints = {
   consoleSession: endpoint({
     method: "GET",
     path: "/svc/console/session",
-    summary: "Whom the console talks to, and how it signed in",
+    summary: "Which server the console uses, and how it signed in",
     status: 200,
     response: ConsoleSession,
   }),
@@ -41,21 +40,21 @@ export const consoleEndpoints = {
     method: "POST",
     path: "/svc/console/sign-out",
     summary: "Sign this browser out",
-    description: "Its cookie is worth nothing afterwards. Harmless to repeat.",
+    description: "Its cookie is invalid afterwards. Harmless to repeat.",
     status: 200,
     response: SignedOut,
   }),
 } as const;
 
 /**
- * What a gateway says of its one agent in the words of the coordination server: a console beside it asks the
- * same.
+ * Routes of the coordination server that a gateway serves for its one agent, so that a console uses the same
+ * schemas at both.
  */
 export const ownAgentEndpoints = {
   ownAgentState: endpoint({
     method: "GET",
     path: "/v1/agent/state",
-    summary: "Who the agent is and what it is doing, as the coordination server says it",
+    summary: "The identity and the state of the agent, as the coordination server reports them",
     status: 200,
     response: AgentState,
     errors: { 503: ErrorBody },
@@ -63,9 +62,9 @@ export const ownAgentEndpoints = {
   ownAttention: endpoint({
     method: "GET",
     path: "/v1/attention",
-    summary: "What of this agent waits for a person",
+    summary: "What waits for a person at this agent",
     description:
-      "The same items under the same ids as at the coordination server, but for those that say that this gateway is dead.",
+      "The items and ids are those of the coordination server, except the items that report this gateway as dead.",
     status: 200,
     response: AttentionList,
     errors: { 503: ErrorBody },
@@ -75,7 +74,7 @@ export const ownAgentEndpoints = {
     path: "/v1/attention/:attention_id/answers",
     summary: "Answer a question or a permission of this agent",
     description:
-      "The question on the screen is compared before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
+      "The question on the screen is compared before each key. 409, and no key is pressed, when the item no longer waits, the agent is another instance or it asks another question by then.",
     body: AttentionAnswerRequest,
     status: 200,
     response: AttentionAnswered,
@@ -96,7 +95,7 @@ export const typingEndpoints = {
     method: "POST",
     path: "/v1/control/typing-lease",
     summary: "Take the right to type into the terminal by hand",
-    description: `One person has it at a time. Meanwhile queued prompts and reminders wait with the reason typing_lease, and direct prompts are refused; an interrupt is not held up. It ends ${leaseIdleSeconds} s after the last key and ${leaseLongestSeconds / 60} minutes after it was taken.`,
+    description: `One person has it at a time. Meanwhile queued prompts and reminders wait with the reason typing_lease, and direct prompts are refused; an interrupt is not held up. It ends ${leaseIdleSeconds} s after the last key and ${leaseMaxSeconds / 60} minutes after it was taken.`,
     body: LeaseRequest,
     status: 200,
     response: LeaseGrant,
@@ -115,7 +114,7 @@ export const typingEndpoints = {
     path: "/v1/control/typing",
     summary: "Type what a keyboard sent, under the typing lease",
     description:
-      "Refused with 409 once the lease has ended or another person took it: nothing is typed then.",
+      "Refused with 409, and nothing is typed, once the lease has ended or another person took it.",
     body: TypeRequest,
     status: 200,
     response: TypeResult,
@@ -123,13 +122,13 @@ export const typingEndpoints = {
   }),
 } as const;
 
-/** What the agent's terminal shows and writes, for the live terminal of the console. */
+/** The bytes of the agent's terminal, for the live terminal of the console. */
 export const terminalFrames = endpoint({
   method: "GET",
   path: "/v1/terminal/frames",
   summary: "Follow the bytes of the agent's terminal",
   description:
-    "Frames without an end: one byte that says the kind, four bytes of length (big-endian), then the content. Kind 1: a JSON text (TerminalMessage: a picture follows, or who has the typing lease). Kind 2: bytes for a terminal; after `picture` they begin with the whole picture. Kind 0: nothing, every 15 s of silence. A reader that is too slow is skipped to the newest picture.",
+    "An endless sequence of frames. A frame is one byte for its kind, four bytes for its length (big-endian), then its content. Kind 1: a TerminalMessage as JSON. Kind 2: bytes for a terminal; after the message `picture` they begin with the whole screen. Kind 0: empty, every 15 s of silence. A slow reader continues with the newest screen.",
   status: 200,
   response: Type.String({ contentMediaType: "application/octet-stream" }),
   errors: { 422: ErrorBody, 503: ErrorBody },

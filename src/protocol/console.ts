@@ -16,8 +16,7 @@ import {
 } from "./wire.ts";
 
 /**
- * The console in a browser: how it signs in, and what it gets beyond the routes that every client has
- * (additional).
+ * The browser console: sign-in, rendered screens, the typing lease and the live terminal (additional).
  */
 
 export const ConsoleSession = Strict(
@@ -33,11 +32,11 @@ export const ConsoleSession = Strict(
       ),
     ),
     signed_in: StringEnum(["not_needed", "cookie", "bearer"], {
-      description: "not_needed: this server asks nobody for a token",
+      description: "not_needed: this server requires no token",
     }),
     version: Type.String({ description: "version of svc" }),
   },
-  { description: "whom the console talks to, and how it signed in; 401 when it has to sign in first" },
+  { description: "the server of the console, and how it signed in; 401 when it must sign in first" },
 );
 export type ConsoleSession = Static<typeof ConsoleSession>;
 
@@ -45,9 +44,9 @@ export const SignInCode = Strict(
   {
     schema_version: SchemaVersion1,
     sign_in_path: Type.String({ description: "path and query of the one-time link on this server" }),
-    expires_at_utc: describe(Timestamp, "when it is worth nothing any more"),
+    expires_at_utc: describe(Timestamp, "when the link expires"),
   },
-  { description: "good for one browser, once" },
+  { description: "a sign-in link for one browser, valid once" },
 );
 export type SignInCode = Static<typeof SignInCode>;
 
@@ -56,11 +55,10 @@ export const SignedOut = Strict(
     status: Type.Literal("ok"),
     action: Type.Literal("sign_out"),
   },
-  { description: "the cookie is worth nothing any more" },
+  { description: "the cookie is invalid from now on" },
 );
 
-// ---- Screens, rendered on the server
-// -----------------------------------------------------------------------------
+// Screens that the server renders.
 
 const colour = (of: string) =>
   Type.Optional(
@@ -69,18 +67,18 @@ const colour = (of: string) =>
       description: `${of}: palette:0 to palette:255 or #rrggbb; the terminal's own when left out`,
     }),
   );
-const yes = (what: string) => Type.Optional(Type.Literal(true, { description: what }));
+const optionalTrue = (description: string) => Type.Optional(Type.Literal(true, { description }));
 
 export const ScreenRun = Strict(
   {
     text: Type.String({ description: "without control and bidi characters; may be empty" }),
     foreground: colour("colour of the text"),
     background: colour("colour behind it"),
-    bold: yes("bold"),
-    dim: yes("dim"),
-    italic: yes("italic"),
-    underline: yes("underlined"),
-    inverse: yes("foreground and background are exchanged"),
+    bold: optionalTrue("bold"),
+    dim: optionalTrue("dim"),
+    italic: optionalTrue("italic"),
+    underline: optionalTrue("underlined"),
+    inverse: optionalTrue("foreground and background are exchanged"),
   },
   { description: "text of one style" },
 );
@@ -96,16 +94,16 @@ export const ScreenRow = Strict(
   },
   { description: "one row of a screen" },
 );
-/** What changed on the screen of one agent. Rows that are not named are as before. */
+/** The changed rows of an agent's screen; the other rows are unchanged. */
 export const ScreenUpdate = Strict(
   {
     kind: Type.Literal("screen"),
     agent_id: AgentId,
     at_utc: EventTime,
-    epoch: Type.Integer({ minimum: 0, description: "which instance of the agent" }),
+    epoch: Type.Integer({ minimum: 0, description: "epoch of the agent's instance" }),
     revision: Type.Integer({ minimum: 1, description: "grows with each picture; may leave gaps" }),
     whole: Type.Boolean({
-      description: "true: forget all earlier rows; every row that is not blank is here",
+      description: "true: discard all earlier rows; `rows` has every row that is not blank",
     }),
     width: Type.Integer({ minimum: 1, maximum: maxListed, description: "columns" }),
     height: Type.Integer({ minimum: 1, maximum: maxPage, description: "rows" }),
@@ -119,13 +117,13 @@ export const ScreenUpdate = Strict(
       ],
       { description: "null when it is not known" },
     ),
-    rows: Type.Array(ScreenRow, { maxItems: maxPage, description: "those that changed, from the top" }),
+    rows: Type.Array(ScreenRow, { maxItems: maxPage, description: "the changed rows, from the top" }),
   },
-  { description: "the screen of one agent, or the rows of it that changed" },
+  { description: "the screen of one agent, or its changed rows" },
 );
 export type ScreenUpdate = Static<typeof ScreenUpdate>;
 
-/** Its screen cannot be shown at the moment; a later `screen` begins again with `whole`. */
+/** The screen of an agent cannot be shown now; the next `screen` event has `whole`. */
 export const ScreenAbsent = Strict(
   {
     kind: Type.Literal("screen_absent"),
@@ -157,34 +155,33 @@ export const screenEventKinds = {
   screen_absent: "the screen of an agent cannot be shown, and why",
 } as const;
 
-/** Screens that one server reads at the same time for all who look; the others are `screen_absent`. */
+/** Screens that one server reads at the same time for all viewers; the others are `screen_absent`. */
 export const maxScreens = 64;
 
 export const ScreensQuery = Strict({
   agents: agentIds(maxScreens, `ids of at most ${maxScreens} agents, separated by commas`),
 });
 
-// ---- The typing lease
-// --------------------------------------------------------------------------------------------
+// The typing lease: the right of one person to type into the agent's terminal. Meanwhile requests of the
+// queue, reminders and the notifier wait with the reason `typing_lease`.
 
-/**
- * The right of one person to type into the agent's terminal. While it is held the queue, reminders and the
- * notifier start nothing: their requests wait with the reason `typing_lease`.
- */
-/** Without a key for this long a lease ends. */
+/** A lease ends after this long without a key. */
 export const leaseIdleSeconds = 60;
-/** It ends after this long, whatever is typed. */
-export const leaseLongestSeconds = 1800;
+/** A lease ends after this long in any case. */
+export const leaseMaxSeconds = 1800;
 
 export const LeaseRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     holder: NonBlank("who will type, shown to everybody", { maxLength: 80 }),
     take_over: Type.Optional(
-      Type.Boolean({ description: "also when somebody else has it: that person's lease ends" }),
+      Type.Boolean({
+        description:
+          "take the lease from its holder; without it, the request is refused while another person holds it",
+      }),
     ),
   },
-  { description: "who wants to type by hand" },
+  { description: "a person who wants to type by hand" },
 );
 export type LeaseRequest = Static<typeof LeaseRequest>;
 
@@ -200,7 +197,7 @@ export type LeaseGrant = Static<typeof LeaseGrant>;
 
 export const LeaseState = Strict(
   { schema_version: SchemaVersion1, lease: Nullable(TypingLease) },
-  { description: "who types by hand now" },
+  { description: "the typing lease; null when nobody holds it" },
 );
 export type LeaseState = Static<typeof LeaseState>;
 
@@ -210,14 +207,14 @@ const maxTyped = 16_384;
 export const TypeRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
-    lease_id: NonBlank("of the lease"),
+    lease_id: NonBlank("id of the lease"),
     text: Type.String({
       maxLength: maxTyped,
       description: "what the keyboard sent, control characters and escape sequences as they are",
     }),
     release: Type.Optional(Type.Boolean({ description: "give the lease back afterwards" })),
   },
-  { description: "a piece of typing" },
+  { description: "text that a person typed" },
 );
 export type TypeRequest = Static<typeof TypeRequest>;
 
@@ -227,12 +224,11 @@ export const TypeResult = Strict(
     action: Type.Literal("type"),
     lease: Nullable(TypingLease),
   },
-  { description: "it was typed" },
+  { description: "the text was typed" },
 );
 export type TypeResult = Static<typeof TypeResult>;
 
-// ---- The live terminal
-// -------------------------------------------------------------------------------------------
+// The live terminal.
 
 /** The live terminal at a gateway; see `TerminalMessage`. */
 export const gatewaySocketPath = "/v1/terminal/socket";
@@ -244,14 +240,14 @@ export const coordinatorSocketPath = "/svc/agents/:agent_ref/gateway/terminal/so
  * in order. Text messages are one value of `TerminalMessage` (from the server) or `ViewerMessage` (from the
  * viewer) as JSON.
  *
- * After each `picture` the viewer resets its terminal, gives it the size and writes what follows: the bytes
- * begin with the whole picture. A viewer never resizes the pane.
+ * After each `picture` the viewer resets its terminal and sets its size. The bytes that follow begin with the
+ * whole screen. A viewer never resizes the pane.
  */
 export const TerminalMessage = Type.Union([
   Strict({
     kind: Type.Literal("picture"),
     why: StringEnum(["first", "resized", "skipped", "repaint"], {
-      description: "skipped: this viewer was too slow; what lay between is not sent",
+      description: "skipped: this viewer was too slow and missed output",
     }),
     width: Type.Integer({ minimum: 1 }),
     height: Type.Integer({ minimum: 1 }),
@@ -260,13 +256,16 @@ export const TerminalMessage = Type.Union([
   Strict({
     kind: Type.Literal("lease"),
     lease: Nullable(TypingLease),
-    mine: Type.Boolean({ description: "whether this viewer holds it" }),
+    mine: Type.Boolean({ description: "whether this viewer holds the lease" }),
   }),
   Strict({
     kind: Type.Literal("refused"),
-    detail: Type.String({ description: "why the last thing this viewer sent was not carried out" }),
+    detail: Type.String({ description: "why the last message of this viewer was refused" }),
   }),
-  Strict({ kind: Type.Literal("ended"), reason: Type.String({ description: "nothing more comes" }) }),
+  Strict({
+    kind: Type.Literal("ended"),
+    reason: Type.String({ description: "why the terminal has ended; no message follows" }),
+  }),
 ]);
 export type TerminalMessage = Static<typeof TerminalMessage>;
 

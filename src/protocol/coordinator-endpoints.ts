@@ -52,9 +52,9 @@ const turn = `${agent}/turns/:turn_id` as const;
 
 /** Unknown agent; alias of several agents. */
 const ofAgent = { 404: ErrorBody, 409: ErrorBody } as const;
-/** As above, or the agent cannot be looked at or reached now. */
+/** As above; the agent cannot be observed or reached now. */
 const ofReachable = { ...ofAgent, 503: ErrorBody } as const;
-/** As above, of a route that terminal agents do not have. */
+/** As `ofAgent`, and 400 for a terminal agent, which has no such route. */
 const ofHeadless = { ...ofAgent, 400: ErrorBody } as const;
 
 /** The routes of the coordination server beside the forwarded ones (contract 4.4). */
@@ -63,7 +63,7 @@ export const coordinatorEndpoints = {
     method: "GET",
     path: "/health",
     summary: "Whether the coordination server answers",
-    description: "Never asks for a token, nor do `/docs` and `/openapi.json`.",
+    description: "Needs no token, like `/docs` and `/openapi.json`.",
     status: 200,
     response: CoordinatorHealth,
   }),
@@ -78,7 +78,7 @@ export const coordinatorEndpoints = {
     method: "POST",
     path: "/svc/coord/shutdown",
     summary: "End the coordination server",
-    description: "Agents and gateways live on. It ends a moment after the answer.",
+    description: "Agents and gateways keep running. The server ends a moment after the answer.",
     status: 200,
     response: ShutdownAnswer,
   }),
@@ -94,9 +94,9 @@ export const coordinatorEndpoints = {
   listAgentStates: endpoint({
     method: "GET",
     path: "/svc/agent-states",
-    summary: "All agents, and what each does, in one answer",
+    summary: "The states of all agents in one answer",
     description:
-      "As `GET /svc/agents/{agent_ref}/state` says it of each agent of this machine that a gateway serves. Other agents have an identity alone, and so has one that did not answer within a second. Unknown ids are left out.",
+      "Reports the state of `GET /svc/agents/{agent_ref}/state` for each agent of this machine whose gateway answers within a second; for other agents only the identity. Unknown ids are left out.",
     query: AgentStatesQuery,
     status: 200,
     response: AgentStateList,
@@ -105,9 +105,9 @@ export const coordinatorEndpoints = {
   listHosts: endpoint({
     method: "GET",
     path: "/svc/hosts",
-    summary: "The other hosts of the fleet, and the ways to them",
+    summary: "The other hosts of the fleet, and how they are reached",
     description:
-      "Empty for a server that reaches no other host. Heartbeats are counted on this server's clock. With `probe` each live host is asked something, for 3 s at most: `detail` says why one did not answer.",
+      "Empty for a server that reaches no other host. Heartbeats are timed by this server's clock. With `probe` the server calls each live host and waits at most 3 s; `detail` says why a host did not answer.",
     query: HostListQuery,
     status: 200,
     response: HostList,
@@ -118,7 +118,7 @@ export const coordinatorEndpoints = {
     path: "/metrics",
     summary: "Counters of the fleet in the Prometheus text format",
     description:
-      "Asks for the token like every other route; no label holds a prompt, a text of mail, a path or a secret. Counters begin with the process that keeps them. A host that is away keeps its last known mail counters.",
+      "Needs the token like every other route; no label holds a prompt, a text of mail, a path or a secret. Counters start at 0 with their process. A host that is away keeps its last known mail counters.",
     status: 200,
     response: Type.String({ contentMediaType: "text/plain" }),
   }),
@@ -138,7 +138,7 @@ export const coordinatorEndpoints = {
     path: "/svc/attention",
     summary: "What waits for a person, over all agents",
     description:
-      "Questions and permissions with the answers that they allow, usage limits, agents and gateways that are dead, agents that are stuck, requests that failed, queues that are closed. Looked at now; an agent that does not answer within 1.5 s is listed as such. A failed request is listed until the agent is given new work. The terminal of an agent without a gateway is not watched.",
+      "Questions and permissions with the answers that they allow, usage limits, dead agents and gateways, stuck agents, failed requests and closed queues. Each call reads all agents; an agent that does not answer within 1.5 s is listed as such. A failed request is listed until the agent gets new work. The terminal of an agent without a gateway is not watched.",
     query: AttentionQuery,
     status: 200,
     response: AttentionList,
@@ -149,7 +149,7 @@ export const coordinatorEndpoints = {
     path: "/svc/attention/:attention_id/answers",
     summary: "Answer a question or a permission",
     description:
-      "Through the agent's gateway, which compares the question on the screen before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
+      "The agent's gateway compares the question on the screen before each key. 409, and no key is pressed, when the item no longer waits, the agent is another instance or it asks another question by then.",
     body: AttentionAnswerRequest,
     status: 200,
     response: AttentionAnswered,
@@ -158,9 +158,9 @@ export const coordinatorEndpoints = {
   listDeliveries: endpoint({
     method: "GET",
     path: "/svc/attention/deliveries",
-    summary: "What was sent to the outside of what waits, newest first",
+    summary: "Deliveries of attention items to the outside, newest first",
     description:
-      "By the rules of this user's rule file. A pending delivery is attempted again until its target takes it, for a day at most. The newest 20,000 that ended are kept, for 30 days.",
+      "The rules are those of this user's rule file. A pending delivery is attempted again until its target takes it, for a day at most. The newest 20,000 ended deliveries are kept for 30 days.",
     query: DeliveryQuery,
     status: 200,
     response: DeliveryList,
@@ -169,9 +169,9 @@ export const coordinatorEndpoints = {
   readAgent: endpoint({
     method: "GET",
     path: agent,
-    summary: "Who an agent is",
+    summary: "The identity of an agent",
     description:
-      "agent_ref, here and everywhere: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then agents that run; a name that is still ambiguous is refused with the candidates.",
+      "agent_ref, in every route: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then running agents; a name that is still ambiguous is refused with the candidates.",
     status: 200,
     response: AgentIdentity,
     errors: ofAgent,
@@ -195,9 +195,9 @@ export const coordinatorEndpoints = {
   agentHistory: endpoint({
     method: "GET",
     path: `${agent}/history`,
-    summary: "What an agent did lately, in coarse steps",
+    summary: "The recent transitions of an agent",
     description:
-      "Of a terminal agent, recent transitions kept in memory; of a headless one, its newest turns.",
+      "For a terminal agent: transitions that the server keeps in memory. For a headless agent: its newest turns.",
     query: Strict({
       limit: Type.Integer({ minimum: 1, maximum: 500, default: 100, description: "at most this many" }),
     }),
@@ -210,7 +210,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/requests`,
     summary: "Give an agent a prompt, or interrupt it",
     description:
-      "Through its gateway where one serves it. An interrupt that finds nothing to stop is answered with the disposition no_op.",
+      "The agent's gateway takes it when one serves the agent. An interrupt that finds nothing to stop has the disposition no_op.",
     body: AgentRequest,
     status: 200,
     response: AgentSubmission,
@@ -245,7 +245,7 @@ export const coordinatorEndpoints = {
     method: "GET",
     path: `${agent}/mail/resolve-live`,
     summary: "Where an agent's mailbox is and which gateway serves it",
-    description: "From the manifest, also while no gateway runs; gateway is then null.",
+    description: "Read from the manifest; `gateway` is null while no gateway runs.",
     status: 200,
     response: MailResolveLive,
     errors: ofReachable,
@@ -264,7 +264,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/relaunch`,
     summary: "Start the agent's program again, with a new conversation",
     description:
-      "In its tmux session while that lives, else in a new one, with the environment of this server. Refused with 409, before anything has changed, when the agent was started with variables that this server has no value for: its own user relaunches it then from a terminal. It is a new instance; when requests wait for the one before, its queue waits for reconcile.",
+      "The program starts in the agent's tmux session, or in a new one when that is gone, with the environment of this server. Refused with 409, before anything has changed, when the agent was started with variables that this server has no value for; relaunch it from a terminal then. The agent is a new instance afterwards; when requests wait for the previous instance, the queue stays closed until reconcile.",
     status: 200,
     response: AgentRelaunched,
     errors: { ...ofReachable, 422: ErrorBody, 502: ErrorBody },
@@ -272,7 +272,7 @@ export const coordinatorEndpoints = {
   launchHeadless: endpoint({
     method: "POST",
     path: "/svc/agents/headless/launches",
-    summary: "Make a headless agent",
+    summary: "Create a headless agent",
     description: "No process of the tool runs until its first turn.",
     body: HeadlessLaunch,
     status: 200,
@@ -283,7 +283,8 @@ export const coordinatorEndpoints = {
     method: "POST",
     path: `${agent}/turns`,
     summary: "Begin a turn of a headless agent",
-    description: "Refused with 409 while one runs or waits. A gateway is started for it when none serves it.",
+    description:
+      "Refused with 409 while a turn runs or waits. Starts a gateway for the agent when none serves it.",
     body: TurnSubmission,
     status: 200,
     response: TurnHandle,
@@ -316,7 +317,7 @@ export const coordinatorEndpoints = {
   }),
 } as const;
 
-/** Answers in other forms than JSON, or without an end. */
+/** Answers that are not JSON or that are streams. */
 export const coordinatorStreams = {
   agentTurnStdout: {
     ...turnArtifactEndpoints.turnStdout,
@@ -332,7 +333,7 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/events",
     summary: "Follow what happens at all agents, as server-sent events",
-    description: `${eventNames} The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed names each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with later events. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} The events of every gateway, each with its agent, and agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. The server follows 160 gateways at most; one event gateway_unfollowed names each agent whose events are missing. Resume with Last-Event-ID or \`after\`; for a position that is too old, or of another server, one event stream_gap precedes the later events. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} clients follow at once; further ones get 503.`,
     query: Strict({
       after: Type.Optional(Type.String({ description: "send what follows the event with this id" })),
     }),
@@ -344,7 +345,7 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/attention/events",
     summary: "Follow what waits for a person, as server-sent events",
-    description: `${eventNames} Each stream begins with attention_list, so that a client that reconnects needs no position; then each item that comes, changes or goes. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once, together with /svc/events; 503 then.`,
+    description: `${eventNames} Each stream begins with attention_list, so that a client that reconnects needs no position; an event follows for each item that is added, changed or removed. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} clients follow at once, together with /svc/events; further ones get 503.`,
     status: 200,
     response: eventStream({ item: AttentionEvent, kinds: attentionEventKinds }),
     errors: { 503: ErrorBody },
@@ -353,7 +354,7 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/console/screens/events",
     summary: "Follow what the terminals of several agents show, as server-sent events",
-    description: `${eventNames} Each agent's whole screen first and then its rows that change, at most every 400 ms for each. A slow reader gets the newest pictures. ${maxScreens} screens are read at the same time for all who look; the others, unknown agents and those without a live gateway are screen_absent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} The whole screen of each agent comes first, then its changed rows, at most every 400 ms for each agent. A slow reader gets the newest screens. The server reads ${maxScreens} screens at the same time for all viewers; the others, unknown agents and agents without a live gateway are screen_absent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} clients follow at once; further ones get 503.`,
     query: ScreensQuery,
     status: 200,
     response: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),

@@ -36,11 +36,11 @@ export type CoordinatorInstance = Static<typeof CoordinatorInstance>;
 
 export const ShutdownAnswer = Strict({ status: Type.Literal("ok") }, { description: "the server ends" });
 
-/** Which agents a list is of. */
+/** Filter of the list of agents. */
 export const AgentListQuery = Strict({
   state: Type.Optional({
     ...LifecycleState,
-    description: "only agents whose registry record says so; all without it",
+    description: "only agents whose registry record has this state; default: all agents",
   }),
 });
 
@@ -80,7 +80,7 @@ export const TurnSubmission = Strict(
 );
 export type TurnSubmission = Static<typeof TurnSubmission>;
 
-/** Answer of `POST .../turns`: where the turn is to be followed. */
+/** Answer of `POST .../turns`. */
 export const TurnHandle = Strict(
   {
     success: Success,
@@ -101,9 +101,11 @@ export const TurnInterruption = Strict(
     tracked_agent_id: TrackedAgentId,
     detail: Detail,
     turn_id: Type.Optional(describe(TurnId, "the turn that was stopped")),
-    turn_index: Type.Optional(Type.Integer({ minimum: 0, description: "of the turn it stopped" })),
+    turn_index: Type.Optional(
+      Type.Integer({ minimum: 0, description: "number of the turn that was stopped" }),
+    ),
   },
-  { description: "what became of the interrupt" },
+  { description: "the result of the interrupt" },
 );
 export type TurnInterruption = Static<typeof TurnInterruption>;
 
@@ -117,7 +119,7 @@ export const AgentStopped = Strict(
     manifest_path: Type.Optional(ManifestPath),
     session_root: Type.Optional(SessionRoot),
   },
-  { description: "what was ended" },
+  { description: "the agent that was stopped" },
 );
 export type AgentStopped = Static<typeof AgentStopped>;
 
@@ -127,10 +129,10 @@ export const AgentRelaunched = Strict(
     success: Success,
     tracked_agent_id: TrackedAgentId,
     in_place: Type.Boolean({
-      description: "true: in its tmux session, which goes on; false: in a new one",
+      description: "true: in its tmux session, which continues; false: in a new one",
     }),
     request_admission: Type.Union([RequestAdmission, Type.Null()], {
-      description: "of its gateway afterwards; null when none serves it",
+      description: "admission of its gateway afterwards; null without a gateway",
     }),
     detail: Detail,
   },
@@ -189,7 +191,7 @@ export const HeadlessLaunch = Strict(
       ),
     ),
   },
-  { description: "what a headless agent is made of" },
+  { description: "the definition of a headless agent" },
 );
 export type HeadlessLaunch = Static<typeof HeadlessLaunch>;
 
@@ -209,25 +211,29 @@ export type HeadlessLaunched = Static<typeof HeadlessLaunched>;
 
 /** Events of the stream of all agents beside those of their gateways. */
 export const fleetEventKinds = {
-  agent_seen: "an agent is there",
+  agent_seen: "an agent appeared",
   agent_changed: "the lifecycle state of an agent changed, or it is a new generation",
-  agent_gone: "an agent is there no more",
-  gateway_connected: "the events of a gateway are followed",
+  agent_gone: "an agent disappeared",
+  gateway_connected: "the server follows the events of a gateway",
   gateway_lost: "a gateway does not answer",
-  gateway_unfollowed: "the events of a gateway are not followed: too many are",
-  stream_gap: "events before this one are lost to the reader",
+  gateway_unfollowed: "the server does not follow the events of a gateway: the limit is reached",
+  stream_gap: "the reader missed events before this one",
 } as const;
 export type FleetEventKind = keyof typeof fleetEventKinds;
 
-/** One event of `GET /svc/events`: the gateway's own fields beside it, and whose they are. */
+/** One event of `GET /svc/events`: the fields of the gateway's event, and the agent that it concerns. */
 export const FleetEvent = Type.Object(
   {
-    kind: Type.String({ description: "one of the kinds that the stream lists; a reader passes over others" }),
+    kind: Type.String({
+      description: "one of the kinds that the stream lists; readers ignore unknown kinds",
+    }),
     at_utc: EventTime,
-    agent_id: Nullable(Type.String({ description: "id of the agent it is of; null when it is of none" })),
-    agent_name: Nullable(Type.String({ description: "name of the agent it is of; null when it is of none" })),
+    agent_id: Nullable(Type.String({ description: "id of the agent; null for an event without an agent" })),
+    agent_name: Nullable(
+      Type.String({ description: "name of the agent; null for an event without an agent" }),
+    ),
     tracked_agent_id: Nullable(
-      Type.String({ description: "canonical id of the agent it is of; null when it is of none" }),
+      Type.String({ description: "canonical id of the agent; null for an event without an agent" }),
     ),
   },
   { additionalProperties: Type.Unknown(), description: "something that happened at one agent" },

@@ -35,7 +35,7 @@ export const coreEndpoints = {
     method: "GET",
     path: "/health",
     summary: "Whether the gateway answers",
-    description: "Says nothing of the agent. Never asks for a token, nor do `/docs` and `/openapi.json`.",
+    description: "Does not report on the agent. Needs no token, like `/docs` and `/openapi.json`.",
     status: 200,
     response: HealthBody,
   }),
@@ -51,7 +51,7 @@ export const coreEndpoints = {
     path: "/v1/snapshot",
     summary: "Status, terminal and newest requests at once",
     description:
-      "What `/v1/status`, `/v1/control/tui/state` and `/v1/requests` answer at one moment, for who looks at many agents. It answers a challenge as `/health` does.",
+      "The answers of `/v1/status`, `/v1/control/tui/state` and `/v1/requests` at one moment, for clients that watch many agents. It answers a challenge as `/health` does.",
     query: Strict({ limit }),
     status: 200,
     response: GatewaySnapshot,
@@ -91,7 +91,7 @@ export const coreEndpoints = {
     query: Strict({
       include: Type.Optional(
         StringEnum(["prompt"], {
-          description: "also the text of the prompt and how it asks to be carried out, as they are stored",
+          description: "also the text of the prompt and its options, as they are stored",
         }),
       ),
     }),
@@ -104,10 +104,10 @@ export const coreEndpoints = {
     path: "/v1/requests/:request_id",
     summary: "Take back a prompt that was not typed",
     description:
-      "The request becomes failed with `outcome` withdrawn and who withdrew it; it is never typed. One that runs or has ended is refused with 409, and so is an interrupt. An agent names itself and withdraws only what it submitted; a person withdraws every prompt that waits. Repeated by the same caller it gets the same answer.",
+      "The request becomes failed with the `outcome` withdrawn and the caller's name; it is never typed. A request that runs or has ended is refused with 409, and so is an interrupt. An agent names itself and withdraws only its own prompts; a person withdraws every waiting prompt. The same caller gets the same answer again.",
     query: Strict({
       agent_id: Type.Optional(
-        NonBlank("the agent that withdraws, as its own program says; left out by a person", {
+        NonBlank("id of the agent that withdraws, as its program reports it; left out by a person", {
           maxLength: 200,
         }),
       ),
@@ -121,7 +121,7 @@ export const coreEndpoints = {
     path: "/v1/control/prompt",
     summary: "Give the agent a prompt now or not at all",
     description:
-      "Never queues: success means that the agent took the prompt, a refusal that nothing was typed unless its error_code is dispatch_failed. A refusal names the reason in detail.error_code.",
+      "Never queues. Success means that the agent took the prompt. A refusal means that nothing was typed, unless its error_code is dispatch_failed. A refusal names the reason in detail.error_code.",
     body: PromptControlRequest,
     status: 200,
     response: PromptControlResult,
@@ -135,7 +135,7 @@ export const coreEndpoints = {
   terminalState: endpoint({
     method: "GET",
     path: "/v1/control/tui/state",
-    summary: "What the agent's terminal shows and what follows from it",
+    summary: "What the agent's terminal shows, and the state that follows from it",
     status: 200,
     response: TerminalState,
     errors: { 422: ErrorBody },
@@ -154,7 +154,7 @@ export const coreEndpoints = {
     method: "POST",
     path: "/v1/control/tui/note-prompt",
     summary: "Report a prompt that was typed by other means",
-    description: "The next turn then counts as asked for. Changes nothing in the terminal.",
+    description: "The next turn then counts as requested. Changes nothing in the terminal.",
     body: NotePromptRequest,
     status: 200,
     response: TerminalState,
@@ -172,7 +172,7 @@ export const coreEndpoints = {
     method: "GET",
     path: "/v1/control/tui/wait",
     summary: "Wait until the terminal is in a state",
-    description: "Answered when the state is reached or the time is over, whichever comes first.",
+    description: "Answers when the state is reached or the time is over.",
     query: Strict({
       for: WaitFor,
       timeout_seconds: Type.Number({
@@ -189,7 +189,7 @@ export const coreEndpoints = {
   decide: endpoint({
     method: "POST",
     path: "/v1/control/tui/decide",
-    summary: "Answer what the agent asks a person",
+    summary: "Answer a question that the agent asks a person",
     description: "The question is checked against the screen before a key is pressed.",
     body: DecisionAnswer,
     status: 200,
@@ -201,7 +201,7 @@ export const coreEndpoints = {
     path: "/v1/control/send-keys",
     summary: "Press keys in the agent's terminal",
     description:
-      "Text and <[Key]> tokens in order, whatever the agent does at the moment; no Enter is added. Keys: Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z. Nothing is sent when one token is wrong.",
+      "Text and <[Key]> tokens in order, in any state of the agent; no Enter is added. Keys: Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z. Nothing is sent when one token is wrong.",
     body: SendKeysRequest,
     status: 200,
     response: SendKeysResult,
@@ -210,17 +210,18 @@ export const coreEndpoints = {
   reconcile: endpoint({
     method: "POST",
     path: "/v1/control/reconcile",
-    summary: "Let a new instance of the agent be worked with",
-    description: "Fails what was accepted for an earlier instance and reopens admission. Harmless to repeat.",
+    summary: "Accept work for a new instance of the agent",
+    description:
+      "Fails the requests that were accepted for an earlier instance and reopens admission. Harmless to repeat.",
     status: 200,
     response: ReconcileResult,
   }),
   keepRequests: endpoint({
     method: "POST",
     path: "/v1/control/keep-requests",
-    summary: "Let a new instance of the agent be given what waits",
+    summary: "Keep waiting requests for a new instance of the agent",
     description:
-      "Moves what was accepted for an earlier instance to the present one and reopens admission. Harmless to repeat.",
+      "Moves the requests that were accepted for an earlier instance to the present one and reopens admission. Harmless to repeat.",
     status: 200,
     response: KeepRequestsResult,
   }),
@@ -242,7 +243,7 @@ export const documentEndpoints = {
     method: "GET",
     path: "/docs",
     summary: "This document as a page for people",
-    description: "Loads its script and its style from this server, and nothing from elsewhere.",
+    description: "Loads its script and its style from this server only.",
     status: 200,
     response: Type.String({ contentMediaType: "text/html" }),
   }),

@@ -14,15 +14,15 @@ import {
   Timestamp,
 } from "./wire.ts";
 
-/** Deliveries of what waits for a person to the outside (additional; ruling 17). */
+/** Deliveries of attention items to the outside (additional; ruling 17). */
 
-/** What an item carries beyond agent, reason and question. */
+/** Optional fields of a delivered item; agent, reason and question are always there. */
 const includable = ["options", "command", "evidence"] as const;
 
 const seconds = (maximum: number, description: string) => Type.Integer({ minimum: 1, maximum, description });
 const timeLimit = Type.Optional(seconds(120, "time limit of one attempt; default: 10"));
 const secretFile = (what: string) =>
-  NonBlank(`file with ${what}, mode 0600; counts from the folder of the rule file`);
+  NonBlank(`file with ${what}, mode 0600; relative to the folder of the rule file`);
 
 export const CommandTarget = Strict(
   {
@@ -95,10 +95,13 @@ export const DeliveryRule = Strict({
   ),
   quiet_hours: Type.Optional({
     ...QuietHours,
-    description: "daily hours without a delivery; what came in them is sent together at their end",
+    description: "daily hours without a delivery; their items are sent together at the end",
   }),
   digest: Type.Optional(
-    seconds(86_400, "gathers items for so many seconds, from the first of them, into one delivery"),
+    seconds(
+      86_400,
+      "collects the items of this many seconds, counted from the first item, into one delivery",
+    ),
   ),
   include: Type.Optional(
     Type.Array(StringEnum(includable), {
@@ -122,11 +125,11 @@ export const DeliveryRules = Strict(
       description: "by name; each has exactly one target",
     }),
   },
-  { title: "deliveries.yaml", description: "who is sent what waits for a person" },
+  { title: "deliveries.yaml", description: "which attention items are delivered, and where to" },
 );
 export type DeliveryRules = Static<typeof DeliveryRules>;
 
-/** One item as a target gets it, and as the outbox keeps it. */
+/** One item, as the outbox stores it and as a target receives it. */
 export const DeliveredItem = Strict({
   id: Type.String(),
   epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
@@ -143,7 +146,7 @@ export const DeliveredItem = Strict({
 });
 export type DeliveredItem = Static<typeof DeliveredItem>;
 
-/** What command and webhook get. */
+/** The body that targets of kind command and webhook receive. */
 export interface DeliveryBody {
   type: "attention" | "attention.test";
   timestamp: string;
@@ -160,7 +163,7 @@ export const Delivery = Strict(
     sequence: Type.Integer({ minimum: 1, description: "position in the list" }),
     delivery_id: Type.String({ description: "the same in each attempt" }),
     rule: Type.String({ description: "name of its rule" }),
-    target: describe(DeliveryTargetKind, "by the rule when it was made"),
+    target: describe(DeliveryTargetKind, "target of the rule when the delivery was created"),
     state: DeliveryState,
     attempts: Type.Integer({ description: "how often it was attempted", minimum: 0 }),
     created_at_utc: describe(Timestamp, "when it was created"),
@@ -170,18 +173,18 @@ export const Delivery = Strict(
     ended_at_utc: Type.Union([Timestamp, Type.Null()], {
       description: "when it was delivered, given up or withdrawn; null while it is pending",
     }),
-    last_error: Nullable(Type.String({ description: "of the last attempt that failed" })),
+    last_error: Nullable(Type.String({ description: "error of the last failed attempt" })),
     items: Type.Array(
       Strict({
-        id: Type.String({ description: "of the item" }),
-        epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: "of the item" }),
+        id: Type.String({ description: "id of the item" }),
+        epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: "epoch of the item" }),
         agent_name: Nullable(AgentName),
-        kind: StringEnum(attentionKinds, { description: "what kind it is" }),
+        kind: StringEnum(attentionKinds, { description: "kind of the item" }),
       }),
-      { maxItems: 100, description: "what it is about, without text of agents" },
+      { maxItems: 100, description: "the items, without text of agents" },
     ),
   },
-  { description: "what one rule sent, or is to send" },
+  { description: "one delivery of a rule" },
 );
 export type Delivery = Static<typeof Delivery>;
 
@@ -198,7 +201,7 @@ export const DeliveryList = Strict(
 export type DeliveryList = Static<typeof DeliveryList>;
 
 export const DeliveryQuery = Strict({
-  before: Type.Optional(Type.Integer({ minimum: 1, description: "only what is older than this sequence" })),
+  before: Type.Optional(Type.Integer({ minimum: 1, description: "only deliveries with a smaller sequence" })),
   limit: Type.Integer({ minimum: 1, maximum: maxPage, default: 100, description: "at most this many" }),
   state: Type.Optional({ ...DeliveryState, description: "only deliveries in this state" }),
 });

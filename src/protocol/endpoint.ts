@@ -2,13 +2,13 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import { ErrorBody, maxPage, ValidationErrorBody } from "./wire.ts";
 
 /**
- * Bodies of the refusals that an operation explains, by status. What every operation may answer is not
- * listed.
+ * Bodies of the refusals that an operation documents, by status. Refusals that every operation may answer are
+ * not listed.
  */
 export type ErrorResponses = Readonly<Record<number, TSchema>>;
 
 /**
- * One HTTP operation, declared once: routes name its schemas, the typed client, the OpenAPI document and the
+ * One HTTP operation, declared once. Routes use its schemas. The typed client, the OpenAPI document and the
  * coordinator's table of forwarded routes are derived from it. `:name` in a path is a parameter.
  */
 export interface Endpoint<
@@ -25,7 +25,7 @@ export interface Endpoint<
   readonly summary: string;
   /** What a caller must know beyond the summary and the schemas. */
   readonly description?: string;
-  /** Numbers in it are numbers here and digits on the wire. */
+  /** Its numbers are decimal text on the wire. */
   readonly query: Query;
   readonly body: Body;
   readonly status: Status;
@@ -66,13 +66,13 @@ export function endpoint<
 }
 
 /**
- * A refusal of the service, or findings of the validation. The findings are first: a generated client that
- * takes the first branch that parses would take them for a refusal.
+ * A refusal of the service, or findings of the validation. The findings come first: they also parse as a
+ * refusal, and a generated client takes the first branch that parses.
  */
 export const RefusedOrInvalid = Type.Union([ValidationErrorBody, ErrorBody], {
   description: "a refusal of the service, or findings of the validation",
 });
-/** How many of a list; for queries. */
+/** Query parameter: the maximum length of a list. */
 export const limit = Type.Integer({
   minimum: 1,
   maximum: maxPage,
@@ -80,7 +80,7 @@ export const limit = Type.Integer({
   description: "at most this many",
 });
 
-/** What the parameters of paths say, by name: each means the same in every path. */
+/** Path parameters by name. A name has the same meaning in every path. */
 export const pathParameters: Readonly<Record<string, TSchema>> = {
   agent_ref: Type.String({
     description:

@@ -32,13 +32,13 @@ export const gatewayEndpoints = {
   ...metricsEndpoints,
 } as const;
 
-/** Answers that do not end by themselves; not part of the typed client. */
+/** Streams, which are not part of the typed client. */
 export const streamEndpoints = {
   events: endpoint({
     method: "GET",
     path: "/v1/events",
     summary: "Follow what happens, as server-sent events",
-    description: `${eventNames} State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as \`id\`. Resume with Last-Event-ID or \`after\`; a position that this history does not have, as after the log was lost, sends all that is kept. Without either only later events are sent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as \`id\`. Resume with Last-Event-ID or \`after\`; for a position that this history does not have, as after a loss of the log, the server sends all events that it kept. Without either it sends only later events. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} clients follow at once; further ones get 503.`,
     query: Strict({
       after: Type.Optional(
         Type.Integer({ minimum: 0, description: "send what follows this position; 0 sends all" }),
@@ -52,7 +52,7 @@ export const streamEndpoints = {
     method: "GET",
     path: "/v1/screen/events",
     summary: "Follow what the agent's terminal shows, as server-sent events",
-    description: `${eventNames} Runs of text with colours, the whole screen first and then the rows that change, ten times a second at most. A slow reader gets the newest picture, never a queue of old ones. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} Runs of text with colours: the whole screen first, then the changed rows, at most ten times a second. A slow reader gets the newest screen, never a queue of old ones. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} clients follow at once; further ones get 503.`,
     status: 200,
     response: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
     errors: { 503: ErrorBody },
@@ -65,36 +65,36 @@ export const streamEndpoints = {
 export type GatewayEndpoints = typeof gatewayEndpoints;
 
 /**
- * An operation of the coordinator that the gateway of one agent carries out: what it is sent, what it answers
- * and under which status is the gateway's (contract 4.4).
+ * An operation that the coordinator forwards to the gateway of one agent. Request, response and status are
+ * those of the gateway (contract 4.4).
  */
 export interface ForwardedEndpoint extends Endpoint {
   /** Path at the gateway; its parameters have the same names. */
   readonly gatewayPath: string;
-  /** How long the gateway may take to begin its answer, and between two parts of one. */
+  /** Time limit for the start of the gateway's answer, and between two parts of it. */
   readonly timeoutMs: number;
   /** Refused with 503 for an agent without a mailbox (contract 4.4 rule 5, 7). */
   readonly needsMailbox: boolean;
 }
 
-const ofMailbox = /^\/(mail|gateway\/mail-notifier)(\/|$)/;
+const mailboxPaths = /^\/(mail|gateway\/mail-notifier)(\/|$)/;
 
 /** The coordinator's own refusals: unknown agent, ambiguous alias, no eligible live gateway. */
-const ownRefusals = { 404: ErrorBody, 409: ErrorBody, 503: ErrorBody } as const;
-/** Of what changes something: the gateway did not answer and may have done it. */
-const ownRefusalsOfChange = { ...ownRefusals, [outcomeUnknownStatus]: ErrorBody } as const;
+const coordinatorRefusals = { 404: ErrorBody, 409: ErrorBody, 503: ErrorBody } as const;
+/** The same for a write, which the gateway may have carried out without an answer. */
+const coordinatorRefusalsOfWrite = { ...coordinatorRefusals, [outcomeUnknownStatus]: ErrorBody } as const;
 
 const usualTimeoutMs = 5_000;
 /** A context reset alone may take 15 s. */
 const promptTimeoutMs = 25_000;
-/** A delivery with large attachments takes its time. */
+/** Large attachments take long to deliver. */
 const mailTimeoutMs = 60_000;
-/** A long conversation is read for the first time, or searched. */
+/** The first read or a search of a long conversation. */
 const transcriptTimeoutMs = 30_000;
-/** The gateway decides when a wait is over; an hour is the longest it takes. */
+/** The gateway ends a wait after an hour at most. */
 const waitTimeoutMs = 3_605_000;
 
-/** It keeps the types of the gateway's bodies, so that clients derive theirs. */
+/** Keeps the types of the gateway's bodies, from which clients derive theirs. */
 function forward<E extends Endpoint>(
   path: string,
   endpoint: E,
@@ -104,18 +104,20 @@ function forward<E extends Endpoint>(
     ...endpoint,
     path: `/svc/agents/:agent_ref${path}`,
     gatewayPath: endpoint.path,
-    errors: withOwn(endpoint),
+    errors: mergeRefusals(endpoint),
     timeoutMs,
-    needsMailbox: ofMailbox.test(path),
+    needsMailbox: mailboxPaths.test(path),
   };
 }
 
-function withOwn({ errors, body, method }: Endpoint): ErrorResponses {
+function mergeRefusals({ errors, body, method }: Endpoint): ErrorResponses {
   const merged: Record<number, TSchema> = { ...(body === null ? {} : { 422: RefusedOrInvalid }), ...errors };
-  for (const [status, schema] of Object.entries(method === "GET" ? ownRefusals : ownRefusalsOfChange)) {
-    const theirs = errors[Number(status)];
+  for (const [status, schema] of Object.entries(
+    method === "GET" ? coordinatorRefusals : coordinatorRefusalsOfWrite,
+  )) {
+    const ofGateway = errors[Number(status)];
     merged[Number(status)] =
-      theirs === undefined || theirs === schema ? schema : Type.Union([theirs, schema]);
+      ofGateway === undefined || ofGateway === schema ? schema : Type.Union([ofGateway, schema]);
   }
   return merged;
 }
@@ -179,8 +181,7 @@ export const forwardedEndpoints = {
 } as const satisfies Readonly<Record<string, ForwardedEndpoint>>;
 
 /**
- * The same of an answer that does not end by itself: silence of 60 s ends it, a gateway is never silent for
- * long.
+ * The forwarded streams. 60 s without a byte end a stream; a gateway breaks silence every 15 s.
  */
 export const forwardedStreams = {
   agentGatewayEvents: forward("/gateway/events", streamEndpoints.events, 60_000),

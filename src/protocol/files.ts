@@ -3,7 +3,10 @@ import { ExecutionMode, protocolVersion } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
-/** What is on disk. Source: contract 2.7, 2.8; spec/gateway.md 2.7; spec/coordination.md. */
+/**
+ * Files of sessions and of the registry. Source: contract 2.7, 2.8; spec/gateway.md 2.7;
+ * spec/coordination.md.
+ */
 
 export const CurrentInstance = Strict({
   schema_version: SchemaVersion1,
@@ -29,7 +32,7 @@ const DiagnosticLogging = Strict({
   backup_count: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
 });
 
-/** Whether the agent is recorded, and how much of it is kept (additional; issue 29). */
+/** Settings of the flight recorder (additional; decision 81). */
 export const DesiredRecorder = Strict({
   enabled: Type.Boolean(),
   max_bytes: Type.Optional(
@@ -56,7 +59,7 @@ export const DesiredConfig = Strict({
   desired_execution_mode: ExecutionMode,
   desired_token_required: Type.Optional(
     Type.Boolean({
-      description: "additional: a gateway of this session asks for a token, independent of its starter",
+      description: "additional: every gateway of this session requires a token, independent of its starter",
     }),
   ),
   desired_tui_tracking_timings: Type.Optional(Type.Partial(TrackingTimings)),
@@ -74,7 +77,8 @@ export const DesiredConfig = Strict({
   desired_otlp_endpoint: Type.Optional(
     Type.String({
       maxLength: 2048,
-      description: "additional: base address of the collector that gets traces; none: no traces",
+      description:
+        "additional: base address of the collector that gets traces; without it no traces are sent",
     }),
   ),
   reconciled_instance_id: Type.Optional(
@@ -85,7 +89,7 @@ export const DesiredConfig = Strict({
 });
 export type DesiredConfig = Static<typeof DesiredConfig>;
 
-/** attach.json: what a gateway starts from when it must; rebuilt from the manifest, never the authority. */
+/** attach.json: bootstrap state of a gateway, rebuilt from the manifest, which is the authority. */
 export const AttachContract = Strict({
   schema_version: SchemaVersion1,
   attach_identity: Type.String(),
@@ -105,8 +109,8 @@ export const AttachContract = Strict({
 export type AttachContract = Static<typeof AttachContract>;
 
 /**
- * gateway_manifest.json: what is published of the gateway of a session, derived and never the authority. The
- * five live fields are there together or not at all; the three tmux handles only for a live auxiliary window.
+ * gateway_manifest.json: the published data of a session's gateway, derived and never the authority. The five
+ * live fields are all present or all absent; the three tmux handles exist only for a live auxiliary window.
  */
 export const GatewayManifest = Strict({
   ...AttachContract.properties,
@@ -137,7 +141,7 @@ export const MailboxBinding = Type.Object(
     management_url: Type.Optional(Nullable(Type.String())),
     login_identity: Type.Optional(Type.String()),
     credential_ref: Type.Optional(Type.String({ description: "names a secret; never the secret" })),
-    credential_file: Type.Optional(Type.String({ description: "additional: where the session keeps it" })),
+    credential_file: Type.Optional(Type.String({ description: "additional: file that holds the secret" })),
   },
   open,
 );
@@ -251,7 +255,7 @@ export const Manifest = Type.Object(
         {
           format: Type.Literal("text"),
           role_name: Type.String(),
-          text: Type.String({ description: "the role that the agent is given" }),
+          text: Type.String({ description: "text of the agent's role" }),
           sha256: Type.String(),
           source: Type.String(),
         },
@@ -286,11 +290,11 @@ export const TeamOwner = Type.Object(
 export type TeamOwner = Static<typeof TeamOwner>;
 
 export const LifecycleState = StringEnum(["active", "stopped", "relaunching", "retired"], {
-  description: "what the registry says of the agent: active, stopped, relaunching or retired",
+  description: "lifecycle of the agent in the registry: active, stopped, relaunching or retired",
 });
 export type LifecycleState = Static<typeof LifecycleState>;
 
-/** A record of the shared registry: how anything finds an agent. Locator only, no secrets. */
+/** A record of the shared registry, by which programs find an agent. It holds locators and no secrets. */
 export const RegistryRecord = Type.Object(
   {
     schema_version: Type.Literal(3),
@@ -345,7 +349,7 @@ export const RegistryRecord = Type.Object(
     team: Type.Optional({
       ...TeamOwner,
       description:
-        "additional: the svc.yaml that owns the agent; without it a person launched the agent by hand",
+        "additional: the svc.yaml that owns the agent; absent for an agent that a person launched by hand",
     }),
   },
   { ...open, description: "shared-registry record, version 3" },

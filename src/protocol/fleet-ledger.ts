@@ -5,7 +5,8 @@ import { counts } from "./usage.ts";
 import { maxListed, Nullable, SchemaVersion1, Strict, shortList } from "./wire.ts";
 
 /**
- * The ledgers of all agents, summed and priced (additional; issue 29). Money is in millionths of a US dollar.
+ * The ledgers of all agents, summed and priced (additional; decision 80). Money is in millionths of a US
+ * dollar.
  */
 
 export const ledgerKeys = ["agent", "team", "host", "day", "model", "wake_reason"] as const;
@@ -23,13 +24,13 @@ export const ModelPrice = Strict({
     minLength: 1,
     maxLength: 200,
     description:
-      "its name as tools give it; with a `*` at the end, each name that begins so. The longest that fits counts",
+      "name of the model as tools report it; a final `*` matches any ending. The longest match applies",
   }),
   input: Price("tokens read, without those of the cache"),
   cached_input: Price("tokens read from the cache"),
   cache_write: Price("tokens written to the cache"),
   output: Price("tokens written, reasoning included"),
-  source: Type.Optional(Type.String({ maxLength: 500, description: "where the price is from" })),
+  source: Type.Optional(Type.String({ maxLength: 500, description: "source of the price" })),
 });
 export type ModelPrice = Static<typeof ModelPrice>;
 
@@ -43,23 +44,27 @@ export type PriceList = Static<typeof PriceList>;
 
 const sums = {
   turns: Type.Integer({ minimum: 0, description: "a turn of several models counts with its first one" }),
-  turns_not_covered: Type.Integer({ minimum: 0, description: "of these, without a count" }),
+  turns_not_covered: Type.Integer({ minimum: 0, description: "turns without a token count" }),
   ...counts,
-  cost_micro_usd: Type.Integer({ minimum: 0, description: "of the tokens whose model has a price" }),
-  unpriced_tokens: Type.Integer({ minimum: 0, description: "read and written by models without a price" }),
+  cost_micro_usd: Type.Integer({ minimum: 0, description: "cost of the tokens whose model has a price" }),
+  unpriced_tokens: Type.Integer({ minimum: 0, description: "tokens of models without a price" }),
 };
 
 export const FleetLedgerRow = Strict(
   {
-    agent: Type.Optional(Type.String({ description: "name, with its host where that is another one" })),
-    team: Type.Optional(Nullable(Type.String({ description: "folder of its svc.yaml; null without one" }))),
-    host: Type.Optional(Nullable(Type.String({ description: "null: this one" }))),
-    day: Type.Optional(Type.String({ description: "in UTC" })),
-    model: Type.Optional(Nullable(Type.String({ description: "null where the tool names none" }))),
+    agent: Type.Optional(Type.String({ description: "name of the agent, with `@<host>` on another host" })),
+    team: Type.Optional(
+      Nullable(Type.String({ description: "folder of the agent's svc.yaml; null without one" })),
+    ),
+    host: Type.Optional(Nullable(Type.String({ description: "name of the host; null: this host" }))),
+    day: Type.Optional(Type.String({ description: "day in UTC" })),
+    model: Type.Optional(
+      Nullable(Type.String({ description: "name of the model; null when the tool names none" })),
+    ),
     wake_reason: Type.Optional(WakeReason),
     ...sums,
   },
-  { description: "one sum; it has the keys that were asked for" },
+  { description: "one sum, with the requested keys" },
 );
 export type FleetLedgerRow = Static<typeof FleetLedgerRow>;
 
@@ -70,17 +75,17 @@ export const FleetLedger = Strict(
       maxItems: maxListed,
       description: "the newest day first, then the largest",
     }),
-    total: Strict(sums, { description: "of all rows" }),
+    total: Strict(sums, { description: "the sum of all rows" }),
     prices_dated: Type.String({ description: "when the prices were looked up" }),
     unpriced_models: Type.Array(Type.String(), { ...shortList, description: "models without a price" }),
     not_covered: Type.Array(Type.String(), {
       ...shortList,
-      description: "what the tools of these agents do not count, one sentence each",
+      description: "what the agents' tools do not count, one sentence each",
     }),
     not_read: Type.Array(
       Strict({
-        agent: Type.String({ description: "name" }),
-        why: Type.String({ description: "one clause" }),
+        agent: Type.String({ description: "name of the agent" }),
+        why: Type.String({ description: "reason, one clause" }),
       }),
       { maxItems: maxListed, description: "agents whose ledger could not be read" },
     ),

@@ -37,17 +37,17 @@ export const ExecutionMode = StringEnum(["detached_process", "tmux_auxiliary_win
 });
 export type ExecutionMode = Static<typeof ExecutionMode>;
 export const GatewayHealth = StringEnum(["healthy", "not_attached"], {
-  description: "whether a gateway serves the session; not_attached: no process does",
+  description: "whether a gateway serves the session; not_attached: none does",
 });
 export const AgentConnectivity = StringEnum(["connected", "unavailable"], {
   description: "whether the gateway reaches the agent",
 });
 export const AgentRecovery = StringEnum(["idle", "awaiting_rebind", "reconciliation_required"], {
   description:
-    "what must happen before work goes on; reconciliation_required: the agent is a new instance, and the operator must say how to go on",
+    "what must happen before work continues; reconciliation_required: the agent is a new instance, and the operator must decide about the waiting requests",
 });
 export const RequestAdmission = StringEnum(["open", "blocked_unavailable", "blocked_reconciliation"], {
-  description: "whether new requests are taken, or why they are refused",
+  description: "whether new requests are accepted, or why they are refused",
 });
 export type RequestAdmission = Static<typeof RequestAdmission>;
 export const SurfaceEligibility = StringEnum(["ready", "unknown", "not_ready"], {
@@ -55,7 +55,7 @@ export const SurfaceEligibility = StringEnum(["ready", "unknown", "not_ready"], 
 });
 export type SurfaceEligibility = Static<typeof SurfaceEligibility>;
 export const ActiveExecution = StringEnum(["idle", "running"], {
-  description: "running while the gateway carries out one request, else idle",
+  description: "running while the gateway executes one request, else idle",
 });
 export type ActiveExecution = Static<typeof ActiveExecution>;
 
@@ -89,29 +89,31 @@ export const AdmissionBlock = Strict(
       ],
       { description: "why admission is not open" },
     ),
-    detail: Type.String({ description: "with the command that ends it, where one does" }),
+    detail: Type.String({
+      description: "explanation, with the command that reopens admission if there is one",
+    }),
   },
   { description: "why `request_admission` is not open, and what to do; absent while it is open" },
 );
 export type AdmissionBlock = Static<typeof AdmissionBlock>;
 
-/** Reminders that ended with the gateway before this one (additional; ruling 17). */
+/** Reminders that ended with the previous gateway (additional; ruling 17). */
 export const RemindersLost = Strict(
   {
     count: Type.Integer({ minimum: 1, description: "each has an event reminder_lost_on_restart" }),
-    at_utc: describe(Timestamp, "when the gateway before this one ended"),
+    at_utc: describe(Timestamp, "when the previous gateway ended"),
   },
-  { description: "reminders that ended with the gateway before this one" },
+  { description: "reminders that ended with the previous gateway" },
 );
 export type RemindersLost = Static<typeof RemindersLost>;
 
 /**
- * Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17).
+ * Mail waits, and a limit keeps the notifier from waking the agent (additional; ruling 17).
  */
 export const WakesHeld = Strict(
   {
     reason: StringEnum(["max_wakes_per_hour", "max_hops", "require_attestation"], {
-      description: "the setting that holds them back",
+      description: "the setting that holds the wake-ups back",
     }),
     detail: Detail,
     since_utc: SinceTime,
@@ -122,10 +124,10 @@ export type WakesHeld = Static<typeof WakesHeld>;
 
 export const TypingLease = Strict(
   {
-    holder: Type.String({ description: "who types, as given by that person" }),
+    holder: Type.String({ description: "the person who types, as named by that person" }),
     since_utc: SinceTime,
     until_utc: Type.String({
-      description: "when it ends by itself; each key moves it, never beyond the longest time",
+      description: "when it ends by itself; each key extends it, up to the maximum",
     }),
   },
   { description: "who types into the terminal by hand; null or absent when nobody does" },
@@ -162,7 +164,7 @@ export const GatewayStatus = Strict(
     gateway_tmux_window_index: Type.Optional(Type.String({ description: "index of that window; never 0" })),
     gateway_tmux_pane_id: Type.Optional(Type.String({ description: "tmux pane of a gateway in a window" })),
     managed_agent_instance_epoch: Type.Integer({
-      description: "number of the agent's instance; a new instance has the next number",
+      description: "number of the agent's instance; each new instance has the next number",
       minimum: 0,
     }),
     managed_agent_instance_id: Type.Optional(
@@ -171,9 +173,7 @@ export const GatewayStatus = Strict(
     admission_block: Type.Optional(AdmissionBlock),
     waiting: Type.Optional(Waiting),
     typing_lease: Type.Optional(TypingLease),
-    reminders_lost: Type.Optional(
-      describe(RemindersLost, "absent when the gateway before this one had none"),
-    ),
+    reminders_lost: Type.Optional(describe(RemindersLost, "absent when the previous gateway had none")),
     wakes_held: Type.Optional(describe(WakesHeld, "absent when no limit holds mail back")),
     budget: Type.Optional(describe(BudgetState, "absent while no budget is reached")),
     awaiting_decision: Type.Optional(AwaitingDecision),
@@ -199,7 +199,7 @@ export const ReasoningPreset = Strict(
   {
     level: Type.Integer({
       description:
-        "index of the model's reasoning presets; a number above the highest means the highest, 0 is off where the model can",
+        "index of the model's reasoning presets; a number above the highest selects the highest, 0 turns reasoning off if the model allows it",
       minimum: 0,
     }),
   },
@@ -214,7 +214,7 @@ export const ModelSelection = Strict(
   },
   {
     minProperties: 1,
-    description: "which model, and how much it reasons; a name, a reasoning preset or both",
+    description: "the model, its reasoning preset or both",
     ...enforced({
       anyOf: [...atLeastOne(["name"], "string").anyOf, ...atLeastOne(["reasoning"], "object").anyOf],
     }),
@@ -265,7 +265,7 @@ export const PromptPayload = Strict(
     prompt: NonBlank("the text to submit"),
     turn_id: Type.Optional(
       Type.String({
-        description: "names the headless turn; one is made without it",
+        description: "id for the headless turn; generated when absent",
         pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
       }),
     ),
@@ -277,10 +277,10 @@ export const PromptPayload = Strict(
 );
 export type PromptPayload = Static<typeof PromptPayload>;
 
-/** How many agents may hand a task on before the chain is taken for a loop. */
+/** Agents that may hand a task on in a row; a longer chain is refused as a loop. */
 export const maxPromptHops = 8;
 
-/** Which agent submitted a prompt, as its own program says (additional; ruling 17). */
+/** The agent that submitted a prompt, as its program reports it (additional; ruling 17). */
 export const Submitter = Strict(
   {
     agent_id: NonBlank("id of the agent that submits", { maxLength: 200 }),
@@ -288,7 +288,8 @@ export const Submitter = Strict(
     hops: Type.Integer({
       minimum: 1,
       maximum: maxPromptHops,
-      description: "1 when no agent asked it to, else one more than of the prompt that it works on",
+      description:
+        "1 for an agent that works for a person, else one more than the hops of the prompt that it works on",
     }),
   },
   { description: "the agent that submitted a prompt; left out by a person" },
@@ -310,7 +311,7 @@ export const InterruptRequest = Strict(
     kind: Type.Literal("interrupt"),
     payload: Type.Optional(Strict({}, { description: "an empty object" })),
   },
-  { description: "stop the turn that runs; overtakes what waits" },
+  { description: "stop the running turn; overtakes waiting requests" },
 );
 export const GatewayRequest = Type.Union([SubmitPromptRequest, InterruptRequest], {
   description: "work for the durable queue",
@@ -318,10 +319,10 @@ export const GatewayRequest = Type.Union([SubmitPromptRequest, InterruptRequest]
 export type GatewayRequest = Static<typeof GatewayRequest>;
 
 export const PublicRequestKind = StringEnum(["submit_prompt", "interrupt"], {
-  description: "what callers may ask for",
+  description: "kind of a request that callers may submit",
 });
 export const StoredRequestKind = StringEnum(["submit_prompt", "interrupt", "mail_notifier_prompt"], {
-  description: "what the queue may hold; mail_notifier_prompt is the notifier's own",
+  description: "kind of a stored request; the mail notifier submits mail_notifier_prompt",
 });
 export type StoredRequestKind = Static<typeof StoredRequestKind>;
 export const RequestState = StringEnum(["accepted", "running", "completed", "failed", "coalesced"], {
@@ -346,21 +347,21 @@ export type AcceptedRequest = Static<typeof AcceptedRequest>;
 export const Evidence = Strict(
   {
     step: StringEnum(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
-      description: "settled: what was seen and done after the gateway that executed it had died",
+      description: "settled: the recovery after the gateway died that executed the request",
     }),
     at_utc: EventTime,
-    proof: Type.String({ description: "what was seen" }),
+    proof: Type.String({ description: "the observation that proves the step" }),
     agent_ended: Type.Optional(
       Type.Literal(true, { description: "the agent's program ended, and the turn with it" }),
     ),
     typed_along: Type.Optional(
       Type.String({
         description:
-          "what a person typed at the moment of Enter and the tool took with the prompt, at most 200 characters",
+          "text of a person, typed at the moment of Enter, that the tool took with the prompt; at most 200 characters",
       }),
     ),
   },
-  { description: "one step of a request and what proved it" },
+  { description: "one step of a request, with its proof" },
 );
 export type Evidence = Static<typeof Evidence>;
 
@@ -371,18 +372,19 @@ export const RequestRecord = Strict(
     request_kind: StoredRequestKind,
     state: RequestState,
     accepted_at_utc: AcceptanceTime,
-    started_at_utc: Nullable(describe(Timestamp, "when it was begun; null before")),
+    started_at_utc: Nullable(describe(Timestamp, "when the request started; null before")),
     finished_at_utc: Nullable(describe(Timestamp, "when the request ended; null before")),
     managed_agent_instance_epoch: InstanceEpoch,
     error_detail: Nullable(Type.String({ description: "why it failed; null when it did not" })),
     result_json: Nullable(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: "what it came to; of a coalesced request, what superseded it; null before",
+        description:
+          "the result; of a coalesced request, the request that superseded it; null before the end",
       }),
     ),
     prompt_length: Type.Optional(
       Type.Integer({
-        description: "characters of the prompt; left out of lists for a long one",
+        description: "characters of the prompt; lists leave it out for a long prompt",
       }),
     ),
     turn_id: Type.Optional(Type.String({ description: "its headless turn, once it is known" })),
@@ -395,20 +397,20 @@ export const RequestRecord = Strict(
     waiting: Type.Optional(describe(Waiting, "why it has not started; only of the oldest accepted request")),
     evidence: Type.Array(Evidence, { ...shortList, description: "oldest first" }),
     idempotency_key: Type.Optional(
-      Type.String({ description: "what its caller sent as Idempotency-Key; left out without one" }),
+      Type.String({ description: "Idempotency-Key of the caller; absent without one" }),
     ),
     number: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: "its number in this queue, in the order of acceptance; never given to another request",
+        description: "number in this queue, in the order of acceptance; never used again",
       }),
     ),
     prompt: Type.Optional(
-      Type.String({ description: "its text; only of one request, where `include` asks for it" }),
+      Type.String({ description: "text of the prompt; only for a single request with `include`" }),
     ),
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: "how it asks to be carried out, such as `delivery`; beside `prompt`",
+        description: "options of the prompt, such as `delivery`; only with `prompt`",
       }),
     ),
   },
@@ -416,23 +418,23 @@ export const RequestRecord = Strict(
 );
 export type RequestRecord = Static<typeof RequestRecord>;
 
-/** Who took a prompt back, as the end of its record has it (ruling 38). */
+/** The result of a request that was withdrawn (ruling 38). */
 export interface Withdrawal {
   outcome: "withdrawn";
   withdrawn_by: "person" | "agent";
-  /** The agent's. */
+  /** Of the agent that withdrew it. */
   agent_id?: string;
   agent_name?: string;
 }
 
-/** Whether somebody ended its headless turn: the contract's states have only `failed` for it. Pure. */
+/** Whether the headless turn was interrupted; the contract's state for that is `failed`. Pure. */
 export const wasInterrupted = ({
   state,
   result_json,
 }: Pick<RequestRecord, "state" | "result_json">): boolean =>
   state === "failed" && result_json?.["outcome"] === "interrupted";
 
-/** Whether it was taken back before anything of it was typed (ruling 38). Pure. */
+/** Whether the request was withdrawn before it was typed (ruling 38). Pure. */
 export const wasWithdrawn = ({ state, result_json }: Pick<RequestRecord, "state" | "result_json">): boolean =>
   state === "failed" && result_json?.["outcome"] === "withdrawn";
 
@@ -444,7 +446,7 @@ export const RequestList = Strict(
   { description: "requests, newest first" },
 );
 
-/** What a list of agents shows of one, in one answer. */
+/** Status, terminal and newest requests of one agent, for lists of agents. */
 export const GatewaySnapshot = Strict(
   {
     schema_version: SchemaVersion1,
@@ -457,13 +459,13 @@ export const GatewaySnapshot = Strict(
     ),
     requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
   },
-  { description: "what a gateway and its agent are doing, at one moment" },
+  { description: "the state of a gateway and its agent at one moment" },
 );
 export type GatewaySnapshot = Static<typeof GatewaySnapshot>;
 
 export const AdmissionPolicy = StringEnum(["ready_only", "if_no_pending", "always"], {
   description:
-    "what the agent must show before the prompt is typed; ready_only (default): it is idle and its screen ready; if_no_pending: it holds no submitted input; always: nothing",
+    "condition for typing the prompt; ready_only (default): the agent is idle and its screen ready; if_no_pending: the agent has no pending input; always: no condition",
 });
 export type AdmissionPolicy = Static<typeof AdmissionPolicy>;
 
@@ -480,13 +482,13 @@ export const PromptControlRequest = Strict(
 export type PromptControlRequest = Static<typeof PromptControlRequest>;
 
 /**
- * The shape of a submission, queued or direct, of which only the prompt is read (contract 4.1; ruling 29).
+ * The fields of a submission, queued or direct; only `prompt` is read (contract 4.1; ruling 29).
  */
 export const NotePromptRequest = Strict(
   {
     ...PromptPayload.properties,
     schema_version: Type.Optional(SchemaVersion1),
-    prompt: NonBlank("the prompt that was typed by other means; nothing else is read"),
+    prompt: NonBlank("the prompt that was typed by other means; the other fields are ignored"),
     admission_policy: Type.Optional(AdmissionPolicy),
   },
   { description: "a prompt that was typed by other means" },
@@ -499,12 +501,10 @@ export const PromptControlResult = Strict(
     sent: Type.Literal(true),
     admission_policy: AdmissionPolicy,
     detail: Detail,
-    turn_id: Type.Optional(Type.String({ description: "the turn that was begun, headless only" })),
-    turn_index: Type.Optional(
-      Type.Integer({ description: "number of the turn that was begun, headless only" }),
-    ),
+    turn_id: Type.Optional(Type.String({ description: "id of the new turn, headless only" })),
+    turn_index: Type.Optional(Type.Integer({ description: "number of the new turn, headless only" })),
   },
-  { description: "the prompt was taken" },
+  { description: "the agent took the prompt" },
 );
 export type PromptControlResult = Static<typeof PromptControlResult>;
 
@@ -574,17 +574,17 @@ export const SendKeysResult = Strict(
 );
 export type SendKeysResult = Static<typeof SendKeysResult>;
 
-/** Answer of the operator's act that lets a new instance of the agent be worked with (ruling 5). */
+/** Answer of a reconcile (ruling 5). */
 export const ReconcileResult = Strict(
   {
     schema_version: SchemaVersion1,
     managed_agent_instance_epoch: InstanceEpoch,
     failed_request_ids: Type.Array(Type.String(), {
       maxItems: maxListed,
-      description: "accepted for an older instance; now failed, never replayed; the oldest ones",
+      description: "requests accepted for an older instance, now failed and never replayed; the oldest ones",
     }),
   },
-  { description: "what was failed for the instance before" },
+  { description: "the requests of older instances that were failed" },
 );
 export type ReconcileResult = Static<typeof ReconcileResult>;
 
@@ -594,9 +594,9 @@ export const KeepRequestsResult = Strict(
     managed_agent_instance_epoch: InstanceEpoch,
     kept_request_ids: Type.Array(Type.String(), {
       maxItems: maxListed,
-      description: "accepted for an older instance; the present one gets them; the oldest ones",
+      description: "requests accepted for an older instance that the present one gets; the oldest ones",
     }),
   },
-  { description: "what was kept of the instance before" },
+  { description: "the requests of older instances that were kept" },
 );
 export type KeepRequestsResult = Static<typeof KeepRequestsResult>;

@@ -8,18 +8,18 @@ import { MailAttestation } from "./mail-file.ts";
 import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /**
- * Messages between an agent host and an operator. They come from another machine: each is checked before it
- * is read.
+ * Messages between an agent host and an operator. They come from another machine, so the receiver validates
+ * each one.
  */
 
 const HostName = Type.String({ pattern: hostNamePattern });
 const Hex = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${bytes * 2}}$` });
 
-/** Of an entry of a directory, as JSON, on each way; and of all entries of one host. */
+/** Limits of one directory entry as JSON, and of all entries of a host. */
 export const maxEntryBytes = 16 * 1024;
 export const maxDirectoryBytes = 16 * 1024 * 1024;
 
-/** What a host publishes of itself once a heartbeat. */
+/** The record of a host, published with each heartbeat. */
 export const HostRecord = Strict({
   schema_version: SchemaVersion1,
   host: HostName,
@@ -33,10 +33,10 @@ export const HostRecord = Strict({
 });
 export type HostRecord = Static<typeof HostRecord>;
 
-/** Of each text in what a host publishes of an agent. */
+/** Limit of each text in an agent's entry. */
 export const maxEntryText = 512;
 
-/** The same identity with an end to each of its texts: another machine chose them. */
+/** An identity whose texts have a maximum length, since another machine chose them. */
 const RemoteIdentity = withMaxLength(AgentIdentity);
 
 function withMaxLength<T extends TSchema>(schema: T): T {
@@ -50,7 +50,7 @@ function withMaxLength<T extends TSchema>(schema: T): T {
   return copy as T;
 }
 
-/** What a host publishes of one agent: no path, no secret. */
+/** The entry of one agent in a host's directory, without paths and secrets. */
 export const HostAgentEntry = Strict({
   schema_version: SchemaVersion1,
   epoch: Type.Integer({ minimum: 1 }),
@@ -58,7 +58,7 @@ export const HostAgentEntry = Strict({
 });
 export type HostAgentEntry = Static<typeof HostAgentEntry>;
 
-/** With its question mark, or empty; it cannot lead to another path. */
+/** A query with its question mark, or empty. It cannot change the path. */
 export const hostQueryPattern = "^(?:\\?[^#\\s]*)?$";
 
 /** A call of an operator; the body of the request follows it. */
@@ -66,23 +66,23 @@ export const HostCall = Strict({
   kind: Type.Literal("call"),
   id: Hex(16),
   operator: Hex(8),
-  /** Grows with each call of the operator; a call that is sent again keeps it. */
+  /** Grows with each call of the operator. A repeated call keeps its number. */
   seq: Type.Integer({ minimum: 1 }),
   operation: Type.String({ maxLength: 64 }),
   params: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 })),
   query: Type.String({ maxLength: 8192, pattern: hostQueryPattern }),
   headers: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1024 })),
   has_body: Type.Boolean(),
-  head_only: Type.Boolean({ description: "asks for the headers of a GET" }),
+  head_only: Type.Boolean({ description: "true: a GET whose answer is only the headers" }),
 });
 export type HostCall = Static<typeof HostCall>;
 
-/** While a call is open: take further parts, or end it. */
+/** Asks for further parts of an open call, or ends the call. */
 export const HostControl = Strict({
   kind: StringEnum(["more", "cancel"]),
   id: Hex(16),
   operator: Hex(8),
-  /** How many parts were consumed in all. */
+  /** Number of parts consumed so far. */
   consumed: Type.Integer({ minimum: 0 }),
 });
 export type HostControl = Static<typeof HostControl>;
@@ -90,12 +90,12 @@ export type HostControl = Static<typeof HostControl>;
 /** A part of the answer to a call; bytes of its body follow `part`. */
 export const HostAnswer = Strict({
   kind: StringEnum(["taken", "head", "part", "end", "failed"], {
-    description: "taken: the call arrived and is under way; failed: no answer comes, `detail` says why",
+    description: "taken: the host executes the call; failed: no answer follows, `detail` says why",
   }),
   id: Hex(16),
-  /** Which execution of the call this is of: a call that only reads may be executed again. */
+  /** Number of the execution: a repeated call that only reads may be executed again. */
   run: Type.Integer({ minimum: 0 }),
-  seq: Type.Integer({ minimum: 0, description: "0 for the head, then one more for each part and the end" }),
+  seq: Type.Integer({ minimum: 0, description: "0 for the head, then counted up for each part and the end" }),
   status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
   headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1024 }))),
   reason: Type.Optional(StringEnum(["unknown_operation", "not_taken", "lost", "too_large"])),
@@ -106,14 +106,13 @@ export type HostAnswer = Static<typeof HostAnswer>;
 /** Bytes of one part of an answer. */
 export const maxPartBytes = 64 * 1024;
 
-/** Of the lines between an operator and a host over standard input and output. */
+/** Version of the line protocol between an operator and a host over standard input and output. */
 export const lineProtocol = 1;
-/** Bytes of a message as base64: the largest body, the head beside it. */
+/** Maximum length of a body as base64. */
 const maxLineBody = Math.ceil((8 * 1024 * 1024) / 3) * 4;
 
 /**
- * Head and body of one message of `HostCall`, `HostControl` or `HostAnswer`, which is checked where it is
- * read.
+ * One message. Its reader validates `head` as `HostCall`, `HostControl` or `HostAnswer`.
  */
 const MessageLine = Strict({
   kind: Type.Literal("message"),
@@ -121,7 +120,7 @@ const MessageLine = Strict({
   body: Type.Optional(Type.String({ maxLength: maxLineBody, description: "base64" })),
 });
 
-/** A line of the operator. The first is `hello`: it names the host, which has no say in its name. */
+/** A line of the operator. The first is `hello`, which sets the host's name: a host cannot choose it. */
 export const OperatorLine = Type.Union([
   Strict({
     kind: Type.Literal("hello"),
@@ -132,13 +131,13 @@ export const OperatorLine = Type.Union([
   }),
   Strict({
     kind: Type.Literal("ping"),
-    sent: Type.Integer({ minimum: 0, description: "characters that the operator sent before" }),
+    sent: Type.Integer({ minimum: 0, description: "number of characters that the operator sent before" }),
   }),
   MessageLine,
 ]);
 export type OperatorLine = Static<typeof OperatorLine>;
 
-/** A line of the host. The first is `hello`; what a login shell writes before it is skipped. */
+/** A line of the host. The first is `hello`; the output of a login shell before it is skipped. */
 export const HostLine = Type.Union([
   Strict({
     kind: Type.Literal("hello"),
@@ -152,10 +151,10 @@ export const HostLine = Type.Union([
 ]);
 export type HostLine = Static<typeof HostLine>;
 
-const ofAgents = "/svc/agents/:agent_ref";
+const agentPath = "/svc/agents/:agent_ref";
 
-/** Streams over all agents of a host. */
-const ofHost = new Set([
+/** Operations over all agents of a host. */
+const hostWideOperations = new Set([
   "fleetEvents",
   "attentionEvents",
   "listAttention",
@@ -164,12 +163,13 @@ const ofHost = new Set([
 ]);
 
 /**
- * The operations that a host carries out for an operator, by operation id: all on one agent, and what is
- * merged over agents. A host is never shut down or given a program to launch over a link.
+ * The operations that a host carries out for an operator, by operation id: those on one agent and those of
+ * `hostWideOperations`. No operation shuts a host down or launches a program on it.
  */
 export const hostOperations: ReadonlyMap<string, Endpoint> = new Map(
   Object.entries(allCoordinatorEndpoints as Readonly<Record<string, Endpoint>>).filter(
-    ([name, { path }]) => path === ofAgents || path.startsWith(`${ofAgents}/`) || ofHost.has(name),
+    ([name, { path }]) =>
+      path === agentPath || path.startsWith(`${agentPath}/`) || hostWideOperations.has(name),
   ),
 );
 
@@ -187,21 +187,21 @@ export const HostMail = Strict({
   references: Type.Array(MailId, { maxItems: 200 }),
   created_at_utc: Type.String({ maxLength: 40 }),
   from: Strict({ name: MailName, display_name: Type.Optional(Shown) }),
-  /** As everybody reads them: `name@host`, or of a mail server. */
+  /** Addresses as every reader sees them: `name@host`, or an address of a mail server. */
   to: Type.Array(MailParty, { minItems: 1, maxItems: 256 }),
   cc: Type.Array(MailParty, { maxItems: 256 }),
-  /** Names of the mailboxes on the receiving host, those of `to` and `cc`. */
+  /** Names of the mailboxes on the receiving host that are in `to` and `cc`. */
   deliver_to: Type.Array(MailName, { minItems: 1, maxItems: 512, uniqueItems: true }),
   subject: Type.String({ minLength: 1, maxLength: 998 }),
   hops: Type.Integer({ minimum: 0 }),
   notify_block: Nullable(NotifyBlock),
   body: Type.String(),
-  /** As the sender's mailbox signed it, with the addresses that its host writes. */
+  /** Signature of the sender's mailbox over the addresses that its host writes. */
   attestation: Type.Optional(MailAttestation),
 });
 export type HostMail = Static<typeof HostMail>;
 
-/** The receiving host has dealt with a message: it is delivered, but to those that are refused. */
+/** The receiving host delivered a message to all recipients except the refused ones. */
 export const HostMailReceipt = Strict({
   kind: Type.Literal("receipt"),
   message_id: MailId,

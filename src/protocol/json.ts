@@ -14,7 +14,7 @@ function sortKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** The value of a JSON text when it is of `schema`; null for any other text and for none. */
+/** The value of a JSON text that matches `schema`; null for any other text and for null. */
 export function parseJson<Schema extends TSchema>(
   schema: Schema,
   text: string | null,
@@ -23,7 +23,7 @@ export function parseJson<Schema extends TSchema>(
   return Value.Check(schema, value) ? value : null;
 }
 
-/** The value of a JSON text, in UTF-8 where it comes as bytes; undefined for any other text and for none. */
+/** The value of a JSON text or of its UTF-8 bytes; undefined for any other text and for null. */
 export function jsonValue(text: string | Uint8Array | null): unknown {
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -34,15 +34,15 @@ export function jsonValue(text: string | Uint8Array | null): unknown {
 }
 
 /**
- * How many values a text of others may hold. A value costs about a hundred times its bytes in memory once it
- * is parsed: a million keys of 8 MiB took 0.9 GB.
+ * Limit of the values in an untrusted text. A parsed value takes about a hundred times its bytes of memory: a
+ * million keys of 8 MiB took 0.9 GB.
  */
 const maxValues = 100_000;
 
 /**
- * Why a text of others is not parsed, as the end of a sentence: nested too deep, since validation recurses,
- * or too many values. Null when it may be. Reads brackets and commas outside strings, and stops at the first
- * excess. Pure.
+ * Why an untrusted text is not parsed, as the end of a sentence: it is nested too deep (validation recurses)
+ * or holds too many values. Null when it may be parsed. Counts brackets and commas outside strings, and stops
+ * at the first excess. Pure.
  */
 export function findJsonExcess(text: string): string | null {
   let depth = 0;
@@ -70,7 +70,7 @@ export function findJsonExcess(text: string): string | null {
   return null;
 }
 
-/** Where the string that begins at `start` ends; the end of the text when it does not. */
+/** Index of the quote that ends the string at `start`; the length of the text without one. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -15,7 +15,7 @@ import {
   Timestamp,
 } from "./wire.ts";
 
-/** What each turn of an agent used, and the sums (additional; issue 29). */
+/** Token use of each turn of an agent, and sums (additional; decision 80). */
 
 export const wakeReasons = ["prompt", "mail", "reminder", "by_hand", "unknown"] as const;
 export const WakeReason = StringEnum(wakeReasons, {
@@ -27,23 +27,25 @@ export type WakeReason = Static<typeof WakeReason>;
 export const ledgerSources = ["tool", "screen", "headless", "acp"] as const;
 export const LedgerSource = StringEnum(ledgerSources, {
   description:
-    "tool: its own record of the conversation; screen: the terminal alone, which counts nothing; headless: its stream; acp: what the agent reported",
+    "tool: the tool's record of the conversation; screen: the terminal alone, which has no counts; headless: the output stream; acp: the reports of the agent",
 });
 export const LedgerEntry = Strict(
   {
-    seq: Type.Integer({ minimum: 1, description: "the order in which turns were counted first" }),
-    turn_id: Type.String({ description: "id of the headless turn; null when there is none" }),
-    request_id: Nullable(Type.String({ description: "request or reminder that the turn was for" })),
+    seq: Type.Integer({ minimum: 1, description: "order in which the turns were first counted" }),
+    turn_id: Type.String({ description: "id of the turn" }),
+    request_id: Nullable(
+      Type.String({ description: "id of the turn's request or reminder; null without one" }),
+    ),
     wake_reason: WakeReason,
     tool: ToolName,
     source: LedgerSource,
     status: TranscriptStatus,
     covered: Type.Boolean({
-      description: "false: the tool reports no tokens of this turn, so it counts none",
+      description: "false: the tool reports no tokens of this turn, so `usage` is empty",
     }),
     usage: Type.Array(TokenUsage, { maxItems: maxTurnModels, description: "by model" }),
-    started_at_utc: describe(Timestamp, "when it began; null before"),
-    ended_at_utc: Nullable(describe(Timestamp, "when the turn ended; null where nothing says so")),
+    started_at_utc: describe(Timestamp, "when the turn began"),
+    ended_at_utc: Nullable(describe(Timestamp, "when the turn ended; null when unknown")),
   },
   { description: "one turn of an agent and what it used" },
 );
@@ -53,9 +55,7 @@ export const LedgerPage = Strict(
   {
     schema_version: SchemaVersion1,
     entries: Type.Array(LedgerEntry, { maxItems: maxPage, description: "newest first" }),
-    next: Nullable(
-      Type.Integer({ description: "`before` of the page that follows; null where nothing follows" }),
-    ),
+    next: Nullable(Type.Integer({ description: "`before` of the next page; null on the last one" })),
   },
   { description: "turns of an agent and what they used, newest first" },
 );
@@ -63,15 +63,15 @@ export type LedgerPage = Static<typeof LedgerPage>;
 
 const groupCounts = {
   turns: Type.Integer({ minimum: 0, description: "a turn of several models counts with its first one" }),
-  turns_not_covered: Type.Integer({ minimum: 0, description: "of these, without a count" }),
+  turns_not_covered: Type.Integer({ minimum: 0, description: "turns without a token count" }),
   ...counts,
 };
 
 /** Turns of one day, model and wake reason. */
 export const LedgerGroup = Strict(
   {
-    day: Type.String({ description: "of the beginning of the turns, in UTC", examples: ["2026-11-25"] }),
-    model: Nullable(Type.String({ description: "null where the tool names none" })),
+    day: Type.String({ description: "day on which the turns began, in UTC", examples: ["2026-11-25"] }),
+    model: Nullable(Type.String({ description: "name of the model; null when the tool names none" })),
     wake_reason: WakeReason,
     tool: ToolName,
     source: LedgerSource,
@@ -108,7 +108,7 @@ export const ledgerEndpoints = {
     path: "/v1/ledger",
     summary: "What each turn of the agent used, newest first",
     description:
-      "From the tool's own counts; the same turn counts once, however often it is read. Calls beside turns, such as titles of conversations, are in no entry unless the tool counts them with the turn.",
+      "The counts are those of the tool; each turn is counted once, however often it is read. Calls outside turns, such as titles of conversations, are in no entry unless the tool counts them with the turn.",
     query: Strict({
       limit: Type.Integer({
         minimum: 1,

@@ -16,7 +16,7 @@ import {
 import { ErrorBody } from "./wire.ts";
 
 /**
- * The refusals of every mail route, by what keeps them: the listener, the binding or request, the carrier.
+ * Refusals of every mail route: 422 binding or request, 502 mail server, 503 listener.
  */
 const refusals = { 422: RefusedOrInvalid, 502: ErrorBody, 503: ErrorBody } as const;
 /** As above, of routes that name a message. */
@@ -42,7 +42,7 @@ export const mailEndpoints = {
     path: "/v1/mail/list",
     summary: "List mail, newest first",
     description:
-      "All conditions hold before the limit. The three counts are of the messages returned; `next_cursor` asks for what follows.",
+      "The limit applies after all conditions. The three counts cover the returned messages; `next_cursor` asks for the next page.",
     body: MailListRequest,
     status: 200,
     response: MailList,
@@ -60,7 +60,7 @@ export const mailEndpoints = {
   mailRead: endpoint({
     method: "POST",
     path: "/v1/mail/read",
-    summary: "Read one message, which is read from then on",
+    summary: "Read one message and mark it read",
     body: MailRefRequest,
     status: 200,
     response: MailResult,
@@ -71,7 +71,7 @@ export const mailEndpoints = {
     path: "/v1/mail/send",
     summary: "Send a message",
     description:
-      "Answered once it is delivered to every recipient, with the sender's copy. The sender is this agent's mailbox; nothing is sent when one recipient or attachment is refused.",
+      "Answers with the sender's copy once the message is delivered to every recipient. The sender is this agent's mailbox. Nothing is sent when one recipient or attachment is refused.",
     body: MailSendRequest,
     status: 200,
     response: MailResult,
@@ -92,7 +92,8 @@ export const mailEndpoints = {
     method: "POST",
     path: "/v1/mail/reply",
     summary: "Reply to a message",
-    description: "Goes to whom the message says, in its thread; the message is read and answered afterwards.",
+    description:
+      "Goes to the reply recipients of the message, in its thread. The message is marked read and answered.",
     body: MailReplyRequest,
     status: 200,
     response: MailResult,
@@ -112,7 +113,7 @@ export const mailEndpoints = {
     method: "POST",
     path: "/v1/mail/move",
     summary: "Move messages to a box",
-    description: "All of them or none. The box is made when it is not there.",
+    description: "All of them or none. Creates the box when it does not exist.",
     body: MailMoveRequest,
     status: 200,
     response: MailLifecycleResult,

@@ -33,8 +33,8 @@ export type StoredAttachment = Static<typeof StoredAttachment>;
 export const attestationHeader = "x-svc-attestation";
 
 /**
- * What the sender signed, and with which key: `signature` is Ed25519 over the UTF-8 bytes of `statement`,
- * whose layout `services/mail/attestation.ts` has.
+ * The signature of a sender's mailbox: Ed25519 over the UTF-8 bytes of `statement`.
+ * `services/mail/attestation.ts` defines the layout of `statement`.
  */
 export const MailAttestation = Strict({
   statement: Type.String({ maxLength: 262_144 }),
@@ -43,7 +43,7 @@ export const MailAttestation = Strict({
 });
 export type MailAttestation = Static<typeof MailAttestation>;
 
-/** The front matter, in the order in which it is written. */
+/** The front matter, in the order of the file. */
 export const MailEnvelope = Strict({
   protocol_version: Type.Literal(mailProtocolVersion),
   message_id: MessageId,

@@ -19,7 +19,7 @@ import {
 
 const schemaVersion = Type.Optional(SchemaVersion1);
 
-/** Longest text of a notice; a longer one is cut to this, the last character an ellipsis (contract 8). */
+/** Maximum length of a notice. A longer text is cut to it and ends with an ellipsis (contract 8). */
 export const noticeMaxChars = 512;
 
 const Address = Type.String({
@@ -33,7 +33,9 @@ export const MailParticipant = Strict(
   {
     address: Type.String({ description: "full mailbox address" }),
     display_name: Nullable(Type.String({ description: "name to show; null when none is known" })),
-    principal_id: Nullable(Type.String({ description: "null where the transport knows no principals" })),
+    principal_id: Nullable(
+      Type.String({ description: "id of the mailbox's owner; null when the transport has no principals" }),
+    ),
   },
   { description: "a sender or recipient" },
 );
@@ -47,7 +49,7 @@ export const MailAttachment = Strict(
         "path_ref: a path outside the mailbox; managed_copy: a copy in it; transport_owned: kept by the server",
     }),
     media_type: Type.String({ description: "media type, such as text/plain" }),
-    locator: Nullable(Type.String({ description: "a path, or blob:<id> where the transport keeps it" })),
+    locator: Nullable(Type.String({ description: "a path, or blob:<id> for transport_owned" })),
     size_bytes: Nullable(Type.Integer({ description: "bytes; null when it is not known", minimum: 0 })),
     sha256: Nullable(Type.String({ description: "hex digest of the content; null when it is not known" })),
     label: Nullable(Type.String({ description: "the file's name unless the sender gave another" })),
@@ -65,7 +67,7 @@ export const NotifyBlock = Strict(
 );
 export type NotifyBlock = Static<typeof NotifyBlock>;
 
-/** As callers write it: `placement` defaults to append. */
+/** The notice in a request; `placement` defaults to append. */
 export const NotifyBlockInput = Strict(
   {
     text: Type.String({
@@ -90,16 +92,16 @@ export const NotifyAuth = Strict(
       description: "none; shared-token, hmac-sha256 and jws are reserved",
       ...enforced({ enum: ["none"] }),
     }),
-    token: Type.Optional(NonBlank("what a verifier of shared tokens compares")),
+    token: Type.Optional(NonBlank("shared token")),
     iss: Type.Optional(NonBlank("issuer")),
     iat: Type.Optional(NonBlank("issued at")),
     exp: Type.Optional(NonBlank("expires at")),
   },
-  { description: "who vouches for the notice; only the scheme none is accepted" },
+  { description: "proof of the notice's sender; only the scheme none is accepted" },
 );
 export type NotifyAuth = Static<typeof NotifyAuth>;
 
-/** One message as its reader sees it; the same shape wherever a message is shown. */
+/** One message with its state in the reader's mailbox; every route uses this schema. */
 export const MailMessage = Strict(
   {
     message_ref: Type.String({ description: "opaque, stable" }),
@@ -114,27 +116,33 @@ export const MailMessage = Strict(
     body_preview: Type.String({ description: "one line, at most 240 characters" }),
     body_text: Nullable(Type.String({ description: "the whole body; null unless it was asked for" })),
     sender: describe(MailParticipant, "who sent the message"),
-    to: Type.Array(MailParticipant, { ...shortList, description: "who it was sent to" }),
-    cc: Type.Array(MailParticipant, { ...shortList, description: "who got a copy" }),
+    to: Type.Array(MailParticipant, { ...shortList, description: "recipients" }),
+    cc: Type.Array(MailParticipant, { ...shortList, description: "recipients of a copy" }),
     reply_to: Type.Array(MailParticipant, {
       ...shortList,
-      description: "who a reply goes to; the sender when empty",
+      description: "recipients of a reply; the sender when empty",
     }),
     attachments: Type.Array(MailAttachment, { ...shortList, description: "files that go with the message" }),
     notify_block: Nullable(describe(NotifyBlock, "null when the message has none")),
     notify_auth: Nullable(
-      Strict({ scheme: NotifyAuth.properties.scheme }, { description: "a token is never shown" }),
+      Strict(
+        { scheme: NotifyAuth.properties.scheme },
+        { description: "scheme of the proof; the token is never shown" },
+      ),
     ),
     hops: Type.Optional(
-      Type.Integer({ minimum: 1, description: "how many replies led to it; absent for none" }),
+      Type.Integer({
+        minimum: 1,
+        description: "number of replies before this message in its chain; absent for none",
+      }),
     ),
     attestation: Type.Optional(
       StringEnum(["verified", "unsigned", "broken"], {
         description:
-          "whether the sender's mailbox signed it, as it is; absent from versions that do not look. A list shows what was found when it came",
+          "whether the signature of the sender's mailbox matches the message; absent in versions that do not check. A list shows the result of the delivery",
       }),
     ),
-    attestation_detail: Type.Optional(Type.String({ description: "why it is broken" })),
+    attestation_detail: Type.Optional(Type.String({ description: "why the signature does not match" })),
   },
   { description: "one mail message, with its state in this mailbox" },
 );
@@ -189,7 +197,7 @@ export const MailListRequest = Strict(
     cursor: Type.Optional(
       Nullable(
         Type.String({
-          description: "`next_cursor` of the page before",
+          description: "`next_cursor` of the previous page",
           ...enforced({ pattern: patterns.cursor }),
         }),
       ),
@@ -230,7 +238,7 @@ export const AttachmentInput = Strict(
 );
 export type AttachmentInput = Static<typeof AttachmentInput>;
 
-/** More would be a bulk mailing, which no agent writes by hand. */
+/** A larger number would be a bulk mailing. */
 const maxRecipients = 256;
 const maxAttachments = 50;
 
@@ -299,7 +307,7 @@ export const MailReplyRequest = Strict(
 );
 export type MailReplyRequest = Static<typeof MailReplyRequest>;
 
-/** Whether they differ is checked by the service: the validator's own way takes seconds for long texts. */
+/** The service checks for duplicates: `uniqueItems` of the validator takes seconds for long texts. */
 const MessageRefs = Type.Array(MessageRef, {
   description: "reference of each listed message, once",
   minItems: 1,
@@ -307,7 +315,7 @@ const MessageRefs = Type.Array(MessageRef, {
   distinct: true,
 });
 
-const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
+const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: unchanged" })));
 
 /** At least one of `read`, `answered`, `archived`. An archived message is always read. */
 export const MailMarkRequest = Strict(
@@ -375,12 +383,12 @@ export const MailList = Strict(
   {
     ...identity,
     box: Type.String({ description: "the box that holds it" }),
-    message_count: Type.Integer({ description: "of the messages returned, as are the other two" }),
-    open_count: Type.Integer({ description: "not archived" }),
-    unread_count: Type.Integer({ description: "of these, not read" }),
+    message_count: Type.Integer({ description: "number of returned messages" }),
+    open_count: Type.Integer({ description: "returned messages that are not archived" }),
+    unread_count: Type.Integer({ description: "returned messages that are not read" }),
     messages: Type.Array(MailMessage, { description: "the messages, newest first", maxItems: maxListed }),
     next_cursor: Type.Optional(
-      Nullable(Type.String({ description: "asks for what follows; null at the end" })),
+      Nullable(Type.String({ description: "`cursor` of the next page; null on the last one" })),
     ),
   },
   { description: "messages of one box" },
@@ -403,7 +411,7 @@ export const MailLifecycleResult = Strict(
   {
     ...identity,
     operation: MailOperation,
-    message_count: Type.Integer({ description: "how many were changed" }),
+    message_count: Type.Integer({ description: "number of changed messages" }),
     messages: Type.Array(MailMessage, {
       description: "the messages that were changed, in the order of the request",
       maxItems: maxPage,
@@ -413,8 +421,8 @@ export const MailLifecycleResult = Strict(
 );
 export type MailLifecycleResult = Static<typeof MailLifecycleResult>;
 
-/** Where a mailbox is, beyond what every transport reports. */
-const FilesystemPlace = Strict(
+/** The location of a filesystem mailbox. */
+const FilesystemLocation = Strict(
   {
     root: Type.String({ description: "absolute path of the mailbox root" }),
     mailbox_kind: StringEnum(["in_root", "symlink"], {
@@ -422,12 +430,12 @@ const FilesystemPlace = Strict(
     }),
     mailbox_path: Type.String({ description: "absolute path of the mailbox folder" }),
     inbox_path: Type.String({ description: "absolute path of the inbox folder" }),
-    sqlite_path: Type.String({ description: "catalog of the whole root" }),
-    local_sqlite_path: Type.String({ description: "flags of this mailbox" }),
+    sqlite_path: Type.String({ description: "path of the catalog of the root" }),
+    local_sqlite_path: Type.String({ description: "path of this mailbox's flags" }),
   },
-  { description: "where the mail is; only with this transport" },
+  { description: "location of the mail; only with this transport" },
 );
-const JmapPlace = Strict(
+const JmapLocation = Strict(
   {
     jmap_url: Nullable(
       Type.String({ description: "address of the JMAP service; null when it is not known" }),
@@ -457,10 +465,10 @@ export const MailResolveLive = Strict(
     mailbox: Strict(
       {
         ...bindingIdentity,
-        filesystem: Type.Optional(FilesystemPlace),
-        jmap: Type.Optional(JmapPlace),
+        filesystem: Type.Optional(FilesystemLocation),
+        jmap: Type.Optional(JmapLocation),
       },
-      { description: "the binding, with where its mail is" },
+      { description: "the binding, with the location of its mail" },
     ),
     gateway: Nullable(
       Strict(
@@ -468,7 +476,7 @@ export const MailResolveLive = Strict(
           source: Type.Literal("current_instance_record"),
           host: Type.String({ description: "address where it listens" }),
           port: Type.Integer({ description: "TCP port" }),
-          base_url: Type.String({ description: "where a process of this machine reaches it" }),
+          base_url: Type.String({ description: "address for processes of this machine" }),
           protocol_version: Type.String({ description: "version of the gateway protocol" }),
           state_path: Type.String({ description: "absolute path of its state.json" }),
         },

@@ -4,11 +4,11 @@ import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.
 
 /** Answers about mailboxes. Source: spec/mailbox-agui.md A7, A8, A11. */
 
-/** What every answer begins with: the root, and what named it. */
+/** The fields of every answer: the root and its source. */
 const root = {
   schema_version: SchemaVersion1,
-  mailbox_root: Type.String({ description: "absolute" }),
-  mailbox_root_detail: Type.String({ description: "what named this root, one sentence" }),
+  mailbox_root: Type.String({ description: "absolute path of the root" }),
+  mailbox_root_detail: Type.String({ description: "how this root was chosen, one sentence" }),
 };
 const Answer = <P extends TProperties>(properties: P) => Strict({ ...root, ...properties });
 const Count = Type.Integer({ minimum: 0 });
@@ -39,7 +39,7 @@ export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
 export const RegistrationMode = StringEnum(["safe", "force", "stash"], {
   default: "safe",
   description:
-    "what becomes of a mailbox that is in the way; safe: it stays and the registration is refused; force: it is replaced and its mail removed; stash: it is put aside",
+    "handling of an existing mailbox; safe: it stays and the registration is refused; force: it is replaced and its mail removed; stash: it is put aside",
 });
 export const MailboxRegisterAnswer = Answer({
   ok: Type.Literal(true),
@@ -58,7 +58,7 @@ export type MailboxRegisterAnswer = Static<typeof MailboxRegisterAnswer>;
 export const DeregistrationMode = StringEnum(["deactivate", "purge"], {
   default: "deactivate",
   description:
-    "what becomes of the mailbox; deactivate: its folder and state are kept for a later registration; purge: they are removed",
+    "handling of the mailbox; deactivate: its folder and state are kept for a later registration; purge: they are removed",
 });
 export const MailboxUnregisterAnswer = Answer({
   ok: Type.Literal(true),
@@ -71,11 +71,11 @@ export const MailboxUnregisterAnswer = Answer({
 });
 export type MailboxUnregisterAnswer = Static<typeof MailboxUnregisterAnswer>;
 
-/** Something a repair found and could not mend, or put out of the way. */
+/** A problem that a repair could not fix, or a file that it moved aside. */
 export const RepairFinding = Strict({
   path: Type.String({ description: "relative to the root" }),
   problem: Type.String(),
-  moved_to: Nullable(Type.String({ description: "relative to the root; null: it was left where it is" })),
+  moved_to: Nullable(Type.String({ description: "relative to the root; null: not moved" })),
   remedy: Type.Optional(RemedyRecord),
 });
 export type RepairFinding = Static<typeof RepairFinding>;
@@ -85,51 +85,57 @@ const repairResult = {
   message_count: Count,
   projection_count: Count,
   registration_count: Count,
-  restored_state_count: Type.Integer({ description: "rows of view state that could be read and were kept" }),
+  restored_state_count: Type.Integer({ description: "readable rows of view state, which were kept" }),
   defaulted_state_count: Type.Integer({ description: "rows of view state that were reset" }),
   staging_action: StringEnum(["quarantine", "remove"]),
   staging_artifact_count: Count,
   staging_artifact_paths: Type.Array(
-    Type.String({ description: "relative to the root, as they were found" }),
+    Type.String({ description: "path before the repair, relative to the root" }),
   ),
   backed_up_index_path: Nullable(
-    Type.String({ description: "a catalog that could not be opened; absolute" }),
+    Type.String({ description: "absolute path of the unreadable catalog's backup" }),
   ),
   index_rebuilt: StringEnum(["in_place", "fresh"], {
-    description: "additional: whether the old catalog opened",
+    description: "additional: in_place: the old catalog could be opened",
   }),
-  restored_registration_count: Type.Integer({ description: "additional: found by their folder alone" }),
-  findings: Type.Array(RepairFinding, { description: "additional: what needs a person's look" }),
+  restored_registration_count: Type.Integer({
+    description: "additional: registrations found by their folder alone",
+  }),
+  findings: Type.Array(RepairFinding, { description: "additional: problems that a person must check" }),
 };
 export const RepairResult = Strict(repairResult);
 export type RepairResult = Static<typeof RepairResult>;
 export const MailboxRepairAnswer = Answer(repairResult);
 export type MailboxRepairAnswer = Static<typeof MailboxRepairAnswer>;
 
-/** What one registration has signed and sent, checked from the first message on. */
+/** The check of all messages that one registration signed and sent. */
 export const MailboxHistory = Strict({
   address: Type.String(),
   registration_id: Type.String(),
   status: StringEnum(["active", "inactive", "stashed"]),
   keys: Type.Array(Type.String({ description: "public keys, the oldest first; base64url" })),
-  entry_count: Type.Integer({ minimum: 0, description: "messages that it signed and sent" }),
-  cleared_count: Type.Integer({ minimum: 0, description: "of these, cleared by a person" }),
-  head_hash: Nullable(Type.String({ description: "hash of the last entry that holds" })),
+  entry_count: Type.Integer({ minimum: 0, description: "messages that the registration signed and sent" }),
+  cleared_count: Type.Integer({ minimum: 0, description: "messages that a person cleared" }),
+  head_hash: Nullable(Type.String({ description: "hash of the last valid entry" })),
   broken: Nullable(
     Strict(
       {
-        sequence: Nullable(Type.Integer({ description: "null for a message without a place" })),
-        message_id: Nullable(Type.String({ description: "null where the entry is missing" })),
+        sequence: Nullable(
+          Type.Integer({ description: "position of the entry; null for a message without an entry" }),
+        ),
+        message_id: Nullable(
+          Type.String({ description: "id of the message; null when the entry is missing" }),
+        ),
         why: Type.String(),
       },
-      { description: "the first place that does not hold" },
+      { description: "the first invalid entry; null when all are valid" },
     ),
   ),
 });
 export type MailboxHistory = Static<typeof MailboxHistory>;
 
 export const MailboxVerifyAnswer = Answer({
-  ok: Type.Boolean({ description: "every history holds" }),
+  ok: Type.Boolean({ description: "whether every history is valid" }),
   histories: Type.Array(MailboxHistory),
 });
 export type MailboxVerifyAnswer = Static<typeof MailboxVerifyAnswer>;
@@ -161,7 +167,7 @@ export const MaintenanceAction = Strict({
     "projection",
     "managed_attachment",
   ]),
-  path: Type.String({ description: "absolute; of a record, the file that holds it" }),
+  path: Type.String({ description: "absolute path; for a record, of the file that holds it" }),
   proposed_action: StringEnum(["remove", "preserve"]),
   reason: Type.String(),
   details: Details,
@@ -183,11 +189,11 @@ const maintenanceResult = {
   ]),
   resolution: Strict({ mailbox_root: Type.String(), mailbox_root_detail: Type.String() }),
   planned_actions: Type.Array(MaintenanceAction, {
-    description: "removals proposed; done only without dry_run",
+    description: "proposed removals; carried out only without dry_run",
   }),
   applied_actions: actions,
   blocked_actions: Type.Array(MaintenanceAction, {
-    description: "removals refused or failed; see their reason",
+    description: "refused or failed removals, with their reason",
   }),
   preserved_actions: actions,
   summary: Strict({
@@ -203,11 +209,11 @@ export type MailboxMaintenanceAnswer = Static<typeof MailboxMaintenanceAnswer>;
 export const SymlinkMode = StringEnum(["materialize", "preserve"], {
   default: "materialize",
   description:
-    "how messages are in boxes; materialize: as separate files; preserve: as links inside of the folder",
+    "form of the messages in boxes; materialize: separate files; preserve: links inside the folder",
 });
 export type SymlinkMode = Static<typeof SymlinkMode>;
 
-/** One artifact of an export; `reason` says why it was skipped or blocked, or what it is. */
+/** One artifact of an export; `reason` explains a skip or a block, or describes the artifact. */
 export const ExportedArtifact = Strict({
   artifact_kind: StringEnum([
     "account",
@@ -218,13 +224,13 @@ export const ExportedArtifact = Strict({
     "path_attachment",
   ]),
   source_path: Type.String({ description: "absolute" }),
-  archive_path: Nullable(Type.String({ description: "relative to the archive; null: not in it" })),
+  archive_path: Nullable(Type.String({ description: "relative to the archive; null: not in the archive" })),
   reason: Nullable(Type.String()),
 });
 export type ExportedArtifact = Static<typeof ExportedArtifact>;
 
 const artifactLists = {
-  copied_artifacts: Type.Array(ExportedArtifact, { description: "as they are" }),
+  copied_artifacts: Type.Array(ExportedArtifact, { description: "copied unchanged" }),
   materialized_artifacts: Type.Array(ExportedArtifact, { description: "links that became files" }),
   skipped_artifacts: Type.Array(ExportedArtifact),
   blocked_artifacts: Type.Array(ExportedArtifact, { description: "outside the root or unreadable" }),
@@ -245,15 +251,15 @@ export type ExportResult = Static<typeof ExportResult>;
 export const MailboxExportAnswer = Answer(exportResult);
 export type MailboxExportAnswer = Static<typeof MailboxExportAnswer>;
 
-/** A mailbox as the catalog knows it; there may be several of one address, at most one of them active. */
+/** A mailbox in the catalog. An address may have several, at most one of them active. */
 export const MailboxAccount = Strict({
   registration_id: Type.String(),
   address: Type.String(),
   owner_principal_id: Type.String(),
   status: StringEnum(["active", "inactive", "stashed"]),
   mailbox_kind: StringEnum(["in_root", "symlink"]),
-  mailbox_path: Type.String({ description: "absolute: where the mailbox really is" }),
-  mailbox_entry_path: Type.String({ description: "absolute: its entry under mailboxes/" }),
+  mailbox_path: Type.String({ description: "absolute path of the mailbox folder, links resolved" }),
+  mailbox_entry_path: Type.String({ description: "absolute path of the entry under mailboxes/" }),
   display_name: Nullable(Type.String()),
   manifest_path_hint: Nullable(Type.String()),
   role: Nullable(Type.String()),
@@ -270,12 +276,12 @@ export type AccountsListAnswer = Static<typeof AccountsListAnswer>;
 export const AccountsGetAnswer = Answer({
   account: MailboxAccount,
   boxes: Type.Array(Strict({ box: Type.String(), message_count: Count })),
-  other_registrations: Type.Array(MailboxAccount, { description: "earlier ones of the same address" }),
+  other_registrations: Type.Array(MailboxAccount, { description: "earlier registrations of the address" }),
 });
 export type AccountsGetAnswer = Static<typeof AccountsGetAnswer>;
 
-/** A message by its place, without view state: who has read what is the mailbox's own business. */
-const stored = {
+/** A stored message and its paths. View state is private to the mailbox and left out. */
+const storedFields = {
   message_id: Type.String(),
   thread_id: Type.String(),
   created_at_utc: Timestamp,
@@ -285,7 +291,7 @@ const stored = {
   projection_path: Type.String({ description: "absolute" }),
   canonical_path: Type.String({ description: "absolute" }),
 };
-export const StoredMessage = Strict(stored);
+export const StoredMessage = Strict(storedFields);
 export type StoredMessage = Static<typeof StoredMessage>;
 
 export const MessagesListAnswer = Answer({
@@ -299,7 +305,7 @@ const Json: TSchema = Type.Unknown();
 export const MessagesGetAnswer = Answer({
   address: Type.String(),
   message: Strict({
-    ...stored,
+    ...storedFields,
     recipients: Type.Array(
       Strict({ kind: StringEnum(["to", "cc"]), address: Type.String(), principal_id: Type.String() }),
     ),

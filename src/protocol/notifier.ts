@@ -22,15 +22,14 @@ export const NotifierMode = StringEnum(["any_inbox", "unread_only"], {
   description: "which mail wakes the agent; any_inbox: all mail in the inbox; unread_only: unread mail in it",
 });
 export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"], {
-  description: "what happens before a wake-up prompt when the context is degraded: go on, or clear it first",
+  description: "step before a wake-up prompt when the context is degraded: continue, or clear it first",
 });
 export const ContextAction = StringEnum(["none", "compact"], {
-  description:
-    "what is done to the context before each wake-up prompt; compact: the tool's compact command is sent",
+  description: "step before each wake-up prompt; compact: the tool's compact command is sent",
 });
 export const WakePolicy = StringEnum(["every_poll", "on_change"], {
   description:
-    "when mail that already woke the agent wakes it again; every_poll wakes on each poll that finds eligible mail; on_change for a new message at once, and again for one that stays as it is after a pause that doubles from 5 minutes to an hour",
+    "when mail that already woke the agent wakes it again; every_poll: on each poll that finds eligible mail; on_change: a new message at once, an unchanged one after a pause that doubles from 5 minutes to an hour",
 });
 
 const timeOfDay = (description: string) =>
@@ -38,8 +37,8 @@ const timeOfDay = (description: string) =>
 
 export const QuietHours = Strict(
   {
-    start: timeOfDay("HH:MM; no wake-up from then on"),
-    end: timeOfDay("HH:MM; not `start`; before `start` it is of the next day"),
+    start: timeOfDay("HH:MM; the first time without a wake-up"),
+    end: timeOfDay("HH:MM, other than `start`; an earlier time than `start` is on the next day"),
     time_zone: NonBlank("IANA name, such as Europe/Berlin or UTC"),
   },
   { description: "daily hours in which the agent is not woken" },
@@ -48,31 +47,31 @@ export type QuietHours = Static<typeof QuietHours>;
 
 const intervalSeconds = Type.Number({ minimum: 1, maximum: 86_400, description: "seconds between polls" });
 const perMessageChars = Type.Integer({
-  description: "longest notice in characters; a longer one is cut",
+  description: "maximum length of a notice in characters; a longer one is cut",
   minimum: 1,
   maximum: noticeMaxChars,
 });
 const totalChars = Type.Integer({
-  description: "most characters of all notices of one prompt",
+  description: "maximum characters of all notices of one prompt",
   minimum: 0,
   maximum: 65_536,
 });
 const maxTokens = 64;
 const Tokens = Type.Array(NonBlank("a shared token"), {
   maxItems: maxTokens,
-  description: "tokens that the verifier takes; they are never shown again",
+  description: "tokens that the verifier accepts; never shown again",
 });
 
 const config = {
   mode: NotifierMode,
-  appendix_text: Type.String({ description: "guidance for the round, rendered word for word" }),
+  appendix_text: Type.String({ description: "guidance in each wake-up prompt, rendered unchanged" }),
   context_error_policy: ContextErrorPolicy,
   pre_notification_context_action: ContextAction,
   notify_block_render: StringEnum(["enabled", "disabled"], {
     description: "whether a wake-up prompt shows the notices of senders; disabled: none",
   }),
   notify_block_auth_mode: StringEnum(["permissive-log", "required"], {
-    description: "which notices are shown; required: those alone that their verifier passed",
+    description: "which notices are shown; required: only those that the verifier passed",
   }),
   notify_block_auth_verifier: StringEnum(["none", "shared-token"], {
     description: "how notices are verified: not at all, or by a shared token",
@@ -84,39 +83,42 @@ const config = {
   min_gap_seconds: Type.Number({
     minimum: 0,
     maximum: 86_400,
-    description: "least time between two wake-ups; 0 is none",
+    description: "minimum time between two wake-ups; 0: no minimum",
   }),
   max_wakes_per_hour: Type.Integer({
     minimum: 0,
     maximum: 3600,
-    description: "no further wake-up after so many in the hour before; 0 is no limit",
+    description: "maximum wake-ups within an hour; 0: no limit",
   }),
   max_hops: Type.Integer({
     minimum: 0,
     maximum: 1000,
     description:
-      "mail to which so many replies led wakes nobody: agents that answer each other would never end; 0 is no limit",
+      "a message after this many replies wakes nobody, since agents that answer each other would never end; 0: no limit",
   }),
   quiet_hours: Nullable(QuietHours),
   require_attestation: StringEnum(["none", "verified"], {
-    description: "which mail wakes the agent; verified: only mail that its sender's mailbox signed, as it is",
+    description:
+      "which mail wakes the agent; verified: only mail with a valid signature of its sender's mailbox",
   }),
 };
 
-/** As stored: everything but what the last cycles did. */
+/** The stored settings. */
 export const NotifierConfig = Strict({
   enabled: Type.Boolean({ description: "whether polls run" }),
-  interval_seconds: Nullable(describe(intervalSeconds, "seconds between polls; null before it was ever set")),
+  interval_seconds: Nullable(
+    describe(intervalSeconds, "seconds between polls; null before the first setting"),
+  ),
   ...config,
 });
 export type NotifierConfig = Static<typeof NotifierConfig>;
 
-/** Whatever is omitted, or null for a notify field, stays as it is. */
+/** An omitted field, or null for a notify field, keeps its value. */
 export const NotifierUpdate = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
     enabled: Type.Optional(
-      Type.Boolean({ description: "as stored when omitted; true when the notifier was never configured" }),
+      Type.Boolean({ description: "omitted: unchanged, or true for a notifier that was never configured" }),
     ),
     interval_seconds: Type.Optional(intervalSeconds),
     mode: Type.Optional(NotifierMode),
@@ -140,11 +142,11 @@ export const NotifierUpdate = Strict(
       }),
     ),
   },
-  { description: "what to change; a field that is absent stays as it is" },
+  { description: "settings to change; an absent field keeps its value" },
 );
 export type NotifierUpdate = Static<typeof NotifierUpdate>;
 
-/** Additional; ruling 17. */
+/** Why mail does not wake the agent (additional; ruling 17). */
 export const WakeObstacle = Strict(
   {
     reason: StringEnum(
@@ -171,7 +173,7 @@ export const WakeObstacle = Strict(
       ],
       {
         description:
-          "a fact of the gateway, a setting of the notifier, or what its last poll came to; empty: that poll found no mail that counts",
+          "a state of the gateway, a setting of the notifier or the outcome of its last poll; empty: that poll found no eligible mail",
       },
     ),
     detail: Detail,
@@ -186,7 +188,7 @@ export const NotifierStatus = Strict(
     ...NotifierConfig.properties,
     notify_block_shared_tokens: Type.Array(Type.String(), {
       maxItems: maxTokens,
-      description: "masked, one entry a token",
+      description: "masked, one entry for each token",
     }),
     supported: Type.Boolean({ description: "whether the agent has a usable mailbox" }),
     support_error: Nullable(Type.String({ description: "why the notifier cannot run; null when it can" })),
@@ -195,18 +197,16 @@ export const NotifierStatus = Strict(
     last_notification_at_utc: Nullable(
       describe(Timestamp, "when a wake-up prompt was last queued; null when none was"),
     ),
-    last_error: Nullable(
-      Type.String({ description: "what the last poll failed with; null when it did not" }),
-    ),
+    last_error: Nullable(Type.String({ description: "error of the last poll; null when it succeeded" })),
     wake_obstacles: Type.Optional(
       Type.Array(WakeObstacle, {
         ...shortList,
         description:
-          "what keeps mail from waking the agent, the first cause first: of the agent and its queue at this moment, of the mail as of the last poll; empty when nothing does",
+          "what keeps mail from waking the agent, the first cause first; agent and queue as of now, mail as of the last poll; empty when nothing does",
       }),
     ),
   },
-  { description: "how the mail notifier is set up, and what it last did" },
+  { description: "settings and last results of the mail notifier" },
 );
 export type NotifierStatus = Static<typeof NotifierStatus>;
 
@@ -239,7 +239,7 @@ export const RenderedBlockEntry = Strict(
     block_chars: Type.Integer({ description: "characters of the notice as rendered" }),
     block_truncated: Type.Boolean({ description: "whether the notice was cut" }),
   },
-  { description: "what became of the notice of one message" },
+  { description: "how the notice of one message was handled" },
 );
 export type RenderedBlockEntry = Static<typeof RenderedBlockEntry>;
 
@@ -258,7 +258,7 @@ export type MailSummaryEntry = Static<typeof MailSummaryEntry>;
 
 export const NotifierTrigger = StringEnum(["interval", "doorbell"], {
   description:
-    "what caused the poll; interval: it was due; doorbell: mail came, the gateway started, the notifier was enabled or changed, a busy agent became free, or a limit that held a wake-up back ended",
+    "cause of the poll; interval: the poll was due; doorbell: mail arrived, the gateway started, the notifier was enabled or changed, a busy agent became free, or a limit that held a wake-up back ended",
 });
 export type NotifierTrigger = Static<typeof NotifierTrigger>;
 
@@ -268,17 +268,19 @@ export const NotifierAuditRow = Strict(
     poll_time_utc: describe(Timestamp, "when the poll began"),
     trigger: NotifierTrigger,
     outcome: NotifierOutcome,
-    detail: Nullable(Type.String({ description: "why the poll decided so; null when nothing needs saying" })),
+    detail: Nullable(
+      Type.String({ description: "reason of the outcome; null when the outcome says it all" }),
+    ),
     unread_count: Nullable(
       Type.Integer({
         description:
-          "messages in the inbox that may wake the agent: of the newest ones that `mode` selects, those that can be read and that neither max_hops nor require_attestation keeps from waking it; `detail` names what is not counted; null when the mailbox could not be read",
+          "messages in the inbox that may wake the agent: the newest ones that `mode` selects, without unreadable ones and those that max_hops or require_attestation excludes; `detail` names what is not counted; null when the mailbox could not be read",
       }),
     ),
     unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
     unread_summary: Type.Array(MailSummaryEntry, {
       ...shortList,
-      description: "the oldest ones; the count includes all",
+      description: "the oldest messages; unread_count counts all",
     }),
     request_admission: Nullable(
       Type.String({ description: "of the gateway at the poll; null when it was not asked" }),
@@ -295,7 +297,7 @@ export const NotifierAuditRow = Strict(
     context_error_policy: ContextErrorPolicy,
     pre_notification_context_action: ContextAction,
     context_action_outcome: Nullable(
-      Type.String({ description: "what the context action before the prompt came to; null without one" }),
+      Type.String({ description: "result of the context action before the prompt; null without one" }),
     ),
     degraded_tool_name: Nullable(
       Type.String({ description: "the tool that showed a degraded context; null when none" }),
@@ -309,7 +311,7 @@ export const NotifierAuditRow = Strict(
     }),
     prompt_chars: Type.Integer({ description: "characters of the prompt, the cost of waking" }),
   },
-  { description: "what one poll found and decided" },
+  { description: "one poll: its findings and its outcome" },
 );
 export type NotifierAuditRow = Static<typeof NotifierAuditRow>;
 
@@ -319,7 +321,7 @@ export const NotifierAudit = Strict(
     rows: Type.Array(NotifierAuditRow, { maxItems: maxPage, description: "newest first" }),
     next_before: Nullable(Type.Integer({ description: "`before` of the next page; null at the end" })),
   },
-  { description: "one page of what the polls decided" },
+  { description: "one page of polls" },
 );
 export type NotifierAudit = Static<typeof NotifierAudit>;
 
@@ -328,7 +330,7 @@ export const notifierEndpoints = {
   readNotifier: endpoint({
     method: "GET",
     path: "/v1/mail-notifier",
-    summary: "How the mail notifier is set up and what it last did",
+    summary: "The settings and the last results of the mail notifier",
     status: 200,
     response: NotifierStatus,
   }),
@@ -337,7 +339,7 @@ export const notifierEndpoints = {
     path: "/v1/mail-notifier",
     summary: "Enable the mail notifier or change it",
     description:
-      "Keeps every field that is omitted, `enabled` and `interval_seconds` included; enables a notifier that was never configured. To enable is refused, with nothing changed, when the session has no usable mailbox.",
+      "Keeps every omitted field, `enabled` and `interval_seconds` included; enables a notifier that was never configured. Enabling is refused, and nothing changes, when the session has no usable mailbox.",
     body: NotifierUpdate,
     status: 200,
     response: NotifierStatus,
@@ -347,8 +349,7 @@ export const notifierEndpoints = {
     method: "DELETE",
     path: "/v1/mail-notifier",
     summary: "Disable the mail notifier",
-    description:
-      "Keeps all its settings: a later PUT with `enabled` true goes on with them. Harmless to repeat.",
+    description: "Keeps all settings for a later PUT with `enabled` true. Harmless to repeat.",
     status: 200,
     response: NotifierStatus,
   }),
@@ -357,7 +358,7 @@ export const notifierEndpoints = {
     path: "/v1/mail-notifier/audit",
     summary: "What each poll found and decided, newest first",
     description:
-      "One row a poll. The newest 20,000 are kept. A page ends at 8 MiB too: `next_before` says where to go on.",
+      "One row for each poll; the newest 20,000 are kept. A page ends at 8 MiB too; `next_before` continues it.",
     query: Strict({
       limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: "at most this many" }),
       before: Type.Optional(Type.Integer({ minimum: 1, description: "only rows before this audit_id" })),

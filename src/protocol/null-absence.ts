@@ -2,8 +2,8 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Nullable } from "./wire.ts";
 
 /**
- * In a request body `null` for an optional field counts as absent (ruling 35). The schemas of bodies describe
- * the body without such nulls: a request passes `dropNulls` before its validation, and documents show
+ * In a request body `null` for an optional field counts as absent (ruling 35). The schemas of bodies do not
+ * allow such nulls: `dropNulls` removes them before validation, and documents show the schemas of
  * `admitNulls`.
  */
 
@@ -11,36 +11,36 @@ type JsonObject = Record<string, unknown>;
 
 /** Removes each null of an optional field from `value`, in place and at every depth. Returns `value`. */
 export function dropNulls(schema: TSchema, value: unknown): unknown {
-  // Most bodies hold none, and to see that takes a twentieth of what the schema's way through them takes.
-  return holdsNull(value) ? dropFrom(schema, value) : value;
+  // Most bodies hold no null. This check takes a twentieth of the time of the walk by schema.
+  return hasNull(value) ? dropNullsBySchema(schema, value) : value;
 }
 
-function holdsNull(value: unknown): boolean {
+function hasNull(value: unknown): boolean {
   if (typeof value !== "object") return false;
   if (value === null) return true;
-  for (const key in value) if (holdsNull((value as JsonObject)[key])) return true;
+  for (const key in value) if (hasNull((value as JsonObject)[key])) return true;
   return false;
 }
 
-function dropFrom(schema: TSchema, value: unknown): unknown {
+function dropNullsBySchema(schema: TSchema, value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const items = schema["items"] as TSchema | undefined;
-    if (items) for (const item of value) dropFrom(items, item);
+    if (items) for (const item of value) dropNullsBySchema(items, item);
     return value;
   }
   for (const { properties, required } of objectsIn(schema, value as JsonObject)) {
     for (const [name, property] of Object.entries(properties)) {
       if (!Object.hasOwn(value, name)) continue;
-      const held = (value as JsonObject)[name];
-      if (held !== null) dropFrom(property, held);
+      const field = (value as JsonObject)[name];
+      if (field !== null) dropNullsBySchema(property, field);
       else if (!required?.includes(name)) delete (value as JsonObject)[name];
     }
   }
   return value;
 }
 
-/** The object schemas that may describe `value`: of a choice, the branches whose literals it has. */
+/** The object schemas that may describe `value`: for a union, the branches whose literals match `value`. */
 function objectsIn(schema: TSchema, value: JsonObject): TObject[] {
   if (isObject(schema)) return [schema];
   return choicesOf(schema)
@@ -54,7 +54,7 @@ function hasLiterals({ properties }: TObject, value: JsonObject): boolean {
   );
 }
 
-/** The schema of what callers may send: as `schema`, with null for every optional field at every depth. */
+/** The schema of a body as callers may send it: null is allowed for every optional field at every depth. */
 export function admitNulls(schema: TSchema): TSchema {
   if (isObject(schema)) {
     const properties = Object.entries(schema.properties).map(([name, property]): [string, TSchema] => {
@@ -72,7 +72,7 @@ export function admitNulls(schema: TSchema): TSchema {
   return items ? { ...schema, items: admitNulls(items) } : schema;
 }
 
-/** A schema without any rule admits whatever is sent. */
+/** A schema without `type` and `const` admits every value, null too. */
 function admitsNull(schema: TSchema): boolean {
   const choices = choicesOf(schema);
   if (choices.length > 0) return choices.some(admitsNull);

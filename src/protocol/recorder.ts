@@ -27,7 +27,7 @@ import {
 
 /**
  * The flight recorder of one agent: what its terminal showed and why its queue waited, at any moment. Source:
- * issue 29.
+ * decision 81.
  */
 
 export const defaultRecorderLimits = { maxBytes: 256 * 1024 * 1024, maxAgeSeconds: 7 * 86_400 } as const;
@@ -35,43 +35,43 @@ export const defaultRecorderLimits = { maxBytes: 256 * 1024 * 1024, maxAgeSecond
 export const RecorderUpdate = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
-    enabled: Type.Boolean({ description: "whether this agent is recorded from now on" }),
+    enabled: Type.Boolean({ description: "whether to record this agent" }),
     max_bytes: DesiredRecorder.properties.max_bytes,
     max_age_seconds: DesiredRecorder.properties.max_age_seconds,
   },
-  { description: "an omitted limit keeps its value" },
+  { description: "settings of the recorder; an omitted limit keeps its value" },
 );
 export type RecorderUpdate = Static<typeof RecorderUpdate>;
 
 export const RecorderStatus = Strict(
   {
     schema_version: SchemaVersion1,
-    enabled: Type.Boolean({ description: "the setting; it holds over restarts of the gateway" }),
-    recording: Type.Boolean({ description: "whether a gateway records at this moment" }),
-    max_bytes: Type.Integer({ description: "bytes on disk at most" }),
-    max_age_seconds: Type.Integer({ description: "how long recordings are kept" }),
-    segments: Type.Integer({ minimum: 0, description: "parts on disk; each begins with a whole screen" }),
-    bytes: Type.Integer({ minimum: 0, description: "on disk" }),
-    recorded_from_utc: Nullable({ ...Timestamp, description: "the oldest moment that is kept" }),
-    problem: Nullable(Type.String({ description: "why nothing is written now; null while all is" })),
+    enabled: Type.Boolean({ description: "the setting, which survives restarts of the gateway" }),
+    recording: Type.Boolean({ description: "whether a gateway is recording now" }),
+    max_bytes: Type.Integer({ description: "maximum bytes on disk" }),
+    max_age_seconds: Type.Integer({ description: "seconds for which recordings are kept" }),
+    segments: Type.Integer({ minimum: 0, description: "segments on disk; each begins with a whole screen" }),
+    bytes: Type.Integer({ minimum: 0, description: "bytes on disk" }),
+    recorded_from_utc: Nullable({ ...Timestamp, description: "the oldest recorded moment" }),
+    problem: Nullable(Type.String({ description: "why recording fails now; null while it works" })),
   },
-  { description: "the recorder of this agent, and what it has on disk" },
+  { description: "the settings of the recorder and its data on disk" },
 );
 export type RecorderStatus = Static<typeof RecorderStatus>;
 
-/** One fact of the prompt-ready predicate, in its order. */
+/** One fact of the prompt-ready predicate. */
 export const RecordedFact = Strict(
   {
-    name: Type.String({ description: "as in `explain`" }),
-    value: Type.String({ description: "as it was" }),
-    wanted: Type.String({ description: "what a prompt at a turn boundary asks for" }),
-    holds: Type.Boolean({ description: "whether it was as wanted" }),
+    name: Type.String({ description: "name of the fact, as in `explain`" }),
+    value: Type.String({ description: "value at the moment" }),
+    wanted: Type.String({ description: "value that a prompt at a turn boundary requires" }),
+    holds: Type.Boolean({ description: "whether value and wanted matched" }),
   },
-  { description: "one fact that a queued prompt asks for" },
+  { description: "one fact that a queued prompt requires" },
 );
 export type RecordedFact = Static<typeof RecordedFact>;
 
-/** What the terminal showed, without its text: that is in the recording of the screen. */
+/** The terminal state without its text, which is in the recording of the screen. */
 export const RecordedTerminal = Strict(
   {
     availability: Availability,
@@ -81,36 +81,38 @@ export const RecordedTerminal = Strict(
     surface: Surface,
     turn_phase: describe(TurnPhase, "whether a turn ran then"),
     last_turn: LastTurn,
-    stable: Type.Boolean({ description: "whether the screen was still for long enough" }),
-    question: Nullable(Type.String({ description: "what it asked a person; null when nothing" })),
-    parked: Nullable(Type.String({ description: "the usage limit that held it; null when none did" })),
+    stable: Type.Boolean({ description: "whether the screen had not changed for long enough" }),
+    question: Nullable(Type.String({ description: "question to a person; null without one" })),
+    parked: Nullable(Type.String({ description: "the usage limit that held the agent; null without one" })),
     active_reasons: Type.Array(Type.String(), {
       ...shortList,
-      description: "which facts said that it was busy",
+      description: "facts that showed a busy tool",
     }),
     ready: Type.Boolean({ description: "whether a queued prompt could be typed" }),
-    blocking: Nullable(Type.String({ description: "why not: the first reason; null when it could" })),
-    facts: Type.Array(RecordedFact, { ...shortList, description: "in the order in which they are asked" }),
+    blocking: Nullable(Type.String({ description: "the first reason why not; null when it could" })),
+    facts: Type.Array(RecordedFact, { ...shortList, description: "in the order of the predicate" }),
   },
-  { description: "what the terminal showed, without its text; null where none was recorded yet" },
+  { description: "the terminal state without its text; null before the first record" },
 );
 export type RecordedTerminal = Static<typeof RecordedTerminal>;
 
-/** What the queue chose and the facts it was chosen by. */
+/** A decision of the queue and its facts. */
 export const RecordedDecision = Strict(
   {
     do: StringEnum(["rest", "wait", "expire", "run"], {
       description: "rest: nothing waited; expire: the oldest request was for an earlier instance",
     }),
     request_id: Nullable(
-      Type.String({ description: "the request that was run or failed, or the oldest that waited" }),
+      Type.String({ description: "the request that was run or failed, or the oldest waiting one" }),
     ),
     reason: Nullable(Type.String({ description: "why it waited" })),
     detail: Nullable(Detail),
     request_admission: RequestAdmission,
     admission_block: Nullable(Type.String({ description: "why admission was closed" })),
     managed_agent_instance_epoch: InstanceEpoch,
-    execution_slot: Nullable(Type.String({ description: "who held the slot; null while it was free" })),
+    execution_slot: Nullable(
+      Type.String({ description: "holder of the execution slot; null while it was free" }),
+    ),
     typing: Type.Boolean({ description: "whether a person typed by hand" }),
     heads: Type.Array(
       Strict({
@@ -122,20 +124,20 @@ export const RecordedDecision = Strict(
       { maxItems: 8, description: "the oldest request of each lane" },
     ),
   },
-  { description: "what the queue chose last, and the facts it was chosen by; null before its first choice" },
+  { description: "the last decision of the queue and its facts; null before the first one" },
 );
 export type RecordedDecision = Static<typeof RecordedDecision>;
 
-/** Of the requests that wait or run, so many are named. */
+/** Waiting and running requests that a moment lists at most. */
 export const maxRecordedRequests = 100;
-/** Events before a moment that are shown with it. */
+/** Events before a moment that it lists at most. */
 export const maxRecordedEvents = 10;
 
 export const RecordedRequest = Strict(
   {
     request_id: RequestId,
-    request_kind: Type.String({ description: "what was asked for" }),
-    state: StringEnum(["accepted", "running"], { description: "how far it got" }),
+    request_kind: Type.String({ description: "kind of the request" }),
+    state: StringEnum(["accepted", "running"], { description: "state at the moment" }),
     accepted_at_utc: AcceptanceTime,
   },
   { description: "a request that waited or ran" },
@@ -147,10 +149,10 @@ export const RecordedQueue = Strict(
     queue_depth: QueueDepth,
     requests: Type.Array(RecordedRequest, {
       maxItems: maxRecordedRequests,
-      description: "the oldest of them; the prompts are not recorded",
+      description: "the oldest requests, without their prompts",
     }),
   },
-  { description: "what was in the queue" },
+  { description: "the content of the queue" },
 );
 export type RecordedQueue = Static<typeof RecordedQueue>;
 
@@ -160,53 +162,56 @@ const RecordedEvent = Type.Object(
 );
 export type RecordedEvent = Static<typeof RecordedEvent>;
 
-/** What was known at one moment. */
+/** The recorded state of the agent and its queue at one moment. */
 export const RecordedMoment = Strict(
   {
     schema_version: SchemaVersion1,
-    at_utc: { ...Timestamp, description: "the moment that was asked for" },
+    at_utc: { ...Timestamp, description: "the requested moment" },
     recorded: StringEnum(["yes", "gap"], {
-      description: "gap: nothing was recorded then; what follows is what was known before it",
+      description: "gap: nothing was recorded then; the other fields are those before the gap",
     }),
     gap: Nullable(Type.String({ description: "why there is a gap" })),
-    recorded_at_utc: { ...Timestamp, description: "the last record before the moment" },
+    recorded_at_utc: { ...Timestamp, description: "time of the last record before the moment" },
     terminal: Nullable(RecordedTerminal),
-    terminal_since_utc: Nullable({ ...Timestamp, description: "since when it showed that" }),
+    terminal_since_utc: Nullable({ ...Timestamp, description: "when this terminal state began" }),
     decision: Nullable(RecordedDecision),
-    decision_since_utc: Nullable({ ...Timestamp, description: "since when the queue chose that" }),
+    decision_since_utc: Nullable({ ...Timestamp, description: "when this decision was first made" }),
     queue: RecordedQueue,
     events: Type.Array(RecordedEvent, {
       maxItems: maxRecordedEvents,
       description: "the last events before the moment, newest last",
     }),
-    screen_recorded: Type.Boolean({ description: "whether the screen of that moment is recorded, too" }),
+    screen_recorded: Type.Boolean({ description: "whether the screen of the moment is recorded" }),
   },
-  { description: "what was known of the agent at one moment: what held it up, and what waited" },
+  { description: "the state of the agent and its queue at one moment" },
 );
 export type RecordedMoment = Static<typeof RecordedMoment>;
 
-/** Bytes of one answer with a part of a recording. */
+/** Maximum bytes of one answer with a part of a recording. */
 export const maxCastBytes = 4 * 1024 * 1024;
 
 export const RecordedCast = Strict(
   {
     schema_version: SchemaVersion1,
-    from_utc: { ...Timestamp, description: "the first moment of it; its times count from there" },
-    until_utc: { ...Timestamp, description: "the last moment of it" },
-    next_utc: Nullable({ ...Timestamp, description: "ask from here for the rest; null when there is none" }),
+    from_utc: {
+      ...Timestamp,
+      description: "first moment of the part; the times in `cast` are relative to it",
+    },
+    until_utc: { ...Timestamp, description: "last moment of the part" },
+    next_utc: Nullable({ ...Timestamp, description: "`from` of the next part; null on the last one" }),
     cast: Type.String({
       description:
         "an asciicast v2 file: a header and one line for each output; it begins with a whole screen",
     }),
   },
-  { description: "what the terminal was sent, with the times" },
+  { description: "the output to the terminal, with its times" },
 );
 export type RecordedCast = Static<typeof RecordedCast>;
 
 const at = Type.String({ ...moment, description: "RFC 3339 with its offset" });
 const nothingRecorded = { 404: ErrorBody, 422: RefusedOrInvalid } as const;
 
-/** The flight recorder (additional; issue 29). */
+/** The routes of the flight recorder (additional). */
 export const recorderEndpoints = {
   readRecorder: endpoint({
     method: "GET",
@@ -220,7 +225,7 @@ export const recorderEndpoints = {
     path: "/v1/recorder",
     summary: "Switch the recorder of this agent on or off",
     description:
-      "Off by default. It keeps what the terminal is sent, the events, the states of the terminal and the choices of the queue below the session's folder, on this machine only. What looks like a secret is overwritten before it is written; a secret of an unknown form is not recognized.",
+      "Off by default. The recorder writes the output to the terminal, the events, the terminal states and the decisions of the queue into the session's folder, on this machine only. It masks text that looks like a secret; a secret of an unknown form is not recognized.",
     body: RecorderUpdate,
     status: 200,
     response: RecorderStatus,
@@ -229,7 +234,7 @@ export const recorderEndpoints = {
   recordedMoment: endpoint({
     method: "GET",
     path: "/v1/recorder/moment",
-    summary: "What was known of the agent at one moment: which facts held, what kept it from being ready",
+    summary: "The recorded state of the agent and its queue at one moment",
     query: Strict({ at }),
     status: 200,
     response: RecordedMoment,
@@ -239,8 +244,7 @@ export const recorderEndpoints = {
     method: "GET",
     path: "/v1/recorder/cast",
     summary: "What the terminal showed in a span of time, as asciicast v2",
-    description:
-      "It begins with the screen as it was at `from`. An answer ends early where it becomes large: follow `next_utc`.",
+    description: "It begins with the screen at `from`. A large answer ends early; `next_utc` continues it.",
     query: Strict({
       from: at,
       until: Type.Optional({ ...at, description: "RFC 3339; default: a minute after `from`" }),

@@ -1,29 +1,29 @@
 import { type Static, Type } from "@sinclair/typebox";
 
 /**
- * What a person can do about a problem, as a code with its parameters. Each program words the codes in its
- * own terms; nothing below the programs knows a command line.
+ * A remedy is what a person can do about a problem: a code with its parameters. Each program words the codes
+ * in its own terms. No module below the programs knows a command line.
  */
 
-/** By its name, or by its id where the name may be another agent's. */
+/** The name of an agent, or its id when another agent may have the name. */
 type AgentRef = { agent_name: string } | { agent_id: string };
 
 interface RemedyParameters {
   relaunch_agent: AgentRef;
-  /** Or begin under its name without what it has. */
+  /** Or launch a new agent under its name without its data. */
   restart_stopped: AgentRef;
   rejoin_agent: { agent_name: string };
   stop_agent: AgentRef;
   cleanup_agent: AgentRef;
   attach_gateway: AgentRef;
   attach_and_reconcile: AgentRef;
-  /** End the process that does not answer, then start another one. */
+  /** End the unresponsive process, then start another gateway. */
   replace_gateway: AgentRef;
   reconcile_queue: AgentRef;
   explain_screen: AgentRef;
   show_screen: AgentRef;
   answer_question: AgentRef;
-  /** Give it to the queue in place of the terminal. */
+  /** Queue the prompt instead of typing it at once. */
   queue_prompt: AgentRef;
   await_turn: AgentRef;
   list_running: object;
@@ -31,16 +31,16 @@ interface RemedyParameters {
   show_request: AgentRef & { request_id: string };
   prompt_agent: AgentRef;
   interrupt_turn: AgentRef;
-  /** What it was asked and what it answered, as it comes. */
+  /** Follow prompts and answers as they come. */
   follow_log: AgentRef;
   show_last_turn: AgentRef;
-  /** As it is, not what was read from it. */
+  /** Show the terminal itself, not the state that was read from it. */
   view_terminal: AgentRef;
   choose_option: AgentRef;
-  /** Its terminal, to type there. */
+  /** Open its terminal to type there. */
   attach_terminal: AgentRef;
   list_waiting: AgentRef;
-  /** As new requests, after a person has seen them. */
+  /** Submit them as new requests, after a person has checked them. */
   resubmit_failed: AgentRef;
   release_wakes: AgentRef & { held_by: "max_hops" | "max_wakes_per_hour" | "require_attestation" };
   end_agent: AgentRef;
@@ -49,7 +49,7 @@ interface RemedyParameters {
   /** On the host of the agent. */
   show_remote_state: AgentRef;
   register_mailbox: AgentRef;
-  /** No agent was named. */
+  /** The command lacks the name of an agent. */
   name_agent: object;
   list_agents: object;
   run_doctor: object;
@@ -66,7 +66,7 @@ interface RemedyParameters {
   init_mailboxes: object;
   join_fleet: object;
   make_fleet_server: object;
-  /** So that the server forgets a host that was revoked. */
+  /** Restart the server so that it drops a revoked host. */
   start_fleet_server: { fleet: string; host: string };
   revoke_host: { host: string };
   find_outcome: { key: string; agent_name: string };
@@ -87,7 +87,7 @@ export type RemedyOf<Code extends RemedyCode> = { code: Code } & RemedyParameter
 
 export type Remedy = { [Code in RemedyCode]: RemedyOf<Code> }[RemedyCode];
 
-/** That of a refusal, which is in the data of the error. Pure. */
+/** The remedy in the data of an error. Pure. */
 export function remedyOf(error: unknown): Remedy | null {
   const { data } = (error ?? {}) as { data?: { remedy?: Remedy } | null };
   return data?.remedy ?? null;
@@ -95,7 +95,7 @@ export function remedyOf(error: unknown): Remedy | null {
 
 /** A remedy in the terms of one program. */
 export interface Advice {
-  /** Verb and object, such as "Start it again". */
+  /** A verb and an object, such as "Start it again". */
   step: string;
   /** The command line that does it; null where there is none. */
   command: string | null;
@@ -103,25 +103,25 @@ export interface Advice {
 
 export type Advise = (remedy: Remedy) => Advice;
 
-/** A remedy on the wire. A reader passes over a code that it does not know. */
+/** A remedy on the wire. Readers ignore unknown codes. */
 export const RemedyRecord = Type.Unsafe<{ code: string; [parameter: string]: string }>(
   Type.Object(
-    { code: Type.String({ description: "what to do, such as `relaunch_agent`" }) },
+    { code: Type.String({ description: "what a person can do, such as `relaunch_agent`" }) },
     {
       additionalProperties: Type.String(),
-      description: "what can be done about it, with the parameters of the code, such as `agent_name`",
+      description: "a remedy for the problem, with the parameters of its code, such as `agent_name`",
     },
   ),
 );
 export type RemedyRecord = Static<typeof RemedyRecord>;
 
-/** Without the parameters that are not known. Pure. */
+/** Leaves out parameters that are null. Pure. */
 export function toRemedyRecord(remedy: Remedy): RemedyRecord {
   const parameters = Object.entries(remedy).filter(([, value]) => value !== null);
   return Object.fromEntries(parameters) as RemedyRecord;
 }
 
-/** A sentence behind a text that may end with a question. Pure. */
+/** Appends a sentence to a text, with a full stop when the text lacks one. Pure. */
 export function addSentence(text: string, sentence: string): string {
   return `${text}${/[.?!]$/.test(text) ? "" : "."} ${sentence}`;
 }

@@ -18,20 +18,20 @@ import {
 } from "./wire.ts";
 
 /**
- * Reminders of one gateway: kept in its memory and gone when it stops, but for durable ones. Source: contract
+ * Reminders of one gateway. They are in its memory and end with it, except durable ones. Source: contract
  * 2.3, 3.3, 4.3; `durable`, `independent`, `cron` and firings are additional (ruling 17).
  */
 
-/** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */
-const leastIntervalSeconds = 0.1;
+/** Keys need no idle agent: a shorter interval would keep the gateway busy and fill its event log. */
+const minIntervalSeconds = 0.1;
 
-/** How many one gateway holds: the effective one is looked for among all of them. */
+/** Reminders of one gateway at most: the search for the effective one reads all of them. */
 export const maxReminders = 5000;
 
-/** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
+/** Characters of all reminder texts of one gateway at most, in memory and in the list. */
 export const maxReminderChars = 2 * 2 ** 20;
 
-/** Some 3,000 years: what lies further ahead cannot be written as a timestamp. */
+/** About 3,000 years; a later time has no timestamp. */
 const maxSeconds = 100_000_000_000;
 
 const seconds = (description: string) =>
@@ -68,30 +68,34 @@ const definition = {
     maximum: Number.MAX_SAFE_INTEGER,
     description: "the smallest is effective and blocks all others; may be negative",
   }),
-  paused: Type.Optional(Type.Boolean({ default: false, description: "delivers nothing and still blocks" })),
+  paused: Type.Optional(
+    Type.Boolean({ default: false, description: "delivers nothing but still blocks others" }),
+  ),
   start_after_seconds: orNull(
-    seconds("due so long after this request; exactly one of start_after_seconds and deliver_at_utc"),
+    seconds(
+      "seconds from this request to the due time; exactly one of start_after_seconds and deliver_at_utc",
+    ),
   ),
   deliver_at_utc: orNull(
     Type.String({
       description:
-        "due at this moment of the years 1970 to 5999, RFC 3339, UTC without an offset; one that is past is due at once; exactly one of start_after_seconds and deliver_at_utc",
+        "due time in the years 1970 to 5999, RFC 3339, UTC without an offset; a past time is due at once; exactly one of start_after_seconds and deliver_at_utc",
       examples: ["2026-11-21T04:47:00+00:00"],
       ...enforced({ pattern: patterns.dueTime }),
     }),
   ),
   interval_seconds: orNull(
     Type.Number({
-      minimum: leastIntervalSeconds,
+      minimum: minIntervalSeconds,
       maximum: maxSeconds,
-      description: "with mode repeat, and only then: from one due time to the next",
+      description: "seconds from one due time to the next; with mode repeat, and only then",
     }),
   ),
   cron: orNull(
     Type.String({
       maxLength: 200,
       description:
-        "with mode repeat, instead of interval_seconds and of a first due time: minute, hour, day of month, month, day of week",
+        "minute, hour, day of month, month, day of week; with mode repeat, instead of interval_seconds and a first due time",
       examples: ["30 9 * * 1-5"],
       ...enforced({ pattern: patterns.cron }),
     }),
@@ -99,19 +103,20 @@ const definition = {
   time_zone: orNull(
     Type.String({
       maxLength: 100,
-      description: "of `cron`: an IANA name; UTC when absent",
+      description: "time zone of `cron`, an IANA name; UTC when absent",
       examples: ["Europe/Berlin"],
     }),
   ),
   durable: orNull(
     Type.Boolean({
       description:
-        "kept on disk: a gateway that starts again has it, and delivers once what fell due meanwhile; absent: true with `cron`, else false",
+        "stored on disk and kept over restarts of the gateway, which delivers once a reminder that fell due meanwhile; absent: true with `cron`, else false",
     }),
   ),
   independent: orNull(
     Type.Boolean({
-      description: "blocks no other reminder and is blocked by none; absent: true with `cron`, else false",
+      description:
+        "neither blocks other reminders nor is blocked by them; absent: true with `cron`, else false",
     }),
   ),
 } as const;
@@ -151,7 +156,7 @@ const acrossFields = enforced({
   ],
 });
 
-/** What a caller says of a reminder. Rules across fields are checked by the service. */
+/** The definition of a reminder in a request. The service checks rules across fields. */
 export const ReminderDefinition = Strict(definition, {
   ...acrossFields,
   description:
@@ -199,43 +204,48 @@ export const ReminderRecord = Strict(
       ),
     ),
     ranking: Type.Integer({ description: "the smallest is effective" }),
-    paused: Type.Boolean({ description: "whether it delivers nothing while it still blocks the others" }),
+    paused: Type.Boolean({ description: "whether the reminder delivers nothing but still blocks others" }),
     selection_state: StringEnum(["effective", "blocked"], {
       description: "only the effective reminder is delivered",
     }),
     delivery_state: StringEnum(["scheduled", "overdue", "executing"], {
-      description: "overdue by the clock alone, also while paused or blocked",
+      description: "overdue: the due time has passed, also while paused or blocked",
     }),
     created_at_utc: describe(Timestamp, "when it was created"),
     next_due_at_utc: describe(Timestamp, "when it is due next"),
     interval_seconds: Nullable(
       Type.Number({ description: "seconds from one due time to the next; null for one_off and with cron" }),
     ),
-    last_started_at_utc: Nullable(
-      describe(Timestamp, "when it was last delivered; null when it was not yet"),
-    ),
+    last_started_at_utc: Nullable(describe(Timestamp, "when its last delivery began; null before the first")),
     blocked_by_reminder_id: Nullable(Type.String({ description: "the effective reminder" })),
-    waiting: Type.Optional({ ...Waiting, description: "why a reminder that may be delivered is overdue" }),
-    durable: Type.Optional(Type.Literal(true, { description: "kept on disk; absent when it is not" })),
+    waiting: Type.Optional({
+      ...Waiting,
+      description: "why an overdue reminder waits that is neither paused nor blocked",
+    }),
+    durable: Type.Optional(Type.Literal(true, { description: "stored on disk; absent when not" })),
     independent: Type.Optional(
-      Type.Literal(true, { description: "blocks no other and is blocked by none; absent when it is not so" }),
+      Type.Literal(true, { description: "neither blocks others nor is blocked; absent when not" }),
     ),
-    cron: Type.Optional(Type.String({ description: "when it is due, instead of an interval" })),
-    time_zone: Type.Optional(Type.String({ description: "of `cron`" })),
-    last_request_id: Type.Optional(Type.String({ description: "of its last delivery; absent before it" })),
+    cron: Type.Optional(
+      Type.String({ description: "calendar times of the reminder, instead of an interval" }),
+    ),
+    time_zone: Type.Optional(Type.String({ description: "time zone of `cron`" })),
+    last_request_id: Type.Optional(
+      Type.String({ description: "id of its last delivery; absent before the first" }),
+    ),
   },
   { description: "one reminder of the live gateway" },
 );
 export type ReminderRecord = Static<typeof ReminderRecord>;
 
-/** A delivery that has ended, of a reminder that may be gone. */
+/** An ended delivery; its reminder may be deleted. */
 export const ReminderFiring = Strict(
   {
     request_id: Type.String({
-      description: "names the delivery in events and in the record of a headless turn",
+      description: "id of the delivery in events and in the record of a headless turn",
     }),
-    reminder_id: Type.String({ description: "the reminder, which may be gone" }),
-    title: Type.String({ description: "of the reminder then, at most 120 characters" }),
+    reminder_id: Type.String({ description: "id of the reminder, which may be deleted" }),
+    title: Type.String({ description: "title of the reminder at that time, at most 120 characters" }),
     due_at_utc: describe(Timestamp, "when it was due"),
     started_at_utc: describe(Timestamp, "when the delivery began"),
     finished_at_utc: describe(Timestamp, "when the delivery ended"),
@@ -244,11 +254,11 @@ export const ReminderFiring = Strict(
     }),
     detail: Nullable(Type.String({ description: "why it was not delivered" })),
   },
-  { description: "one delivery of a reminder, ended" },
+  { description: "one ended delivery of a reminder" },
 );
 export type ReminderFiring = Static<typeof ReminderFiring>;
 
-/** Deliveries that a list shows. */
+/** Deliveries in a list at most. */
 export const listedFirings = 20;
 
 export const ReminderList = Strict(
@@ -262,7 +272,7 @@ export const ReminderList = Strict(
     firings: Type.Optional(
       Type.Array(ReminderFiring, {
         maxItems: listedFirings,
-        description: "the newest deliveries that have ended, newest first; absent when there was none",
+        description: "the newest ended deliveries, newest first; absent when there was none",
       }),
     ),
   },
@@ -290,7 +300,7 @@ export const reminderEndpoints = {
     method: "POST",
     path: "/v1/reminders",
     summary: "Create reminders",
-    description: `Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable one survives a restart of the gateway; what fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent one blocks no other and is blocked by none. With \`cron\` it is due at times of the calendar in \`time_zone\`: those that the clocks skip are due once when they go forward, one that they repeat is due once; hours that begin with \`*\` leave out what is skipped and go on through both. A gateway holds at most ${maxReminders}; 409 then.`,
+    description: `Answers with the created reminders, in their order. Reminders are in the gateway's memory and have no queue rows. The effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable reminder survives a restart of the gateway; one that fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent reminder neither blocks others nor is blocked. With \`cron\` a reminder is due at calendar times in \`time_zone\`. When clocks go forward, the skipped times are due together once; when clocks go back, a repeated time is due once. With hours that begin with \`*\`, skipped times are left out and repeated times are due both times. A gateway holds at most ${maxReminders} reminders; a further one gets 409.`,
     body: ReminderCreateRequest,
     status: 200,
     response: ReminderList,
@@ -300,7 +310,7 @@ export const reminderEndpoints = {
     method: "GET",
     path: "/v1/reminders",
     summary: "The reminders of the live gateway",
-    description: "In the order in which they become effective, with the newest deliveries that have ended.",
+    description: "In the order in which they become effective, with the newest ended deliveries.",
     status: 200,
     response: ReminderList,
   }),
@@ -327,7 +337,7 @@ export const reminderEndpoints = {
     method: "DELETE",
     path,
     summary: "Delete a reminder",
-    description: "A delivery under way goes on to its end; nothing follows it.",
+    description: "A running delivery continues to its end; no other follows.",
     status: 200,
     response: ReminderDeleted,
     errors: { 404: ErrorBody },

@@ -1,6 +1,6 @@
 import type { ScreenRun } from "./console.ts";
 
-/** Reorder the text around them, on every screen: bidi controls, which tmux counts as no column. */
+/** Bidi controls, which reorder the text around them. tmux counts no column for them. */
 const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const styles = ["foreground", "background", "bold", "dim", "italic", "underline", "inverse"] as const;
@@ -8,8 +8,8 @@ const styles = ["foreground", "background", "bold", "dim", "italic", "underline"
 const sameStyle = (one: ScreenRun, other: ScreenRun) => styles.every((name) => one[name] === other[name]);
 
 /**
- * The runs of one row of a screen from its parts, from left to right: neighbours of one style are one run,
- * and blanks without a style at the end of the row are left out. Pure.
+ * Joins the parts of a screen row, from left to right, into runs: neighbours of one style become one run, and
+ * unstyled blanks at the end of the row are left out. Pure.
  */
 export function joinRuns(parts: Iterable<ScreenRun>): ScreenRun[] {
   const runs: ScreenRun[] = [];

@@ -4,26 +4,33 @@ import { NotifierMode, WakePolicy } from "./notifier.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
 
 /**
- * The file `svc.yaml`: the agents of a project and the people who have mail there. Paths count from its
+ * The file `svc.yaml`: the agents of a project and the people with a mailbox. Paths are relative to its
  * folder.
  */
 
 const TeamNotifier = Strict(
   {
     enabled: Type.Optional(Type.Boolean({ description: "default: true" })),
-    mode: Type.Optional({ ...NotifierMode, description: "what counts: all of the inbox, or what is unread" }),
+    mode: Type.Optional({
+      ...NotifierMode,
+      description: "which mail wakes the agent: all of the inbox, or unread mail",
+    }),
     interval_seconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 86_400, description: "look at the mailbox at least this often" }),
+      Type.Integer({ minimum: 1, maximum: 86_400, description: "seconds between polls of the mailbox" }),
     ),
     wake_policy: Type.Optional({ ...WakePolicy, description: "default: on_change" }),
     max_wakes_per_hour: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 3600, description: "default: 12; 0 is no limit" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 3600,
+        description: "maximum wake-ups within an hour; default: 12; 0: no limit",
+      }),
     ),
     max_hops: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: 1000,
-        description: "mail to which so many replies led wakes nobody; default: 20; 0 is no limit",
+        description: "a message after this many replies wakes nobody; default: 20; 0: no limit",
       }),
     ),
     require_attestation: Type.Optional(
@@ -43,7 +50,7 @@ const TeamReminder = Strict({
   every_seconds: Type.Number({
     minimum: 1,
     maximum: 31_536_000,
-    description: "from one time to the next; the first is so long after `up`",
+    description: "seconds from one time to the next, and from `up` to the first",
   }),
 });
 
@@ -59,11 +66,11 @@ const TeamSchedule = Strict({
 
 export const TeamAgent = Strict({
   tool: StringEnum(["claude", "codex", "gemini", "opencode", "kimi", "demo"]),
-  workdir: Type.Optional(NonBlank("where it works; default: the folder of the file")),
+  workdir: Type.Optional(NonBlank("working directory; default: the folder of the file")),
   worktree: Type.Optional(
     Type.Boolean({ description: "a separate git worktree on branch svc/NAME; not with `workdir`" }),
   ),
-  role_file: Type.Optional(NonBlank("a text that says what its part is; below the folder of the file")),
+  role_file: Type.Optional(NonBlank("text file with the agent's role; below the folder of the file")),
   model: Type.Optional(NonBlank("model of its turns; needs `headless: true`")),
   args: Type.Optional(Type.Array(Type.String(), { maxItems: 64, description: "arguments of the tool" })),
   env: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "variables of the agent" })),
@@ -72,7 +79,7 @@ export const TeamAgent = Strict({
   ),
   headless: Type.Optional(Type.Boolean({ description: "each turn is a separate process" })),
   unattended: Type.Optional(Type.Boolean({ description: "skip the tool's permissions and sandboxes" })),
-  mailbox: Type.Optional(Type.Boolean({ description: "give it NAME@svc.localhost" })),
+  mailbox: Type.Optional(Type.Boolean({ description: "gives the agent the mailbox NAME@svc.localhost" })),
   notifier: Type.Optional(TeamNotifier),
   reminders: Type.Optional(
     Type.Record(Type.String({ pattern: eventName }), TeamReminder, {
@@ -105,7 +112,7 @@ export const TeamFile = Strict(
     people: Type.Optional(
       Type.Record(Type.String({ pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" }), TeamPerson, {
         additionalProperties: false,
-        description: "who has a mailbox without being an agent, by name",
+        description: "people with a mailbox, by name",
       }),
     ),
     groups: Type.Optional(
@@ -123,7 +130,7 @@ export const TeamFile = Strict(
 );
 export type TeamFile = Static<typeof TeamFile>;
 
-/** How one agent of the file is launched, without secrets: variables are a digest. */
+/** The launch options of an agent. Variables are a digest, since they may be secrets. */
 export const TeamLaunch = Strict({
   tool: Type.String(),
   workdir: Type.String(),
@@ -139,8 +146,8 @@ export const TeamLaunch = Strict({
 export type TeamLaunch = Static<typeof TeamLaunch>;
 
 /**
- * What `up` launched, kept in the user's state folder. `agents`: by their name in the file, which `prefix`
- * precedes.
+ * The agents that `up` launched, in the user's state folder. `agents`: by their name in the file, without
+ * `prefix`.
  */
 export const TeamRecord = Strict({
   schema_version: SchemaVersion1,
@@ -151,7 +158,7 @@ export const TeamRecord = Strict({
     Strict({
       agent_id: Type.String(),
       launch: TeamLaunch,
-      /** The agent's record says who owns it. Absent: an `up` of an earlier version launched it. */
+      /** The agent's registry record names its owner. Absent: an `up` of an earlier version launched it. */
       owned: Type.Optional(Type.Literal(true)),
       reminders: Type.Optional(
         Type.Record(Type.String(), Strict({ reminder_id: Type.String(), sha256: Type.String() })),

@@ -15,7 +15,7 @@ import { describe, maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, T
 
 export const Tri = StringEnum(["yes", "no", "unknown"], { description: "unknown: the screen does not say" });
 export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"], {
-  description: "whether the terminal could be looked at and read",
+  description: "whether the terminal could be captured and read",
 });
 export type Availability = Static<typeof Availability>;
 export const TransportState = StringEnum(["tmux_up", "tmux_missing", "probe_error"], {
@@ -62,21 +62,21 @@ export type TrackedSession = Static<typeof TrackedSession>;
 
 export const ProbeError = Strict(
   {
-    kind: Type.String({ description: "what kind it is" }),
+    kind: Type.String({ description: "kind of the error" }),
     message: Type.String({ description: "one line for people" }),
-    details: Type.Record(Type.String(), Type.String(), { description: "more about it, by name" }),
+    details: Type.Record(Type.String(), Type.String(), { description: "further facts, by name" }),
   },
-  { description: "what failed while the terminal was looked at" },
+  { description: "a failure to capture or read the terminal" },
 );
 export type ProbeError = Static<typeof ProbeError>;
 
 export const TerminalDiagnostics = Strict(
   {
-    availability: describe(Availability, "what follows from the other fields"),
+    availability: describe(Availability, "the conclusion from the other fields"),
     transport_state: TransportState,
     process_state: ProcessState,
     parse_status: ParseStatus,
-    probe_error: Nullable(describe(ProbeError, "why the terminal could not be asked; null when it was")),
+    probe_error: Nullable(describe(ProbeError, "why the terminal could not be captured; null when it was")),
     parse_error: Nullable(describe(ProbeError, "why the screen could not be read; null when it was")),
   },
   { description: "whether the terminal could be reached, found and read" },
@@ -85,7 +85,7 @@ export type TerminalDiagnostics = Static<typeof TerminalDiagnostics>;
 
 export const ProbeSnapshot = Strict(
   {
-    observed_at_utc: describe(Timestamp, "when the terminal was looked at"),
+    observed_at_utc: describe(Timestamp, "when the terminal was captured"),
     pane_id: Type.String({ description: "tmux pane of the agent" }),
     pane_pid: Type.Integer({ description: "process id of the pane's first process" }),
     captured_text_hash: Type.String({ description: "sha1 of the raw capture" }),
@@ -96,12 +96,12 @@ export const ProbeSnapshot = Strict(
       description: "processes below the pane that are the tool",
     }),
   },
-  { description: "one look at the terminal" },
+  { description: "one capture of the terminal" },
 );
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
 export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"], {
-  description: "what the parser takes the tool to be doing",
+  description: "activity of the tool, as the parser reads the screen",
 });
 export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], {
   description: "how the tool takes input",
@@ -109,8 +109,8 @@ export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"], 
 
 export const ParsedSurface = Strict(
   {
-    parser_family: Type.String({ description: "which parser read it" }),
-    parser_preset_id: Nullable(Type.String({ description: "which tool profile it used; null without one" })),
+    parser_family: Type.String({ description: "name of the parser" }),
+    parser_preset_id: Nullable(Type.String({ description: "tool profile of the parser; null without one" })),
     parser_preset_version: Nullable(
       Type.String({ description: "version of that profile; null without one" }),
     ),
@@ -129,13 +129,13 @@ export const ParsedSurface = Strict(
     dialog_tail: Type.String({ description: "the last lines of the dialog" }),
     anomaly_codes: Type.Array(Type.String(), {
       ...shortList,
-      description: "what the parser found odd on the screen",
+      description: "anomalies that the parser found on the screen",
     }),
     baseline_invalidated: Type.Boolean({
       description: "whether the screen no longer follows from the one before",
     }),
     operator_blocked_excerpt: Nullable(
-      Type.String({ description: "the text that waits for a person; null when none does" }),
+      Type.String({ description: "the text that waits for a person; null without one" }),
     ),
   },
   { description: "what the parser read from the screen" },
@@ -170,11 +170,11 @@ export const LastTurn = Strict(
     result: StringEnum(["success", "interrupted", "known_failure", "none"], { description: "how it ended" }),
     source: StringEnum(["explicit_input", "surface_inference", "none"], {
       description:
-        "explicit_input: a prompt that is known began the turn; surface_inference: only the screen shows it",
+        "explicit_input: a known prompt began the turn; surface_inference: only the screen shows the turn",
     }),
-    updated_at_utc: Nullable(describe(Timestamp, "when that was decided; null while there is no result")),
+    updated_at_utc: Nullable(describe(Timestamp, "when the result was decided; null without a result")),
   },
-  { description: "how the newest turn ended, and how that is known" },
+  { description: "how the newest turn ended, and the source of that" },
 );
 export type LastTurn = Static<typeof LastTurn>;
 
@@ -200,18 +200,17 @@ export type ChatContextDiagnostic = Static<typeof ChatContextDiagnostic>;
 export const Stability = Strict(
   {
     signature: Type.String({ description: "sha1 of the visible state" }),
-    stable: Type.Boolean({ description: "whether it has not changed for long enough" }),
+    stable: Type.Boolean({ description: "whether the visible state has not changed for long enough" }),
     stable_for_seconds: Type.Number({ description: "seconds since the last change" }),
     stable_since_utc: describe(Timestamp, "when it last changed"),
     screen_since_utc: Type.Optional({
       ...Timestamp,
-      description:
-        "since when neither the screen nor the pane title has changed; absent while it cannot be read",
+      description: "last change of the screen or the pane title; absent while the screen cannot be read",
     }),
     witness: Type.Optional(
       StringEnum(["screen", "tool", "both"], {
         description:
-          "who says that it is stable: the screen, which has not changed, the tool, which reported the end of its turn, or both; absent while it is not stable",
+          "what proves that the state is stable; screen: it has not changed; tool: the tool reported the end of its turn; absent while it is not stable",
       }),
     ),
   },
@@ -219,36 +218,40 @@ export const Stability = Strict(
 );
 export type Stability = Static<typeof Stability>;
 
-/** Additional: who confirms a screen of a version that the profile was not proved on (ruling 17). */
+/**
+ * Confirmation of a screen of an unproved tool version, one that the profile was not proved on (additional;
+ * ruling 17).
+ */
 export const SecondWitness = Strict(
   {
     by: Nullable(
       StringEnum(["turn_ended", "session_started", "still_screen", "still_readings"], {
-        description: "null while none does and no queued prompt is typed",
+        description: "the confirming fact; null without one, and no queued prompt is typed then",
       }),
     ),
-    missing: Nullable(Type.String({ description: "what is missing, and the command that does without it" })),
+    missing: Nullable(Type.String({ description: "what is missing, and the command that works without it" })),
   },
-  { description: "who confirms a screen of a version that was not proved" },
+  { description: "confirmation of a screen of an unproved tool version" },
 );
 export type SecondWitness = Static<typeof SecondWitness>;
 
 export const DecisionOption = Strict(
   {
-    index: Type.Integer({ description: "from 1, as shown" }),
+    index: Type.Integer({ description: "position from 1, as shown" }),
     text: Type.String({ description: "the text as shown" }),
     selected: Type.Boolean({ description: "whether the cursor is on it" }),
-    description: Type.Optional(Type.String({ description: "what the tool says of the option" })),
+    description: Type.Optional(Type.String({ description: "the tool's description of the option" })),
     checked: Type.Optional(
       Type.Boolean({
-        description: "of a question with several choices: to choose it changes this, and the question stays",
+        description:
+          "for a question with several choices: whether the option is checked; choosing it toggles the check and leaves the question open",
       }),
     ),
   },
   { description: "one choice of a question" },
 );
 
-/** Additional: what a person must decide before the agent can go on (ruling 17). */
+/** A question that a person must answer before the agent can continue (additional; ruling 17). */
 export const AwaitingDecision = Strict(
   {
     kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
@@ -260,7 +263,7 @@ export const AwaitingDecision = Strict(
     id: Type.Optional(
       Type.String({
         description:
-          "of this question: another one, also of the same words after an answer, has another; it outlives the gateway",
+          "id of this question, which survives restarts of the gateway; a later question has another id, even with the same words",
       }),
     ),
     since_utc: Type.Optional({ ...Timestamp, description: "when the gateway first saw it" }),
@@ -270,22 +273,22 @@ export const AwaitingDecision = Strict(
           message: Nullable(Type.String({ description: "at most 2000 characters" })),
           action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
         },
-        { description: "what the tool itself reported of the question; absent when it reported none" },
+        { description: "the tool's report of the question; absent without one" },
       ),
     ),
     unread: Type.Optional(
-      Type.String({ description: "what of it could not be read; absent when it was read in full" }),
+      Type.String({ description: "which part could not be read; absent when all was read" }),
     ),
     keys: Type.Optional(
       Type.Array(Type.String(), {
         ...shortList,
-        description:
-          "keys that can be sent to a question that was not read in full, as `<[Key]>` of send-keys",
+        description: "keys that answer a question that was not read in full, as `<[Key]>` of send-keys",
       }),
     ),
     opened_by: Type.Optional(
       StringEnum(["person"], {
-        description: "person: a list that somebody opened at the terminal; absent for what the agent asks",
+        description:
+          "person: a list that a person opened at the terminal; absent for a question of the agent",
       }),
     ),
   },
@@ -293,12 +296,12 @@ export const AwaitingDecision = Strict(
 );
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
 
-/** What the agent asks: not a list that somebody opened at its terminal. */
+/** The question of the agent; null for a list that a person opened at its terminal. */
 export function agentQuestion(decision: AwaitingDecision | null | undefined): AwaitingDecision | null {
   return decision && decision.opened_by === undefined ? decision : null;
 }
 
-/** Additional: a usage limit that the tool shows and that is not over (ruling 17). */
+/** A usage limit that the tool shows and that has not ended (additional; ruling 17). */
 export const Parked = Strict(
   {
     notice: Type.String({ description: "the limit in the tool's own words" }),
@@ -338,22 +341,22 @@ const observedFields = {
   last_turn: LastTurn,
   chat_context: ChatContext,
   chat_context_diagnostic: Nullable(
-    describe(ChatContextDiagnostic, "what degraded the context; null when nothing is known to"),
+    describe(ChatContextDiagnostic, "how the degraded context was recognized; null without a finding"),
   ),
   stability: Stability,
   second_witness: Type.Optional({
     ...SecondWitness,
     description:
-      "beside a screen that reads as ready: absent when the tool's version is proved or not known, and while it is not ready",
+      "for a screen that reads as ready; absent when the tool's version is proved or unknown, and while the screen is not ready",
   }),
   awaiting_decision: Type.Optional(AwaitingDecision),
   parked: Type.Optional({
     ...Parked,
-    description: "a usage limit holds the agent; absent when none does or its time has come",
+    description: "a usage limit that holds the agent; absent without one and after its end",
   }),
   parked_until: Type.Optional({
     ...Nullable(Timestamp),
-    description: "when that limit ends; null when the tool shows no time; absent with `parked`",
+    description: "when that limit ends; null when the tool shows no time; absent without `parked`",
   }),
   background: Type.Optional(
     Type.Array(Type.String(), {
@@ -367,14 +370,14 @@ const observedFields = {
   ),
 };
 
-/** A question at the start of an unattended agent that its tool's profile has an answer to. */
+/** A startup question of an unattended agent that the gateway answered by the tool profile. */
 export const StartupAnswer = Strict(
   {
-    question: Type.String({ description: "the question as the screen had it" }),
-    option: Type.String({ description: "the text of the option that was taken" }),
+    question: Type.String({ description: "the question as shown" }),
+    option: Type.String({ description: "the text of the chosen option" }),
     at_utc: EventTime,
   },
-  { description: "a question at the start of an unattended agent that its profile answers" },
+  { description: "a startup question of an unattended agent that the gateway answered by the tool profile" },
 );
 export type StartupAnswer = Static<typeof StartupAnswer>;
 
@@ -387,11 +390,11 @@ export const TerminalState = Strict(
     startup_answers: Type.Optional(
       Type.Array(StartupAnswer, {
         ...shortList,
-        description: "what the gateway answered by itself as the program started; absent when it was nothing",
+        description: "startup questions that the gateway answered; absent when there was none",
       }),
     ),
   },
-  { description: "what the agent's terminal shows and what follows from it" },
+  { description: "what the agent's terminal shows, and the state that follows from it" },
 );
 export type TerminalState = Static<typeof TerminalState>;
 
@@ -422,7 +425,7 @@ export const TerminalExplanation = Strict(
       ...shortList,
       description: "versions of the tool that its profile was proved on",
     }),
-    tool_version: Nullable(Type.String({ description: "as the tool's banner shows it" })),
+    tool_version: Nullable(Type.String({ description: "version in the tool's banner" })),
     surface: Strict(
       {
         accepting_input: describe(Reasoned, verdictTexts.accepting_input),
@@ -433,7 +436,7 @@ export const TerminalExplanation = Strict(
       { description: "four verdicts about the screen" },
     ),
     title: StringEnum(["idle", "busy", "decision", "unknown"], {
-      description: "what the title of the window says",
+      description: "state that the window title shows",
     }),
     active_reasons: Type.Array(Type.String(), {
       ...shortList,
@@ -442,14 +445,14 @@ export const TerminalExplanation = Strict(
     fired_rules: Type.Array(
       Strict({
         rule: Type.String({ description: "name of the rule" }),
-        row: Nullable(Type.Integer({ description: "from 0, top first" })),
+        row: Nullable(Type.Integer({ description: "row of the screen, 0 at the top" })),
         seen: Type.String({ description: "the text that matched" }),
       }),
       { ...shortList, description: "rules of the tool profile that matched the screen" },
     ),
     turn: Strict(
       { phase: TurnPhase, reason: Type.String({ description: "why" }) },
-      { description: "the phase and why it is so" },
+      { description: "the phase and its reason" },
     ),
     last_turn: LastTurn,
     awaiting_decision: Nullable(AwaitingDecision),
@@ -458,18 +461,18 @@ export const TerminalExplanation = Strict(
         holds: Type.Boolean({ description: "whether all conditions hold" }),
         failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
       },
-      { description: "whether a direct prompt would be taken, and what fails" },
+      { description: "whether a direct prompt would be accepted, and which conditions fail" },
     ),
     second_witness: Type.Optional(
       describe(
         SecondWitness,
-        "what beside the screen has to say that the agent is ready; absent when nothing has to",
+        "confirmation that the screen needs before the agent counts as ready; absent when it needs none",
       ),
     ),
     reports: Strict(
       {
-        absence: Nullable(Type.String({ description: "why the tool reports nothing; null when it may" })),
-        received: Type.Integer({ description: "since this gateway began" }),
+        absence: Nullable(Type.String({ description: "why the tool cannot report; null when it can" })),
+        received: Type.Integer({ description: "reports since the gateway started" }),
         session_id: Nullable(Type.String({ description: "the tool's id of the conversation in the pane" })),
         last: Nullable(
           Strict(
@@ -479,11 +482,10 @@ export const TerminalExplanation = Strict(
         ),
         contradictions: Type.Array(Type.String(), {
           ...shortList,
-          description:
-            "what the tool reported and was not believed, or the screen says otherwise; newest last",
+          description: "reports that were not believed or that the screen contradicts; newest last",
         }),
       },
-      { description: "what the tool reports of itself, beside its screen" },
+      { description: "the reports of the tool" },
     ),
   },
   { description: "why the terminal state is what it is" },
@@ -528,7 +530,7 @@ export const TrackingTimings = Strict({
 });
 export type TrackingTimings = Static<typeof TrackingTimings>;
 
-/** Answers what a person must decide (additional; ruling 17). */
+/** The answer to a question of the agent (additional; ruling 17). */
 export const DecisionAnswer = Strict(
   {
     schema_version: Type.Optional(Type.Literal(1, { description: "version of this shape" })),
@@ -536,10 +538,12 @@ export const DecisionAnswer = Strict(
       description: "index from 1, or the option's text without regard to case and blanks",
     }),
     question: Type.Optional(
-      NonBlank("the question that was read; another one on the screen by then is refused"),
+      NonBlank("the question that was read; refused when the screen shows another one by then"),
     ),
     id: Type.Optional(
-      NonBlank("`awaiting_decision.id` of the question that was read; another one by then is refused"),
+      NonBlank(
+        "`awaiting_decision.id` of the question that was read; refused when another question is open by then",
+      ),
     ),
   },
   { description: "which option to choose" },
@@ -558,13 +562,13 @@ export const DecisionResult = Strict(
       { description: "the option that was chosen" },
     ),
   },
-  { description: "the choice that was made" },
+  { description: "the option that was chosen" },
 );
 export type DecisionResult = Static<typeof DecisionResult>;
 
 export const WaitFor = StringEnum(["ready", "busy", "decision"], {
   description:
-    "ready: a prompt could be given, none is pending; busy: a turn runs; decision: a question is asked",
+    "ready: the agent can take a prompt and none is pending; busy: a turn runs; decision: the agent asks a question",
 });
 export type WaitFor = Static<typeof WaitFor>;
 
@@ -572,7 +576,7 @@ export const WaitResult = Strict(
   {
     schema_version: Type.Literal(1),
     for: WaitFor,
-    satisfied: Type.Boolean({ description: "false when the time was over first" }),
+    satisfied: Type.Boolean({ description: "false when the time limit ended the wait" }),
     waited_seconds: Type.Number({ description: "how long it took" }),
     state: describe(TerminalState, "the state of the terminal at the answer"),
   },

@@ -2,9 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Nullable, Strict, StringEnum } from "./wire.ts";
 
 /**
- * What one agent CLI looks like and how it is driven, as data. Built-in profiles and the file of
- * `SVC_TOOL_PROFILES` have this one shape, so a new release of a CLI is met with a data patch.
- * Source: issue 4; spec/terminal.md 4-8.
+ * The screens of one agent CLI and the keys that drive it, as data. Built-in profiles and the file of
+ * `SVC_TOOL_PROFILES` have this schema, so a new release of a CLI needs only new data.
+ * Source: decision 41; spec/terminal.md 4-8.
  */
 
 const Pattern = Type.String({
@@ -13,7 +13,7 @@ const Pattern = Type.String({
   description: "regular expression over one screen row without styling; no-break spaces read as spaces",
 });
 
-/** Where on the screen a row must stand for a rule to count. Distances are in rows with text. */
+/** Region of the screen in which a rule matches rows. Distances count rows with text. */
 const Where = StringEnum(["live_edge", "last_row", "adjacent", "transcript", "below"], {
   description:
     "live_edge: after the last turn boundary, at most 24 rows above the composer; last_row: the newest transcript " +
@@ -32,7 +32,7 @@ export const Marker = Strict({
   where: Where,
   style: Type.Optional(Style),
   rows: Type.Optional(
-    Type.Integer({ minimum: 2, description: "so many rows of the region must fit; default: one" }),
+    Type.Integer({ minimum: 2, description: "number of rows in the region that must match; default: 1" }),
   ),
 });
 export type Marker = Static<typeof Marker>;
@@ -45,9 +45,9 @@ const Placeholder = Strict({
 });
 
 const composerFields = {
-  glyph: Type.String({ ...Pattern, description: "what the composer's first row begins with" }),
+  glyph: Type.String({ ...Pattern, description: "start of the composer's first row" }),
   shell_glyph: Nullable(Pattern),
-  placeholders: Type.Array(Placeholder, { description: "an empty composer shows one of these" }),
+  placeholders: Type.Array(Placeholder, { description: "texts of an empty composer" }),
   above: Nullable(Type.String({ ...Pattern, description: "a row that must be at most 4 rows above" })),
   chrome_above: Type.Array(Pattern, { description: "rows above the composer that are not transcript" }),
 };
@@ -128,17 +128,17 @@ export const DialogRule = Strict({
   floating: Type.Optional(
     Type.Boolean({
       description:
-        "drawn over the screen: its `question` is any row, `end` counts for nothing, its options are not read",
+        "drawn over the screen: `question` matches any row, `end` is ignored and the options are not read",
     }),
   ),
   startup_answer: Nullable(
-    Type.String({ ...Pattern, description: "text of the option that lets an attended launch go on" }),
+    Type.String({ ...Pattern, description: "text of the option that continues an attended launch" }),
   ),
   unattended_answer: Type.Optional(
     Type.String({
       ...Pattern,
       description:
-        "text of the option that an unattended launch takes at its start; only of a question that grants nothing",
+        "text of the option that an unattended launch chooses at its start; only for a question that grants nothing",
     }),
   ),
 });
@@ -147,15 +147,15 @@ export type DialogRule = Static<typeof DialogRule>;
 const Version = Type.String({ pattern: "^\\d+(?:\\.\\d+)*$" });
 
 const ReceivedRule = Strict({
-  before_version: Type.Optional({ ...Version, description: "the rule is of older versions only" }),
+  before_version: Type.Optional({ ...Version, description: "the rule applies to older versions only" }),
   longer_than: Type.Optional(
     Strict(
       {
         line_breaks: Type.Integer({ minimum: 0 }),
         characters: Type.Integer({ minimum: 1 }),
-        trimmed: Type.Boolean({ description: "measured without the blanks around the text" }),
+        trimmed: Type.Boolean({ description: "lengths exclude blanks around the text" }),
       },
-      { description: "the rule is of a paste with more of either, which the tool keeps as one unit" },
+      { description: "the rule applies to a paste above either length, which the tool keeps as one unit" },
     ),
   ),
   tab: Type.Optional(Type.String({ description: "what replaces each TAB" })),
@@ -168,17 +168,19 @@ export type ReceivedRule = Static<typeof ReceivedRule>;
 
 const SubmitSettings = Strict({
   enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
-  enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
+  enter_delay_ms_per_kib: Type.Number({
+    minimum: 0,
+    description: "additional delay for each KiB beyond the first four",
+  }),
   enter_delay_max_ms: Type.Integer({ minimum: 0 }),
   enter_after_echo_ms: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description:
-        "from the moment at which the composer shows exactly the text to Enter, where that is earlier; proved versions only",
+      description: "from the exact echo in the composer to Enter, if that is earlier; proved versions only",
     }),
   ),
   enter_retry_after_ms: Type.Array(Type.Integer({ minimum: 1 }), {
-    description: "pauses before a swallowed Enter is pressed again; as many as retries are allowed",
+    description: "pauses before each retry of a swallowed Enter",
   }),
   paste_pieces: Type.Optional(
     Strict(
@@ -189,21 +191,21 @@ const SubmitSettings = Strict({
       },
       {
         description:
-          "from this version on the tool wraps a long paste into markup; pieces of at most this size it takes as typed",
+          "from this version on the tool wraps a long paste into markup; it takes pieces up to this size as typed text",
       },
     ),
   ),
   received: Type.Optional(
     Type.Array(ReceivedRule, {
       description:
-        "what the model receives of a pasted text: the first rule that fits the version and the text; without one the text",
+        "changes of the tool to a pasted text: the first rule that fits version and text applies; without one the text is unchanged",
     }),
   ),
   blank_before: Type.Array(Type.String(), {
-    description: "a prompt that begins so gets a leading blank, to stay plain text",
+    description: "a prompt with one of these beginnings gets a leading blank, so that it stays plain text",
   }),
   blank_after: Nullable(
-    Type.String({ ...Pattern, description: "a prompt that ends so gets a trailing blank" }),
+    Type.String({ ...Pattern, description: "a prompt with such an ending gets a trailing blank" }),
   ),
 });
 
@@ -213,12 +215,12 @@ const InterruptSettings = Strict({
   spacing_ms: Type.Integer({ minimum: 0, description: "between presses" }),
   before_enter_ms: Type.Integer({ minimum: 0, description: "pause between the key and a following Enter" }),
   leaves: Type.Array(StringEnum(["banner", "draft", "next_queued", "unanswered_queue"]), {
-    description: "what may be seen afterwards, the usual first",
+    description: "possible screens afterwards, the usual one first",
   }),
   clear_draft_key: Nullable(Type.String()),
   clear_draft_otherwise: Type.Optional(
     Type.Array(Type.Array(StringEnum(["C-u", "C-e", "C-c", "BSpace"]), { minItems: 1 }), {
-      description: "series of keys, each tried when the one before leaves the draft as it is",
+      description: "further key sequences, each tried when the previous one left the draft unchanged",
     }),
   ),
 });
@@ -227,8 +229,10 @@ export const ToolProfile = Strict({
   schema_version: Type.Literal(1),
   tool: Type.String({ minLength: 1 }),
   profile_version: Type.String({ minLength: 1 }),
-  tested: Type.Boolean({ description: "false: written from a text, never run against the tool" }),
-  proved_versions: Type.Array(Type.String(), { description: "versions of the tool it was proved on" }),
+  tested: Type.Boolean({ description: "false: written from documentation, never run against the tool" }),
+  proved_versions: Type.Array(Type.String(), {
+    description: "versions of the tool that the profile was proved on",
+  }),
   executable: Type.String({ minLength: 1 }),
   process: Strict({
     commands: Type.Array(Type.String(), { description: "process names (comm)" }),
@@ -248,13 +252,13 @@ export const ToolProfile = Strict({
   popups: Type.Array(
     Strict({
       draft: Type.String({ ...Pattern, description: "the draft that opens it" }),
-      where: StringEnum(["above", "inside", "below"], { description: "of the composer" }),
+      where: StringEnum(["above", "inside", "below"], { description: "position relative to the composer" }),
       row: Pattern,
       opens_within_ms: Type.Optional(
         Type.Integer({
           minimum: 0,
           description:
-            "after the draft the list may open so late, and Enter would take its entry; default: with the draft",
+            "longest delay between the draft and the list, whose entry Enter would take; default: no delay",
         }),
       ),
     }),
@@ -262,14 +266,14 @@ export const ToolProfile = Strict({
   turn: Strict({
     user_cell: Nullable(Strict({ pattern: Pattern, style: Type.Optional(Style) })),
     end: Type.Array(Type.Union([Pattern, Strict({ pattern: Pattern, style: Style })]), {
-      description: "rows that close a turn; with a style where the text alone could be an answer's",
+      description: "rows that close a turn; a style distinguishes such a row from the text of an answer",
     }),
     answer: Type.Optional(
       Type.String({
         ...Pattern,
         description:
-          "first row of an answer: one after the last user cell without a closing row is of a turn that runs, " +
-          "unless the title says idle",
+          "first row of an answer; after the last user cell and without a closing row it means that the turn " +
+          "still runs, unless the title says idle",
       }),
     ),
     unfinished_is_busy: Type.Boolean({
@@ -279,7 +283,7 @@ export const ToolProfile = Strict({
       description: "every turn leaves a closing row, so a changed transcript without one has not ended",
     }),
     success_needs_end: Type.Boolean(),
-    growth_hint: Type.Boolean({ description: "a growing transcript means activity goes on" }),
+    growth_hint: Type.Boolean({ description: "a growing transcript means that the turn runs" }),
   }),
   busy: Type.Array(Marker),
   not_ready: Type.Array(Marker, { description: "neither idle nor a turn, e.g. still starting" }),
@@ -291,17 +295,19 @@ export const ToolProfile = Strict({
   pending: Type.Array(Marker),
   interrupted: Type.Array(Marker),
   failures: Type.Array(Marker, { description: "the turn failed" }),
-  errors: Type.Array(Marker, { description: "an error that blocks success without naming the turn failed" }),
+  errors: Type.Array(Marker, {
+    description: "an error that excludes success but does not mark the turn as failed",
+  }),
   parked: Type.Array(Marker, { description: "usage limit; group 1 is the time as shown" }),
   background: Type.Optional(
     Type.Array(Marker, {
-      description: "work that goes on beside the turns, such as a shell; group 1 is what it is",
+      description: "work that continues between turns, such as a shell; group 1 is its name",
     }),
   ),
   degraded_context: Type.Array(
     Strict({
       type: Type.String(),
-      pattern: Type.String({ ...Pattern, description: "over the error's text" }),
+      pattern: Type.String({ ...Pattern, description: "matched against the text of the error" }),
     }),
   ),
   dialogs: Type.Array(DialogRule),

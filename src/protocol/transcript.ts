@@ -14,11 +14,11 @@ import {
   Timestamp,
 } from "./wire.ts";
 
-/** What an agent was asked and what it answered, turn by turn. Source: issue 17. */
+/** Prompts and answers of an agent, turn by turn. Source: decision 51. */
 
 export const TranscriptSource = StringEnum(["tool", "screen", "headless"], {
   description:
-    "tool: the tool's own record of the conversation; screen: what its terminal showed at the turn's end, with the line breaks of the terminal; headless: the events of the turn's process",
+    "tool: the tool's record of the conversation; screen: the terminal at the end of the turn, with the line breaks of the terminal; headless: the events of the turn's process",
 });
 export type TranscriptSource = Static<typeof TranscriptSource>;
 
@@ -27,19 +27,21 @@ export const TranscriptStatus = StringEnum(["running", "completed", "failed", "i
 });
 export type TranscriptStatus = Static<typeof TranscriptStatus>;
 
-/** Tool calls that a turn shows at most. */
+/** Tool calls in a turn at most. */
 const maxTurnToolCalls = 200;
 
 export const TranscriptToolCall = Strict(
   {
     name: Type.String({ description: "the tool's own name of the action, such as Bash" }),
-    input: Type.String({ description: "what it was called with, as JSON or text, at most 2000 characters" }),
-    output: Nullable(Type.String({ description: "what it gave, at most 2000 characters; null until then" })),
+    input: Type.String({ description: "arguments of the call, as JSON or text, at most 2000 characters" }),
+    output: Nullable(
+      Type.String({ description: "result of the call, at most 2000 characters; null before it" }),
+    ),
     status: StringEnum(["running", "ok", "failed", "unknown"], {
-      description: "whether the action succeeded; unknown where the tool does not say",
+      description: "whether the call succeeded; unknown when the tool does not report it",
     }),
   },
-  { description: "one action of a turn and what it gave" },
+  { description: "one tool call of a turn" },
 );
 export type TranscriptToolCall = Static<typeof TranscriptToolCall>;
 
@@ -47,32 +49,34 @@ export const TranscriptTurn = Strict(
   {
     turn_id: Type.String({
       pattern: TurnId.pattern ?? "",
-      description: "names the turn as long as its source exists; the id of a headless turn",
+      description: "id of the turn, valid as long as its source exists",
     }),
     source: TranscriptSource,
-    evidence: Type.String({ description: "where the text was read, and what assigned it to a request" }),
+    evidence: Type.String({ description: "where the text was read, and how it was assigned to a request" }),
     conversation_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
     status: TranscriptStatus,
-    prompt: Nullable(Type.String({ description: "as the tool took it; null where the source lacks it" })),
-    prompt_truncated: Type.Boolean({ description: "whether `prompt` is a part of the prompt" }),
+    prompt: Nullable(
+      Type.String({ description: "the prompt as the tool received it; null when the source lacks it" }),
+    ),
+    prompt_truncated: Type.Boolean({ description: "whether `prompt` is only a part" }),
     own: Type.Optional(
       Type.Literal(true, {
         description:
-          "the tool began the turn by itself, as when background work ended: it belongs to no request, and `prompt` is the tool's notice",
+          "the tool began the turn by itself, for example when background work ended; the turn belongs to no request, and `prompt` is the tool's notice",
       }),
     ),
     answer: Nullable(
       Type.String({
         description:
-          "Markdown as the model wrote it: the text after the last tool call, or else the last text; null while there is none",
+          "Markdown as the model wrote it: the text after the last tool call, else the last text; null without a text",
       }),
     ),
     answer_bytes: Type.Integer({ minimum: 0, description: "size of the whole answer in UTF-8" }),
-    truncated: Type.Boolean({ description: "`answer` is a part of the answer" }),
+    truncated: Type.Boolean({ description: "whether `answer` is only a part" }),
     answer_next: Nullable(
       Type.Integer({
         minimum: 1,
-        description: "byte at which the part that follows begins: `offset` of the operation for one turn",
+        description: "first byte of the next part: `offset` of the operation for one turn",
       }),
     ),
     remarks: Type.Array(Type.String(), {
@@ -80,22 +84,20 @@ export const TranscriptTurn = Strict(
       description: "texts before the answer, oldest first, each at most 2000 characters",
     }),
     tool_calls: Type.Array(TranscriptToolCall, { maxItems: maxTurnToolCalls, description: "oldest first" }),
-    tool_calls_omitted: Type.Integer({ minimum: 0, description: "older ones that are left out" }),
-    error: Nullable(Type.String({ description: "why the turn failed, as the source says it" })),
-    started_at_utc: Nullable(describe(Timestamp, "when the prompt was taken; null where nothing says so")),
-    ended_at_utc: Nullable(
-      describe(Timestamp, "when the turn ended; null while it runs and where nothing says so"),
-    ),
+    tool_calls_omitted: Type.Integer({ minimum: 0, description: "number of older calls that are left out" }),
+    error: Nullable(Type.String({ description: "why the turn failed, as the source reports it" })),
+    started_at_utc: Nullable(describe(Timestamp, "when the tool took the prompt; null when unknown")),
+    ended_at_utc: Nullable(describe(Timestamp, "when the turn ended; null while it runs and when unknown")),
     usage: Type.Optional(
       Type.Array(TokenUsage, {
         maxItems: maxTurnModels,
         description:
-          "tokens of the turn, one entry a model; absent where the source counts none. Calls beside turns, such as titles, are not in it",
+          "tokens of the turn, one entry for each model; absent when the source does not count them. Calls outside turns, such as titles, are not included",
       }),
     ),
-    match: Type.Optional(Type.String({ description: "of a search: the line that has the first word" })),
+    match: Type.Optional(Type.String({ description: "for a search: the line with the first word" })),
   },
-  { description: "one turn of an agent: prompt, answer and what it did between" },
+  { description: "one turn of an agent: prompt, tool calls and answer" },
 );
 export type TranscriptTurn = Static<typeof TranscriptTurn>;
 
@@ -106,9 +108,7 @@ export const TranscriptPage = Strict(
   {
     schema_version: SchemaVersion1,
     turns: Type.Array(TranscriptTurn, { maxItems: maxTranscriptPage, description: "newest first" }),
-    next: Nullable(
-      Type.String({ description: "`before` of the page that follows; null where nothing follows" }),
-    ),
+    next: Nullable(Type.String({ description: "`before` of the next page; null on the last one" })),
     gaps: Type.Array(Type.String(), {
       ...shortList,
       description: "what could not be read, one sentence each; empty when nothing is missing",
@@ -120,17 +120,17 @@ export const TranscriptPage = Strict(
 export type TranscriptPage = Static<typeof TranscriptPage>;
 
 const turnIdPattern = TurnId.pattern ?? "";
-/** A page of answers of this size is answered at once. */
+/** Maximum bytes of an answer in one response. */
 const maxPartBytes = 4 * 1024 * 1024;
 
-/** What the agent was asked and what it answered (additional; issue 17). */
+/** The routes of the transcript (additional). */
 export const transcriptEndpoints = {
   transcript: endpoint({
     method: "GET",
     path: "/v1/transcript",
-    summary: "What the agent was asked and what it answered, newest turn first",
+    summary: "The prompts and answers of the agent, newest turn first",
     description:
-      "Read from the tool's own record of the conversation, also of turns that a person typed; where there is none, from what its terminal showed at the end of the turn. A page ends early where its answers or the search become large: follow `next`.",
+      "Read from the tool's record of the conversation, which includes turns that a person typed. Without a record, read from the terminal at the end of the turn. A page with large answers or a long search ends early; `next` continues it.",
     query: Strict({
       limit: Type.Integer({
         minimum: 1,
@@ -145,7 +145,7 @@ export const transcriptEndpoints = {
         Type.String({
           minLength: 1,
           maxLength: 100,
-          description: "only the turn of this request; no turn while it is not found",
+          description: "only the turn of this request; empty until it is found",
         }),
       ),
       q: Type.Optional(
@@ -173,7 +173,7 @@ export const transcriptEndpoints = {
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         default: 0,
-        description: "first byte of the answer that is wanted",
+        description: "first byte of the part",
       }),
       max_bytes: Type.Integer({
         minimum: 1,

@@ -3,14 +3,14 @@ import { AcpLaunch } from "./acp-launch.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /**
- * The files of a turn directory, the only record of a headless turn. A bridge reads this module at its start
- * and nothing else of the wire: building the schemas of a gateway takes 2 ms. Source: spec/coordination.md;
- * ruling 23.
+ * The files of a turn directory, the only record of a headless turn. A bridge imports this module and no
+ * other of the wire at its start, since building the schemas of a gateway takes 2 ms. Source:
+ * spec/coordination.md; ruling 23.
  */
 
 export const TurnId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
-  description: "turn-<12 hex> where we mint it",
+  description: "turn-<12 hex> for a generated id",
 });
 
 export const CanonicalKind = StringEnum(
@@ -25,7 +25,7 @@ export const CanonicalKind = StringEnum(
     "diagnostic",
     "passthrough",
   ],
-  { description: "what a record of a headless turn is, for every tool the same" },
+  { description: "kind of a record of a headless turn, the same for every tool" },
 );
 export type CanonicalKind = Static<typeof CanonicalKind>;
 
@@ -36,7 +36,7 @@ export const CanonicalEvent = Strict(
     message: Type.String({ description: "one line, at most 160 characters" }),
     turn_index: Type.Integer({ minimum: 0 }),
     provider: Type.String({ description: "the tool that wrote it" }),
-    provider_event_type: Type.String({ description: "what the tool calls this record" }),
+    provider_event_type: Type.String({ description: "the tool's name for this record" }),
     timestamp_utc: Timestamp,
     session_id: Type.Optional(Type.String({ description: "the tool's own id of the conversation" })),
     data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -67,17 +67,21 @@ export const TurnModel = Strict({
 });
 export type TurnModel = Static<typeof TurnModel>;
 
-/** request.json: all that the bridge needs; written before anything runs. */
+/** request.json: the input of the bridge, written before anything runs. */
 export const TurnRequest = Strict({
   schema_version: SchemaVersion1,
   turn_id: TurnId,
   turn_index: Type.Integer({ minimum: 0 }),
   tracked_agent_id: Type.String(),
   request_id: Nullable(
-    Type.String({ description: "row of the queue, or a reminder; null for a direct prompt" }),
+    Type.String({ description: "id of the queued request or the reminder; null for a direct prompt" }),
   ),
   requested_at_utc: Timestamp,
-  life: Nullable(Type.String({ description: "of the agent; a turn of an earlier one pins no conversation" })),
+  life: Nullable(
+    Type.String({
+      description: "instance id of the agent; a turn of an earlier instance pins no conversation",
+    }),
+  ),
   tool: Type.String(),
   executable: Type.String(),
   args: Type.Array(Type.String()),
@@ -92,13 +96,13 @@ export const TurnRequest = Strict({
 });
 export type TurnRequest = Static<typeof TurnRequest>;
 
-/** process.json: who runs the turn. Once it is there the turn is never begun again. */
+/** process.json: the processes of the turn. A turn with this file is never started again. */
 export const TurnProcess = Strict({
   runner_pid: Type.Integer(),
   runner_start: Nullable(
     Type.String({ description: "distinguishes the runner from a later process with its id" }),
   ),
-  child_pid: Nullable(Type.Integer({ description: "the tool; null until it was started" })),
+  child_pid: Nullable(Type.Integer({ description: "the tool's process; null before its start" })),
   child_start: Nullable(Type.String()),
   launched_at_utc: Timestamp,
 });
@@ -111,7 +115,7 @@ export const TurnInterrupt = Strict({
 });
 export type TurnInterrupt = Static<typeof TurnInterrupt>;
 
-/** result.json: the one final state of the turn; never changed. */
+/** result.json: the final state of the turn, which never changes. */
 export const TurnResult = Strict({
   schema_version: SchemaVersion1,
   status: StringEnum(["completed", "failed", "interrupted"]),

@@ -20,7 +20,7 @@ import {
  */
 
 export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"], {
-  description: "active while the turn runs; unknown when what decides it is missing",
+  description: "active: the turn runs; unknown: the evidence of its end is missing",
 });
 export type TurnStatus = Static<typeof TurnStatus>;
 
@@ -34,18 +34,18 @@ export const TurnStatusRecord = Strict(
       minimum: 0,
     }),
     status: TurnStatus,
-    started_at_utc: describe(Timestamp, "when it began; null before"),
+    started_at_utc: describe(Timestamp, "when the turn began"),
     completed_at_utc: Nullable(describe(Timestamp, "when the turn ended; null while it runs")),
     returncode: Nullable(Type.Integer({ description: "exit code of the tool; null when a signal ended it" })),
     completion_source: Nullable(
       Type.String({
-        description: "process_exit once the tool's process has ended; null for a turn that never began",
+        description: "process_exit after the tool's process ended; null for a turn that never began",
       }),
     ),
     decided_by: Nullable(
       Type.String({
         description:
-          "which fact decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
+          "the fact that decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
       }),
     ),
     stdout_path: Nullable(
@@ -71,7 +71,7 @@ export const TurnList = Strict(
   { description: "turns, newest first" },
 );
 
-/** What a canonical event reports beyond its message. */
+/** The fields of a canonical event beyond its message. */
 export const TurnEventPayload = Strict(
   {
     provider: Type.String({ description: "the tool that wrote it" }),
@@ -81,14 +81,14 @@ export const TurnEventPayload = Strict(
     data: Type.Record(Type.String(), Type.Unknown(), {
       description: "fields of the kind, the same for every tool",
     }),
-    provider_event_type: Type.String({ description: "what the tool calls this record" }),
+    provider_event_type: Type.String({ description: "the tool's name for this record" }),
     raw: Type.Unknown({ description: "the record as the tool wrote it" }),
   },
-  { description: "what a record holds beyond its message" },
+  { description: "the fields of a record beyond its message" },
 );
 type TurnEventPayload = Static<typeof TurnEventPayload>;
 
-/** Far above what a turn writes: an answer without a page is the whole turn (ruling 37). */
+/** Far above the events of a turn: an answer without `limit` has all of them (ruling 37). */
 const maxTurnEvents = 10_000_000;
 
 export const TurnEvent = Strict(
@@ -118,7 +118,7 @@ export const TurnEvents = Strict(
     next: Nullable(
       Type.Integer({
         minimum: 1,
-        description: "of a page: `after` of the one that follows; null where nothing follows now",
+        description: "`after` of the next page; null when no event follows now",
       }),
     ),
   },
@@ -126,7 +126,7 @@ export const TurnEvents = Strict(
 );
 export type TurnEvents = Static<typeof TurnEvents>;
 
-/** The first-chat fallback of a session; `id` for mode exact only. */
+/** The conversation of a session's first prompt; `id` for mode exact only. */
 export const StartupDefault = Strict(
   {
     mode: StringEnum(["new", "tool_last_or_new", "exact"], {
@@ -134,7 +134,7 @@ export const StartupDefault = Strict(
     }),
     id: Type.Optional(NonBlank("provider session id")),
   },
-  { description: "which conversation the first prompt belongs to; `id` with mode exact only" },
+  { description: "conversation of the first prompt; `id` with mode exact only" },
 );
 export type StartupDefault = Static<typeof StartupDefault>;
 
@@ -146,7 +146,7 @@ export const HeadlessChatSession = Strict(
         { description: "the conversation that the session pinned; null before the first turn" },
       ),
     ),
-    startup_default: describe(StartupDefault, "what the first prompt of the session uses"),
+    startup_default: describe(StartupDefault, "conversation of the session's first prompt"),
     next_prompt_override: Nullable(
       Strict(
         { mode: Type.Literal("new") },
@@ -164,8 +164,10 @@ export const HeadlessState = Strict(
     schema_version: SchemaVersion1,
     runtime_resumable: Type.Boolean({ description: "whether the agent can be started for another turn" }),
     tmux_session_live: Type.Boolean({ description: "diagnostic only" }),
-    can_accept_prompt_now: Type.Boolean({ description: "connected, admission open, idle, no turn" }),
-    interruptible: Type.Boolean({ description: "a turn runs" }),
+    can_accept_prompt_now: Type.Boolean({
+      description: "whether a prompt would be accepted: connected, admission open, idle, no turn",
+    }),
+    interruptible: Type.Boolean({ description: "whether a turn runs" }),
     chat_session: HeadlessChatSession,
     request_admission: RequestAdmission,
     active_execution: ActiveExecution,
@@ -184,7 +186,7 @@ export const NextPromptSession = Strict(
   },
   { description: "the next direct prompt begins a new conversation" },
 );
-/** The same event as the routes show it. */
+/** A canonical event in the schema of the routes. */
 export function toTurnEvent(event: CanonicalEvent): TurnEvent {
   const { kind, message, turn_index, timestamp_utc } = event;
   const payload: TurnEventPayload = {
@@ -206,7 +208,7 @@ export const turnEndpoints = {
   headlessState: endpoint({
     method: "GET",
     path: "/v1/control/headless/state",
-    summary: "Whether a headless agent can take a prompt, and which conversation it would belong to",
+    summary: "Whether a headless agent can take a prompt, and the conversation of that prompt",
     status: 200,
     response: HeadlessState,
     errors: { ...refusals, 503: ErrorBody },
@@ -216,7 +218,7 @@ export const turnEndpoints = {
     path: "/v1/control/headless/next-prompt-session",
     summary: "Let the next direct prompt begin a new conversation",
     description:
-      "One-shot: consumed by the next accepted direct prompt that leaves its conversation open; queued prompts ignore it. Lost when the gateway ends.",
+      "Applies once, to the next accepted direct prompt that names no conversation; queued prompts ignore it. Lost when the gateway ends.",
     body: NextPromptSession,
     status: 200,
     response: HeadlessState,
@@ -244,7 +246,7 @@ export const turnEndpoints = {
     path: "/v1/turns/:turn_id/events",
     summary: "What the agent said and did in a turn, also while it runs",
     description:
-      "All of them; with `limit` a page, whose `next` is the `after` of the page that follows. The event stream publishes each as it happens: kind turn_event, with its number in turn_seq.",
+      "All events, or a page with `limit`; `next` is the `after` of the next page. The event stream publishes each event as turn_event, with its number in turn_seq.",
     query: Strict({
       limit: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 1000, description: "at most this many; all without it" }),
@@ -253,7 +255,7 @@ export const turnEndpoints = {
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         default: 0,
-        description: "how many events to pass over",
+        description: "number of events to skip",
       }),
     }),
     status: 200,
@@ -284,14 +286,14 @@ const artifact = <const Path extends string>(path: Path, summary: string) =>
     path,
     summary,
     description:
-      'As the tool wrote it, to its end, also while it writes; empty before it wrote anything. Where `max_bytes` ends the answer before the end, the header `Link` names the part that follows, rel="next".',
+      'The output of the tool to its current end, also while it writes; empty before the first output. When `max_bytes` cuts the answer, the header `Link` names the next part, rel="next".',
     query: artifactQuery,
     status: 200,
     response: Type.String({ contentMediaType: "text/plain" }),
     errors: refusalsOfTurn,
   });
 
-/** Answers in plain text, streamed from disk; not part of the typed client. */
+/** Answers in plain text, streamed from disk, which are not part of the typed client. */
 export const turnArtifactEndpoints = {
   turnStdout: artifact("/v1/turns/:turn_id/artifacts/stdout", "Standard output of a turn's tool"),
   turnStderr: artifact("/v1/turns/:turn_id/artifacts/stderr", "Standard error of a turn's tool"),

@@ -9,13 +9,13 @@ import {
 } from "@sinclair/typebox";
 import { RemedyRecord } from "./remedy.ts";
 
-/** Where the scripts and styles of the console are; their names change with their content. */
+/** Path of the console's scripts and styles, whose names change with their content. */
 export const assetsPath = "/svc/console/assets/";
-/** The same of the page that shows the API. */
+/** Path of the scripts and styles of the API's reference page. */
 export const referenceAssetsPath = `${assetsPath}reference/`;
-/** The page itself, by the same name in the executables. */
+/** Path of the console's page; also its name in the executables. */
 export const consolePage = "/";
-/** Opened in a browser with `?code=`: the one-time link. */
+/** Path of a one-time sign-in link, with the query `?code=`. */
 export const signInPath = "/svc/console/sign-in";
 
 /** A name of a host or of a fleet: one token of a subject, one label of a domain name. */
@@ -23,8 +23,8 @@ const hostName = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 export const hostNamePattern = `^${hostName}$`;
 
 /**
- * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
- * never Elysia's coercing ones: a number is not a string.
+ * An object of the wire or of a file, without unknown keys (ruling 11). Bodies use TypeBox's types, never the
+ * coercing ones of Elysia: a number is not a string.
  */
 export function Strict<P extends TProperties>(
   properties: P,
@@ -61,17 +61,17 @@ export const Timestamp = Type.String({
   examples: ["2026-11-21T04:47:00.000+00:00"],
 });
 
-/** The same schema, described for one place. */
+/** A copy of the schema with another description. */
 export function describe<T extends TSchema>(schema: T, description: string): T {
   return { ...schema, description };
 }
 
 export const SchemaVersion1 = Type.Literal(1, { description: "version of this shape" });
 
-/** A character to see: neither blank nor a control character, which no terminal is given. */
+/** A visible character: neither blank nor a control character. */
 export const visiblePattern = "[^\\s\\ufeff\\x00-\\x1f\\x7f-\\x9f]";
 
-/** Text with at least one character to see. */
+/** Text with at least one visible character. */
 export const NonBlank = (
   description: string,
   options: { maxLength?: number; enforced?: Record<string, unknown> } = {},
@@ -80,25 +80,26 @@ export const NonBlank = (
 const agentId = `[\\w.-]{1,128}(?:@${hostName})?`;
 
 /**
- * Ids of agents in a query, separated by commas; `ID@HOST` is one of another host. Other characters are
- * refused here: three times as long when they are encoded, they made an address that no server reads.
+ * Ids of agents in a query, separated by commas; `ID@HOST` names an agent on another host. Other characters
+ * are refused: encoding triples their length, and the URL became too long for every server.
  */
-export const agentIds = (most: number, description: string) =>
-  Type.String({ pattern: `^${agentId}(?:,${agentId}){0,${most - 1}}$`, description });
+export const agentIds = (max: number, description: string) =>
+  Type.String({ pattern: `^${agentId}(?:,${agentId}){0,${max - 1}}$`, description });
 
 /**
- * Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes.
+ * Maximum length of a key sequence. Each key is a separate write, so a megabyte of keys would take minutes.
  */
 export const maxSequence = 65_536;
 
-/** How deep a request body may be nested. */
+/** Maximum nesting of a request body. */
 export const maxNesting = 128;
 
-/** Every array has a maximum (security.md 8). Of a page, what one request may name or ask for: */
+// Every array has a maximum (security.md 8).
+/** Items of a page, and items that one request may name. */
 export const maxPage = 1000;
-/** Of a list that is short by nature, such as reasons, options and aliases: far above what occurs. */
+/** Items of a list that is short by nature, such as reasons, options and aliases: far above real lengths. */
 export const shortList = { maxItems: 10_000 } as const;
-/** Of a list without pages whose items others make: beyond it the oldest or last ones are left out. */
+/** Items of a list without pages; the oldest or last ones beyond it are left out. */
 export const maxListed = 10_000;
 
 /** One finding of the validation of a request. Never echoes the input (ruling 9). */
@@ -107,15 +108,15 @@ export const ValidationIssue = Strict(
     type: Type.String({ description: "missing, extra_forbidden, json_invalid, literal_error, ..." }),
     loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
       maxItems: maxNesting + 2,
-      description: "where: body, query or path, then keys and indexes",
+      description: "location: body, query or path, then keys and indexes",
     }),
-    msg: Type.String({ description: "what is wrong, for people" }),
+    msg: Type.String({ description: "message for people" }),
   },
   { description: "one finding of the validation" },
 );
 export type ValidationIssue = Static<typeof ValidationIssue>;
 
-/** Most findings that one answer names; the first ones in the order of the schema. */
+/** Findings in one answer at most. */
 export const maxFindings = 20;
 
 export const ValidationErrorBody = Strict(
@@ -131,8 +132,8 @@ export const ValidationErrorBody = Strict(
 /** Every error that is not a validation error or a refused direct prompt. */
 export const ErrorBody = Strict(
   {
-    detail: Type.String({ description: "what was wrong and, where it helps, what to do next" }),
-    error_id: Type.Optional(Type.String({ description: "find it in the log; unexpected faults only" })),
+    detail: Type.String({ description: "the problem and, where it helps, the next step" }),
+    error_id: Type.Optional(Type.String({ description: "id of the log entry; only for unexpected faults" })),
     agent_ids: Type.Optional(
       Type.Array(Type.String(), { ...shortList, description: "candidates of an ambiguous alias" }),
     ),
@@ -143,22 +144,22 @@ export const ErrorBody = Strict(
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /**
- * With `GET /health` and `GET /v1/snapshot`: 32 to 128 hexadecimal digits, to which a server whose session
- * keeps a key answers with the second header: HMAC-SHA256 of the challenge and its port. So our clients know
- * a server before they show it a token.
+ * A challenge of 32 to 128 hexadecimal digits, with `GET /health` and `GET /v1/snapshot`. A server whose
+ * session has a key answers in `challengeAnswerHeader` with the HMAC-SHA256 of the challenge and its port. So
+ * our clients verify a server before they send it a token.
  */
 export const challengeHeader = "x-svc-challenge";
 export const challengeAnswerHeader = "x-svc-challenge-answer";
 
-/** The header of a GUI stream that names its connection. */
+/** The header of a GUI stream with the id of its connection. */
 export const aguiConnectionHeader = "x-svc-connection-id";
 
-/** The header with a caller's key for one piece of work: what has it is accepted once. */
+/** The header with a caller's idempotency key: requests with the same key are accepted once. */
 export const idempotencyHeader = "idempotency-key";
 export const IdempotencyKey = Type.String({
   pattern: "^[A-Za-z0-9_.:-]{1,128}$",
-  description: "the caller's key for one piece of work: what has the same key is accepted once",
+  description: "the caller's idempotency key: requests with the same key are accepted once",
 });
 
-/** What was asked for may have been done: the answer to it is lost. */
+/** The operation may have been carried out: its answer is lost. */
 export const outcomeUnknownStatus = 504;

@@ -40,10 +40,10 @@ const servers = [
 ];
 
 test("a browser that may read is pointed at the first data, and the server hears of each reader to come", async () => {
-  for (const asksForToken of [false, true]) {
-    const services = consoleServices({ clock: createFakeClock(), surface: "coordinator", asksForToken });
+  for (const requiresToken of [false, true]) {
+    const services = consoleServices({ clock: createFakeClock(), surface: "coordinator", requiresToken });
     let readers = 0;
-    const app = consoleRoutes({ ...services, onReaderSoon: () => void readers++ });
+    const app = consoleRoutes({ ...services, onReaderExpected: () => void readers++ });
     const open = async (headers: Record<string, string>) => {
       const page = await app.fetch(new Request(`${origin}/`, { headers: { ...html, ...headers } }));
       expect(page.status).toBe(200);
@@ -52,9 +52,9 @@ test("a browser that may read is pointed at the first data, and the server hears
         (await page.text()).includes('<link rel="preload" as="fetch" crossorigin href="/first" />'),
       ];
     };
-    expect(await open({})).toEqual(asksForToken ? [0, false] : [1, true]);
+    expect(await open({})).toEqual(requiresToken ? [0, false] : [1, true]);
     const cookie = services.signIn.redeem(services.signIn.createCode().code)?.split(";")[0] ?? "";
-    expect(await open({ cookie })).toEqual([asksForToken ? 1 : 2, true]);
+    expect(await open({ cookie })).toEqual([requiresToken ? 1 : 2, true]);
     readers = 0;
     // What `svc console` asks before it gives a person the link.
     expect((await app.fetch(new Request(`${origin}/svc/console/session`))).status).toBe(200);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import {
   findBlockingMatchers,
   findEmptyNames,
+  findIssueNumbers,
   findNotesToSelf,
   findSilencedTests,
   findSleepingTests,
@@ -26,6 +27,7 @@ describe("the conventions", () => {
     expect(findTinyModules(sources, 30, tinyModules)).toEqual([]));
   test("no object is spread where it is written", () => expect(findSpreadLiterals(everything)).toEqual([]));
   test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
+  test("no source cites an issue tracker", () => expect(findIssueNumbers(sources)).toEqual([]));
   test("every test runs", () => expect(findSilencedTests(tests)).toEqual([]));
   test("no test beside other processes blocks its event loop", () =>
     expect(findBlockingMatchers(tests)).toEqual([]));
@@ -64,6 +66,14 @@ describe("a planted violation is seen", () => {
   test("a note to self", () => {
     const note = ["TO", "DO: later"].join("");
     expect(findNotesToSelf(plantedTree({ "src/a.ts": `// ${note}\nconst x = "${note}";` }))).toHaveLength(1);
+  });
+
+  test("the number of an issue, and not another use of the word", () => {
+    const tree = plantedTree({
+      "src/a.ts": "/** Source: issue 4; issues 5. */\nconst x = 1;",
+      "src/b.ts": '// The issue of a token.\nconst x = "issue 4";',
+    });
+    expect(findIssueNumbers(tree)).toEqual(["src/a.ts: issue 4", "src/a.ts: issues 5"]);
   });
 
   // Source texts that the guard must refuse in a planted tree. No test of this project is skipped, narrowed

@@ -54,6 +54,13 @@ export function findNotesToSelf(files: SourceFile[]): Violation[] {
   );
 }
 
+/** Sources of facts are public documents and decisions, never numbers of an issue tracker. */
+export function findIssueNumbers(files: SourceFile[]): Violation[] {
+  return files.flatMap((file) =>
+    [...file.text.comments.matchAll(/\bissues? #?\d+/gi)].map((match) => `${file.path}: ${match[0]}`),
+  );
+}
+
 /**
  * Tests that may not run and that the linter does not report: it has rules for `skip` and `only` with a
  * function.

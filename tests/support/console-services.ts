@@ -36,9 +36,9 @@ function archive(page: string): Uint8Array {
 export function consoleServices(deps: {
   clock: Clock;
   surface: "coordinator" | "gateway";
-  asksForToken: boolean;
+  requiresToken: boolean;
 }): ConsoleServices {
-  const { clock, surface, asksForToken } = deps;
+  const { clock, surface, requiresToken } = deps;
   const ids = createIds();
   const agent = { agent_id: "id-fake", agent_name: "fake", tool: "demo" };
   return {
@@ -46,7 +46,7 @@ export function consoleServices(deps: {
     reference: createConsoleAssets(async () => archive(referenceTemplate)),
     signIn: createSignIn({ clock, ids }),
     nonce: () => ids.hex(16),
-    asksForToken,
+    requiresToken,
     linkAdvice: "Make another",
     firstData: "/first",
     identity: () => ({ surface, agent: surface === "gateway" ? agent : null, version: "0.0.0" }),

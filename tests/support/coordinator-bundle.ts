@@ -303,8 +303,8 @@ export function createCoordinatorBundle(
     faults: { report: (error) => `fault-${faults.push(error)}` },
     server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
     extensions: [
-      ({ sockets, asksForToken }): CoordinatorPart => {
-        const console = consoleServices({ clock: gateway.clock, surface: "coordinator", asksForToken });
+      ({ sockets, requiresToken }): CoordinatorPart => {
+        const console = consoleServices({ clock: gateway.clock, surface: "coordinator", requiresToken });
         return {
           signedIn: console.signIn.accepts,
           routes: [

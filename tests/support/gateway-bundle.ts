@@ -111,7 +111,7 @@ export function createGatewayBundle(options: GatewayBundleOptions = {}) {
     ...core,
     system: { ...system, ids: { ...ids, hex: () => "0".repeat(32) } },
   });
-  const open = { ...core, leases, sockets: createSocketUpgrade(), asksForToken: token !== null };
+  const open = { ...core, leases, sockets: createSocketUpgrade(), requiresToken: token !== null };
   const mail: FakeMail = options.mail ?? createFakeMail({ clock });
   for (const address of [sampleMailbox.address, "other@svc.localhost"]) mail.open(address);
   const gateway = openGateway(
@@ -262,11 +262,11 @@ function consolePart({
   queue,
   leases,
   sockets,
-  asksForToken,
+  requiresToken,
   ...session
 }: OpenGateway): GatewayPart {
   const { clock, files } = system;
-  const console = consoleServices({ clock, surface: "gateway", asksForToken });
+  const console = consoleServices({ clock, surface: "gateway", requiresToken });
   const ownAgent = createOwnAgent({
     agent,
     board,

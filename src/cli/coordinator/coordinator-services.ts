@@ -223,7 +223,7 @@ export function openCoordinator(
     attention,
     sockets,
     others,
-    asksForToken: options.token !== null,
+    requiresToken: options.token !== null,
     async fleet() {
       const [{ agents }, hosts] = await Promise.all([fleetView.list({}), hostsNow(false)]);
       return { ...hosts, agents };

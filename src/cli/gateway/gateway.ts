@@ -201,7 +201,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   const createServices = async () => {
     const { openGateway, openTypingLeases } = await import("./gateway-services.ts");
-    const gateway = { ...core, leases: openTypingLeases(core), sockets, asksForToken: token !== null };
+    const gateway = { ...core, leases: openTypingLeases(core), sockets, requiresToken: token !== null };
     const parts = await Promise.all(extensions.flatMap(({ open }) => open?.(gateway) ?? []));
     const opened = openGateway(gateway, parts, {
       guards,
@@ -228,7 +228,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     guards,
     // With diagnostics, each request is one: the app that makes them answers.
     health: records.diagnostics ? null : { path: coreEndpoints.health.path, body: healthBody },
-    whole: async () => (await openServices()).fetch,
+    load: async () => (await openServices()).fetch,
   });
 
   /** A clean stop takes the record away: one that is still there was left by a process that died. */

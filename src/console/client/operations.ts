@@ -1,4 +1,4 @@
-import { firstLookQuery } from "../../protocol/agent-states.ts";
+import { initialStatesQuery } from "../../protocol/agent-states.ts";
 import { attentionEventKinds } from "../../protocol/attention.ts";
 import { coordinatorSocketPath, gatewaySocketPath } from "../../protocol/console.ts";
 import { fleetEventKinds } from "../../protocol/coordinator.ts";
@@ -30,7 +30,7 @@ export function operations(): Record<string, [method: string, path: string, gate
 }
 
 /** The query of the first look, which the page asks for before its scripts run. */
-export const firstLook = (): typeof firstLookQuery => ({ ...firstLookQuery });
+export const firstLook = (): typeof initialStatesQuery => ({ ...initialStatesQuery });
 
 /** Where the live terminal of an agent is. */
 export function socketPaths(): { ofCoordinator: string; ofGateway: string } {

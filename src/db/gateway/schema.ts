@@ -135,7 +135,7 @@ export const reminderFirings = sqliteTable("gateway_reminder_firings", {
 
 /**
  * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one
- * row. Times are those of the tool. Source: issue 29.
+ * row. Times are those of the tool. Source: decision 80.
  */
 export const ledger = sqliteTable(
   "gateway_ledger",

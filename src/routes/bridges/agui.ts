@@ -5,16 +5,16 @@ import type { AguiItem } from "../../services/extensions/bridges/agui/paced-stre
 import { mount, type Routes } from "../http/mount.ts";
 import { heartbeat, streamOf } from "../http/sse.ts";
 
-/** What the routes of the AG-UI protocol call. */
+/** The operations that the AG-UI routes call. */
 type AguiService = Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
 
-/** The AG-UI protocol of one gateway. */
+/** The AG-UI routes of one gateway. */
 export const gatewayAguiRoutes = (agui: AguiService): readonly Routes[] => [
   aguiRoutes(agui),
   aguiStreamRoutes(agui),
 ];
 
-/** What GUI clients of the AG-UI protocol ask besides their streams (contract 4.1). */
+/** The AG-UI routes that are not streams (contract 4.1). */
 const aguiRoutes = (agui: AguiService) =>
   mount({
     name: "gateway-agui",
@@ -40,7 +40,7 @@ const aguiRoutes = (agui: AguiService) =>
     },
   });
 
-/** Streams of the AG-UI protocol. */
+/** The AG-UI streams. */
 const aguiStreamRoutes = (agui: AguiService) =>
   mount({
     name: "gateway-agui-streams",
@@ -60,11 +60,12 @@ const aguiStreamRoutes = (agui: AguiService) =>
   });
 
 interface Reader {
+  /** Aborts when the reader has left. */
   left: AbortSignal;
   leave(): void;
 }
 
-/** A server aborts the request of a reader that left; a caller in this process cancels the body. */
+/** A server aborts the request of a reader that left; a caller in the same process cancels the body. */
 function readerOf(request: Request): Reader {
   const cancelled = new AbortController();
   return {

@@ -7,48 +7,48 @@ import { type ConsoleAssets, toConsolePage } from "../../services/extensions/con
 import type { SignIn } from "../../services/extensions/console/sign-in.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
-/** What the routes of the console call. */
+/** The services behind the console's routes. */
 export interface ConsoleServices {
   assets: ConsoleAssets;
-  /** The page that shows the description of the API. */
+  /** The reference page of the API. */
   reference: ConsoleAssets;
   signIn: SignIn;
-  /** A new nonce for each page. */
+  /** Creates a nonce, once for each page. */
   nonce: () => string;
-  /** Whether this server asks for a token. */
-  asksForToken: boolean;
-  /** How a person gets another link that signs in, one sentence. */
+  /** Whether this server requires a token. */
+  requiresToken: boolean;
+  /** How a person gets another sign-in link, one sentence. */
   linkAdvice: string;
   identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
   /**
-   * Path and query of what the scripts ask for first. Only an answer that says up to which event it counts
-   * may be early.
+   * Path and query of the first request of the scripts, which the page starts early. Its answer must name the
+   * event up to which it is current.
    */
   firstData?: string;
   /**
-   * Somebody is about to read: a browser that may gets the page, or a program asks how to sign a browser in,
-   * before it gives a person the link.
+   * Called before a person reads: an authorized browser gets the page, or a program asks for the sign-in
+   * state before it gives a person a link.
    */
-  onReaderSoon?: () => void;
+  onReaderExpected?: () => void;
 }
 
 /**
- * The pages of the console and of the API, their scripts and styles, and how a browser signs in. All of it is
- * served by this origin.
+ * The pages of the console and of the API, their scripts and styles, and the sign-in of a browser. This
+ * origin serves all of them.
  */
 export function consoleRoutes(services: ConsoleServices): Routes {
   const { assets, reference, signIn } = services;
   const app = new Elysia({ name: "console", seed: services })
     .use(mount({ name: "console-session", endpoints: consoleEndpoints, handlers: sessionHandlers(services) }))
-    // A person who was given the address alone begins here; a program is shown the description of the API.
+    // A browser gets the console; a program is redirected to the description of the API.
     .get(
       consolePage,
       async ({ request }) => {
         if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
         const nonce = services.nonce();
         const { surface } = services.identity();
-        const mayRead = signedInAs(services, request) !== "bearer";
-        if (mayRead) services.onReaderSoon?.();
+        const mayRead = signInStateOf(services, request) !== "bearer";
+        if (mayRead) services.onReaderExpected?.();
         const firstData = mayRead ? (services.firstData ?? null) : null;
         const page = toConsolePage(await assets.page(), { nonce, surface, firstData });
         return new Response(page, { headers: { ...pageHeaders(consolePolicy(nonce)), vary: "accept" } });
@@ -68,7 +68,7 @@ export function consoleRoutes(services: ConsoleServices): Routes {
     .get(
       signInPath,
       ({ request }) => {
-        // A look ahead by a program that shows previews of links must not use the code up.
+        // A HEAD request of a program that previews links must not use the code up.
         const code = request.method === "GET" ? new URL(request.url).searchParams.get("code") : null;
         const cookie = code === null ? null : signIn.redeem(code);
         return cookie === null ? refusedLink(services.linkAdvice) : signedIn(cookie);
@@ -80,8 +80,8 @@ export function consoleRoutes(services: ConsoleServices): Routes {
 
 const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndpoints> => ({
   consoleSession: ({ request }) => {
-    services.onReaderSoon?.();
-    return { schema_version: 1, ...services.identity(), signed_in: signedInAs(services, request) };
+    services.onReaderExpected?.();
+    return { schema_version: 1, ...services.identity(), signed_in: signInStateOf(services, request) };
   },
   createSignInCode: () => {
     const { code, expiresAtUtc } = services.signIn.createCode();
@@ -94,16 +94,16 @@ const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndp
     ),
 });
 
-/** How a request that is let in is; one for the page, which is open to all, may show no token either. */
-function signedInAs(
-  { asksForToken, signIn }: ConsoleServices,
+/** The sign-in state of an admitted request. The page is open to all, so its request may lack a token. */
+function signInStateOf(
+  { requiresToken, signIn }: ConsoleServices,
   request: Request,
 ): ConsoleSession["signed_in"] {
-  if (!asksForToken) return "not_needed";
+  if (!requiresToken) return "not_needed";
   return signIn.accepts(request.headers.get("cookie")) ? "cookie" : "bearer";
 }
 
-/** No operation of the API. */
+/** Keeps a route out of the OpenAPI document. */
 const hidden = { detail: { hide: true } } as const;
 
 async function serveAsset(assets: ConsoleAssets, name: string, request: Request): Promise<Response> {
@@ -127,7 +127,7 @@ const safetyHeaders = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** Nothing comes from elsewhere, nothing is sent elsewhere, and no page frames this one. */
+/** A page loads from and sends to this origin only, and no page may frame it. */
 const policyWith = (styles: string) => [
   "default-src 'none'",
   "script-src 'self'",
@@ -140,7 +140,7 @@ const policyWith = (styles: string) => [
   "frame-ancestors 'none'",
 ];
 
-/** No text becomes code either. */
+/** The console also forbids turning text into code. */
 const consolePolicy = (nonce: string) => [
   ...policyWith(`'self' 'nonce-${nonce}'`),
   "require-trusted-types-for 'script'",
@@ -190,8 +190,8 @@ function plainPage(
 }
 
 /**
- * No redirect: a browser does not send a strict cookie on one that began on another page or in another
- * program.
+ * A page instead of a redirect: a browser sends no strict cookie after a redirect that began on another page
+ * or in another program.
  */
 function signedIn(cookie: string): Response {
   const headers = { "set-cookie": cookie, refresh: `0; url=${consolePage}` };

@@ -9,7 +9,7 @@ import { type ConsoleServices, consoleRoutes } from "./app.ts";
 import { renderScreen } from "./screen-events.ts";
 import { terminalSocket } from "./terminal.ts";
 
-/** What the routes of a console over all agents call. */
+/** The services behind the console of all agents. */
 interface CoordinatorConsole {
   screens: Pick<FleetScreens, "follow">;
   /** The live terminal of any agent; throws `not_found` and `ambiguous`. */
@@ -18,7 +18,7 @@ interface CoordinatorConsole {
   console: ConsoleServices;
 }
 
-/** The console over all agents: its page, their screens and their live terminals. */
+/** The routes of the console of all agents: its page, the screens and the live terminals. */
 export function coordinatorConsoleRoutes(services: CoordinatorConsole): readonly Routes[] {
   const viewers = createFollowers();
   const { screensEvents } = coordinatorStreams;

@@ -9,19 +9,19 @@ import { type Handlers, mount, type Routes } from "../http/mount.ts";
 import { createFollowers, streamOf } from "../http/sse.ts";
 import { type ConsoleServices, consoleRoutes } from "./app.ts";
 import { renderScreen } from "./screen-events.ts";
-import { admitting, framesAnswer, terminalSocket } from "./terminal.ts";
+import { framesAnswer, limitViewers, terminalSocket } from "./terminal.ts";
 
-/** What the routes of a console beside one gateway call. */
+/** The services behind the console of one gateway. */
 interface GatewayConsole {
   screen: { follow(options: { signal: AbortSignal }): AsyncGenerator<ScreenItem> };
   terminal: LiveTerminal;
   sockets: Pick<SocketUpgrade, "upgrade">;
   console: ConsoleServices;
-  /** Opened when it is asked for the first time: only a console beside this gateway asks. */
+  /** Opened by the first call, since only a console at this gateway needs it. */
   ownAgent: () => Promise<OwnAgent>;
 }
 
-/** The console of one gateway: its page, the screen and the live terminal, and what waits for a person. */
+/** The routes of the console of one gateway: page, screen, live terminal and attention items. */
 export function gatewayConsoleRoutes(services: GatewayConsole): readonly Routes[] {
   return [
     screenRoutes(services),
@@ -35,14 +35,14 @@ export function gatewayConsoleRoutes(services: GatewayConsole): readonly Routes[
   ];
 }
 
-/** The agent and what waits for a person, for a console beside this gateway (additional; issue 18). */
+/** The state and the attention items of the agent (additional; decision 61). */
 const ownHandlers = ({ ownAgent }: Pick<GatewayConsole, "ownAgent">): Handlers<typeof ownAgentEndpoints> => ({
   ownAgentState: async () => (await ownAgent()).state(),
   ownAttention: async () => (await ownAgent()).attention(),
   answerOwnAttention: async ({ params, body }) => (await ownAgent()).answer(params.attention_id, body),
 });
 
-/** The screen as pictures for many readers, and as frames for one viewer. */
+/** The screen as events for many readers, and the terminal as frames for a viewer. */
 function screenRoutes({ screen, terminal }: Pick<GatewayConsole, "screen" | "terminal">) {
   const viewers = createFollowers();
   const watchers = createFollowers();
@@ -56,7 +56,7 @@ function screenRoutes({ screen, terminal }: Pick<GatewayConsole, "screen" | "ter
         const items = viewers.admit(request.signal, (signal) => screen.follow({ signal }));
         return streamOf(items, renderScreen, { method: request.method });
       },
-      terminalFrames: ({ request }) => framesAnswer(admitting(watchers, terminal), request),
+      terminalFrames: ({ request }) => framesAnswer(limitViewers(watchers, terminal), request),
     },
   });
 }

@@ -7,8 +7,8 @@ import type { Routes } from "../http/mount.ts";
 import { createFollowers, type Followers } from "../http/sse.ts";
 
 /**
- * The live terminal over a WebSocket, at `path`. The gate has let the request in: a page of another origin,
- * which a browser names for a socket too, is refused there.
+ * The live terminal over a WebSocket, at `path`. The gate has already refused pages of other origins, which
+ * browsers name for sockets too.
  */
 export function terminalSocket(options: {
   path: string;
@@ -21,7 +21,7 @@ export function terminalSocket(options: {
   return new Elysia({ name: "terminal-socket", seed: options }).get(
     path,
     ({ params, request }) => {
-      const viewer = createViewer(admitting(viewers, terminalOf(params as Record<string, string>)));
+      const viewer = createViewer(limitViewers(viewers, terminalOf(params as Record<string, string>)));
       if (sockets.upgrade(request, viewer)) return new Response(null, { status: 204 });
       const headers = { upgrade: "websocket", connection: "upgrade" };
       return Response.json({ detail: "this is a WebSocket" }, { status: 426, headers });
@@ -30,19 +30,19 @@ export function terminalSocket(options: {
   ) as unknown as Routes;
 }
 
-/** As many viewers as `viewers` admits; the others are refused. */
-export function admitting(viewers: Followers, terminal: LiveTerminal): LiveTerminal {
+/** `terminal` with the limit of `viewers`: a further viewer is refused. */
+export function limitViewers(viewers: Followers, terminal: LiveTerminal): LiveTerminal {
   return { ...terminal, frames: (signal) => viewers.admit(signal, (left) => terminal.frames(left)) };
 }
 
-/** The same as a stream of frames, as a coordinator reads it from a gateway. */
+/** The live terminal as a stream of frames, which a coordinator reads from a gateway. */
 export async function framesAnswer(terminal: LiveTerminal, request: Request): Promise<Response> {
   const left = new AbortController();
   const signal = AbortSignal.any([request.signal, left.signal]);
   const headers = { "content-type": "application/octet-stream", "cache-control": "no-cache" };
   if (request.method === "HEAD") return new Response(null, { headers });
   const frames = terminal.frames(signal);
-  // A terminal that cannot be shown is a refusal, no stream that breaks.
+  // Waits for the first frame, so that a terminal that cannot be shown is a refusal and not a broken stream.
   let first: IteratorResult<TerminalFrame> | null = await frames.next();
   const body = new ReadableStream<Uint8Array>(
     {

@@ -30,7 +30,7 @@ const {
 } = coordinatorEndpoints;
 const { screensEvents: _screens, ...coreStreams } = coordinatorStreams;
 
-/** What the coordination server's own routes call. */
+/** The services behind the routes of the coordination server. */
 export interface CoordinatorServices {
   view: FleetView;
   states: FleetStates;
@@ -43,14 +43,13 @@ export interface CoordinatorServices {
   events: FleetEvents;
   server: {
     instance(): CoordinatorInstance;
-    /** Ends the process soon, so that the answer is still given. */
+    /** Ends the process after a moment in which the answer is sent. */
     shutdown(): void;
   };
 }
 
 /**
- * The HTTP surface over all agents as an edge-style handler: `app.fetch(request)` is all a server needs.
- * Source: contract 4.4.
+ * The HTTP app of the coordination server; a server calls its `fetch`. Source: contract 4.4.
  */
 export function createCoordinatorApp(options: {
   services: CoordinatorServices;
@@ -58,7 +57,7 @@ export function createCoordinatorApp(options: {
   faults: FaultReporter;
   /** As of `httpErrors`. */
   advice: (remedy: Remedy) => string;
-  /** Answers what is for agents of other hosts, after the gate; undefined for all else. */
+  /** Answers requests for agents of other hosts, after the gate; undefined for other requests. */
   relay?: (request: Request) => Promise<Response | undefined>;
   /** Routes that extensions add. */
   extensions?: readonly Routes[];
@@ -68,7 +67,7 @@ export function createCoordinatorApp(options: {
   app
     .use(httpErrors({ faults: options.faults, advice: options.advice, routes: () => app.routes }))
     .use(httpGate(options.guards))
-    .use(relayed(options.relay))
+    .use(relayPlugin(options.relay))
     .use(
       mount({
         name: "coordinator",
@@ -93,7 +92,7 @@ export function createCoordinatorApp(options: {
 
 export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
 
-/** The server itself, who the agents are, what they do, and what they are asked to do (contract 4.4). */
+/** Handlers for the server, the agents and their work (contract 4.4). */
 const coordinatorHandlers = ({
   server,
   view,
@@ -143,12 +142,12 @@ const coordinatorHandlers = ({
   interruptAgent: ({ params }) => turns.interrupt(params.agent_ref),
 });
 
-function relayed(relay: ((request: Request) => Promise<Response | undefined>) | undefined) {
+function relayPlugin(relay: ((request: Request) => Promise<Response | undefined>) | undefined) {
   const plugin = new Elysia({ name: "relay", seed: relay });
   return relay ? plugin.onRequest(({ request }) => relay(request)) : plugin;
 }
 
-/** Artifacts of turns, and the one stream of everything that happens. */
+/** Handlers for the artifacts of turns and the event streams. */
 function streamHandlers({
   turns,
   events,
@@ -195,15 +194,15 @@ async function notOffered(
   });
 }
 
-/** The body of a good answer; a gateway's refusal is passed on unchanged. */
+/** The body of a successful answer, or the refusal of a gateway, unchanged. */
 function bodyOf<T>(answer: Answer<T>): T | Response {
   if (answer.kind === "done") return answer.body;
   return Response.json(answer.body, { status: answer.status });
 }
 
 /**
- * The routes of the one table of forwarded operations. The gateway validates the request: only its
- * destination is read here.
+ * The routes of the forwarded operations. They read only the destination of a request; the gateway validates
+ * it.
  */
 function forwardRoutes({ forward }: Pick<CoordinatorServices, "forward">) {
   const app = new Elysia({ name: "coordinator-forward" });
@@ -227,7 +226,7 @@ function forwardRoutes({ forward }: Pick<CoordinatorServices, "forward">) {
   return app;
 }
 
-/** The same operation at the gateway: its path with the same parameters, and the query as it came. Pure. */
+/** Path and query of the operation at the gateway, with the same parameters and the same query. Pure. */
 function targetOf(route: ForwardedEndpoint, params: Readonly<Record<string, string>>, url: string): string {
   const path = route.gatewayPath.replace(/:([a-z_]+)/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ""),

@@ -11,9 +11,9 @@ const operations = [...hostOperations]
   .filter(({ path }) => path.startsWith(base));
 
 /**
- * Sends operations on agents of other hosts there, before any route of this server reads the request; all
- * others go on to the routes. Comes after the gate: callers, origins and sizes are the same as for our own
- * agents.
+ * Sends an operation on an agent of another host to that host, before any route of this server reads the
+ * request. Returns undefined for other requests. It comes after the gate, so the checks of callers, origins
+ * and sizes are the same as for local agents.
  */
 export function remoteAgents(fleet: MergedFleet): (request: Request) => Promise<Response | undefined> {
   return async (request) => {
@@ -25,7 +25,7 @@ export function remoteAgents(fleet: MergedFleet): (request: Request) => Promise<
     const params = paramsOf(operation.path, path);
     const { agent_ref: ref = "" } = params;
     const route = await fleet.route(ref);
-    // With its own host's name an agent of this machine is known by the rest.
+    // For a local agent the routes take the name without the name of this host.
     if (route.at === "here") return undefined;
     if (route.hostAwaySinceUtc !== null) {
       throw new ServiceError(
@@ -60,7 +60,7 @@ function paramsOf(pattern: string, path: string): Record<string, string> {
   return params;
 }
 
-/** All of it: a part of a request is none. Null when there is none. */
+/** The whole body, since a part of a request is of no use; null for an empty body. */
 async function readBody(request: Request): Promise<Uint8Array | null> {
   if (request.body === null) return null;
   const parts: Uint8Array[] = [];

@@ -13,8 +13,7 @@ import { createCoreApp, type GatewayAppOptions } from "./core.ts";
 import type { GatewayServices } from "./services.ts";
 
 /**
- * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs.
- * Source: contract 4.1.
+ * The HTTP app of one gateway; a server calls its `fetch`. Source: contract 4.1.
  */
 export function createGatewayApp(
   options: GatewayAppOptions<GatewayServices> & {
@@ -51,7 +50,7 @@ export function createGatewayApp(
   return app;
 }
 
-/** The agent's mail (contract 4.1, mail rows). None of it waits for the execution slot. */
+/** The agent's mail (contract 4.1, mail rows). No mail route waits for the execution slot. */
 const mailHandlers = ({ mail }: Pick<GatewayServices, "mail">): Handlers<typeof mailEndpoints> => ({
   mailStatus: () => mail.status(),
   mailList: ({ body }) => mail.list(body),
@@ -75,7 +74,7 @@ const notifierHandlers = ({
   notifierAudit: ({ query }) => notifier.audit(query),
 });
 
-/** Typing into the terminal by hand (additional; issue 18). */
+/** Typing into the terminal by hand (additional; decision 56). */
 const typingHandlers = ({ leases }: Pick<GatewayServices, "leases">): Handlers<typeof typingEndpoints> => ({
   readTypingLease: () => ({ schema_version: 1, lease: leases.current() }),
   takeTypingLease: ({ body: { holder, take_over } }) => leases.take({ holder, takeOver: take_over ?? false }),
@@ -137,7 +136,7 @@ function foundTurn<T>(value: T | null): T {
   return value;
 }
 
-/** The stream of everything that happens at one gateway. */
+/** The event stream of one gateway. */
 function eventRoutes({ stream }: Pick<GatewayServices, "stream">) {
   const followers = createFollowers();
   return mount({

@@ -19,19 +19,18 @@ import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
 
-/** What the core and the whole app are made with; `Services` is what the routes of each call. */
+/** Options of the core app and of the whole app; `Services` are those that the routes call. */
 export interface GatewayAppOptions<Services> {
   services: Services;
   guards: readonly Guard[];
   faults: FaultReporter;
-  /** As of `httpErrors`. */
+  /** See `httpErrors`. */
   advice: (remedy: Remedy) => string;
   observation?: HttpObservation;
 }
 
 /**
- * The part of a gateway that `createGatewayApp` begins with, as an edge-style handler: its status, its queue
- * and its terminal.
+ * The core of a gateway's app: status, queue and terminal. `createGatewayApp` adds the other routes.
  */
 export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   const { services } = options;
@@ -50,8 +49,8 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
           ...requestHandlers(services),
           ...controlHandlers(services),
         },
-        // Building a check takes milliseconds, and a gateway answers the first of these while it starts; the
-        // parts of the second one are checked where they are answered alone.
+        // Building a check takes milliseconds, and a gateway answers `health` while it starts. The parts of a
+        // snapshot are checked in the answers of their separate routes.
         unchecked: ["health", "snapshot"],
       }),
     );
@@ -60,9 +59,9 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
 type CoreHandlers = Handlers<typeof coreEndpoints>;
 
 function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandlers, "health" | "status"> {
-  const textOf = textOfSame<GatewayStatus>();
-  // Read as a property: Elysia looks for calls in a handler's text and awaits whatever may be a promise.
-  const shown = {
+  const textOf = cacheRepeatedText<GatewayStatus>();
+  // A property, not a call: Elysia searches a handler's source for calls and awaits what may be a promise.
+  const answer = {
     get status() {
       const status = board.status();
       const text = textOf(status);
@@ -71,7 +70,7 @@ function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandle
   };
   return {
     health: healthBody,
-    status: () => shown.status,
+    status: () => answer.status,
   };
 }
 
@@ -90,15 +89,15 @@ function snapshotHandlers({
   };
 }
 
-/** Shared: to make headers from a plain object for each answer takes longer than the rest of the answer. */
+/** Shared, since building headers for each answer takes longer than the rest of the answer. */
 const asJson = { headers: new Headers({ "content-type": "application/json;charset=utf-8" }) };
 
 /**
- * The JSON text of an object that is asked for again and again, and is never changed in place. Null for
- * another object than the last one: its answer is checked against the schema as every answer is, and only
- * then repeated as text.
+ * Caches the JSON text of the last object; the object must not change in place. Returns null for a new
+ * object, so that its first answer is checked against the schema like every answer, and the text for a
+ * repeated one.
  */
-function textOfSame<T extends object>(): (value: T) => string | null {
+function cacheRepeatedText<T extends object>(): (value: T) => string | null {
   let last: T | null = null;
   let text: string | null = null;
   return (value) => {
@@ -183,7 +182,7 @@ function controlHandlers({
   } satisfies Partial<CoreHandlers>;
 }
 
-/** The status under which each refusal of a direct prompt is answered (ruling 9). */
+/** The HTTP status of each refusal of a direct prompt (ruling 9). */
 const refusalStatus: Record<PromptRefusalCode, 409 | 422 | 501 | 503> = {
   not_ready: 409,
   pending_input: 409,
@@ -201,7 +200,8 @@ const refusalStatus: Record<PromptRefusalCode, 409 | 422 | 501 | 503> = {
 };
 
 /**
- * Of the whole submission only the prompt is read; an invalid `chat_session` is refused as in a submission.
+ * The prompt of a submission; the other fields are ignored. Throws `invalid_request` for an invalid
+ * `chat_session`, as a submission does.
  */
 function promptOf({ prompt, chat_session }: Static<typeof NotePromptRequest>): string {
   const problem = chatSessionProblem(chat_session);

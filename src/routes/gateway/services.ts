@@ -8,7 +8,7 @@ import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 
-/** What the routes of a gateway's core call. */
+/** The services behind the core routes of a gateway. */
 export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "keepRequests" | "epoch">;
   queue: Pick<Queue, "accept" | "record" | "withdraw" | "list">;
@@ -17,7 +17,7 @@ export interface CoreServices {
   agent: Pick<Agent, "terminal" | "decide">;
 }
 
-/** What the gateway's own routes call. */
+/** The services behind all routes of a gateway except those of extensions. */
 export interface GatewayServices extends CoreServices {
   headless: HeadlessControl;
   mail: MailFacade;

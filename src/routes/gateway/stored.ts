@@ -9,13 +9,14 @@ import { mount, type Routes } from "../http/mount.ts";
 const { status, listRequests, readRequest } = coreEndpoints;
 
 /**
- * The operations of a gateway that need no agent, answered from the files of a session: status and requests,
- * and what extensions read of its past. It has no gate: nothing listens for it. Source: rulings 34, 42.
+ * The operations of a gateway that need no running agent, answered from the files of a session: status,
+ * requests, and the routes of extensions. It has no gate, since no server listens for it. Source: rulings 34,
+ * 42.
  */
 export function createStoredApp(options: {
   session: StoredSession;
   faults: FaultReporter;
-  /** As of `httpErrors`. */
+  /** See `httpErrors`. */
   advice: (remedy: Remedy) => string;
   /** Routes that extensions add. */
   extensions: readonly Routes[];

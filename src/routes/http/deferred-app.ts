@@ -4,28 +4,27 @@ import { pathOf } from "./route.ts";
 
 interface DeferredApp {
   fetch: Fetch;
-  /** Resolves when the app serves; rejects when it cannot be had. */
+  /** Resolves when the complete app serves; rejects when it cannot be loaded. */
   complete(): Promise<void>;
 }
 
 /**
- * Serves until `whole`, which may be asked more than once, has brought the app with all routes, and with that
- * app from then on. Until then it answers `health` itself, behind the same guards of callers; any other
- * request asks for the app and waits, so no caller gets a 404 before all routes are known. If the app cannot be loaded,
- * waiting requests are answered with 503.
+ * Serves with the app that `load` returns. Before it is loaded, this app answers `health` behind the same
+ * caller guards. Any other request starts the load and waits, so that no caller gets a 404 before all routes
+ * exist; it gets 503 when the load fails. `load` may be called more than once.
  */
 export function deferredApp(options: {
-  /** The app has them too; `health` needs no other guard, because it is open to all and has no body. */
+  /** The caller guards of the app. `health` needs no other guard: it is open to all and has no body. */
   guards: readonly Guard[];
-  /** What a `GET` of this path is answered with; null leaves it to the app as well. */
+  /** The answer to `GET` of this path; null leaves the path to the app. */
   health: { path: string; body: () => object } | null;
-  whole: () => Promise<Fetch>;
+  load: () => Promise<Fetch>;
 }): DeferredApp {
   const { health } = options;
   let app: Fetch | null = null;
 
   async function complete(): Promise<void> {
-    app = await options.whole();
+    app = await options.load();
   }
 
   async function serveLater(request: Request): Promise<Response> {

@@ -13,8 +13,8 @@ import { ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { type Route, routesAt } from "./route.ts";
 
-/** The one place where a reason becomes a status (ruling 9). */
-const statusOf: Record<ServiceErrorCode, number> = {
+/** The HTTP status of each reason (ruling 9). */
+const statusByReason: Record<ServiceErrorCode, number> = {
   invalid_request: 422,
   too_large: 413,
   not_found: 404,
@@ -37,10 +37,10 @@ export interface FaultReporter {
 }
 
 /**
- * Turns everything that can go wrong into the contract's bodies: `{detail}` with the reason's status, 422
- * with a list for validation, 405 for a known path with another method, 503 with an id when files cannot be
- * used, 500 with an id for anything unforeseen, whose message stays in the log. `routes` is asked late
- * because routes are added after this.
+ * Turns every error into a body of the contract: `{detail}` with the status of its reason, 422 with the
+ * findings of the validation, 405 for a known path with another method, 503 with an id when files cannot be
+ * used, and 500 with an id for an unforeseen error, whose message stays in the log. `routes` is a function
+ * because routes are added later.
  */
 export function httpErrors(deps: {
   faults: FaultReporter;
@@ -57,7 +57,7 @@ export function httpErrors(deps: {
     if (refusal) {
       const issues = refusal.data?.["issues"];
       if (Array.isArray(issues)) {
-        return reply(statusOf[refusal.reason], { detail: inBody(issues.slice(0, maxFindings)) });
+        return reply(statusByReason[refusal.reason], { detail: inBody(issues.slice(0, maxFindings)) });
       }
       const candidates = refusal.data?.["agent_ids"];
       const remedy = remedyOf(refusal);
@@ -68,7 +68,7 @@ export function httpErrors(deps: {
           ? { agent_ids: candidates.slice(0, shortList.maxItems).map(String) }
           : {}),
       };
-      return reply(statusOf[refusal.reason], body);
+      return reply(statusByReason[refusal.reason], body);
     }
     if (code === "VALIDATION" && error.type !== "response") return reply(422, { detail: toIssues(error) });
     if (code === "PARSE") {
@@ -90,7 +90,7 @@ export function httpErrors(deps: {
   });
 }
 
-/** Findings of a service about a body, each `loc` from there down. */
+/** Findings of a service about a body, with `body` as the first part of each `loc`. */
 export function inBody(issues: ValidationIssue[]): ValidationIssue[] {
   return issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
 }
@@ -108,18 +108,18 @@ interface ValidationFault {
   all: readonly unknown[];
 }
 
-const places: Record<string, string> = { params: "path" };
+const locationNames: Record<string, string> = { params: "path" };
 
 /**
- * What was wrong with a request, without a word of what it held (ruling 9). Of a union, the findings are
- * those of the branch whose discriminator matched. At most `maxFindings`, in the order of the schema.
+ * The findings about a request, without any of its content (ruling 9). For a union they are the findings of
+ * the branch with the matching discriminator. At most `maxFindings`, in the order of the schema.
  */
 export function toIssues(fault: ValidationFault): ValidationIssue[] {
-  const root = places[fault.type] ?? fault.type;
-  const found = (fault.all as ValueError[]).filter((error) => error && "schema" in error).flatMap(resolve);
+  const root = locationNames[fault.type] ?? fault.type;
+  const errors = (fault.all as ValueError[]).filter((error) => error && "schema" in error).flatMap(resolve);
   const seen = new Set<string>();
   const issues: ValidationIssue[] = [];
-  for (const error of found) {
+  for (const error of errors) {
     const loc = [root, ...error.path.split("/").slice(1).map(decode)];
     const key = loc.join("/");
     // One key yields several findings ("required", then "expected string"); the first says it all.
@@ -150,7 +150,7 @@ function resolve(error: ValueError): ValueError[] {
         one.path.split("/").length === error.path.split("/").length + 1,
     );
   const undecided = branches.filter((branch) => !discriminator(branch));
-  // A number of a query may also come as text: one out of range is no wrong text.
+  // A number in a query has a branch for text too: report the range of the number, not the form of the text.
   const isOfType = (branch: ValueError[]) =>
     branch.every((one) => one.path !== error.path || !otherType.has(one.type));
   const chosen = undecided.find(isOfType) ?? undecided[0];
@@ -215,7 +215,7 @@ function ruleOf(error: ValueError): string {
   }
 }
 
-/** A key of the caller's own may be as long as the body. */
+/** A key that the caller chose may be as long as the body. */
 const maxKeyChars = 200;
 
 function decode(part: string): string | number {

@@ -1,7 +1,7 @@
 import { Elysia, type PreContext } from "elysia";
 import { type Guard, judge } from "./gate.ts";
 
-/** The guards before every route of an app. */
+/** Runs the guards before every route of an app. */
 export function httpGate(guards: readonly Guard[]) {
   const onRequest = ({ request, set }: PreContext) => {
     const verdict = judge(guards, request, set.headers);
@@ -11,8 +11,7 @@ export function httpGate(guards: readonly Guard[]) {
       ? new Response(null, { status: verdict.status, headers: set.headers as Record<string, string> })
       : { detail: verdict.detail };
   };
-  // By itself Elysia takes a hook that returns the result of a call for one that returns a promise, and
-  // awaits it.
+  // `isAsync: false`: Elysia would await a hook that returns the result of a call.
   const hook = { fn: onRequest, isAsync: false } as unknown as typeof onRequest;
   return new Elysia({ name: "http-gate" }).onRequest(hook);
 }

@@ -13,44 +13,46 @@ import { pathOf } from "./route.ts";
 /** The largest request body, bytes (ruling 9). */
 export const maxBodyBytes = 8 * 1024 * 1024;
 
-/** What the guards of one server are made with. */
+/** The options of a server's guards. */
 interface GateOptions {
   /** Whether the `Host` header of a request is ours. */
   allowsHost: (host: string) => boolean;
-  /** Origins of browser pages, besides our own, that may call us, as browsers write them. */
+  /** Origins of other pages that may call this server, as browsers write them. */
   allowedOrigins: readonly string[];
-  /** What callers must show as a bearer token, or null. `openPaths` are open to all. */
+  /** The bearer token that callers must send, except for `openPaths`; null: no token is required. */
   token: string | null;
-  /** Whether a `Cookie` header is that of a browser that signed in, which serves in place of the token. */
+  /** Whether a `Cookie` header is of a browser that signed in; it replaces the token. */
   signedIn?: (cookieHeader: string) => boolean;
   /**
-   * The answer to a challenge that came with a path of `provingPaths`; null when it is none, or nothing keeps
-   * a key.
+   * The answer to a challenge in a request of `provingPaths`; null for an invalid challenge and for a session
+   * without a key.
    */
   answerChallenge?: (challenge: string) => string | null;
 }
 
-/** The answer to a request that goes no further. `detail`: null for an answer without a body. */
+/** The answer to a request that a guard stops. `detail`: null for an answer without a body. */
 interface Verdict {
   status: number;
   detail: string | null;
 }
 
 /**
- * One rule about requests. Null lets the request go on to the next guard. `headers` gets what any answer to
- * the request has to carry.
+ * One rule about requests. Null passes the request to the next guard. A guard adds to `headers` the headers
+ * that every answer to the request needs.
  */
 export type Guard = (request: Request, headers: Record<string, unknown>) => Verdict | null;
 
-/** Where a server answers a challenge: whatever else it answers there means nothing without the proof. */
+/**
+ * Paths at which a server answers a challenge, since clients rely on these answers before they send a token.
+ */
 const provingPaths = ["/health", coreEndpoints.snapshot.path];
 
 const provesItself = (url: string): boolean =>
   provingPaths.some((path) => url.includes(path) && pathOf(url) === path);
 
 /**
- * What no token is asked for: whether we run, the description of the API and the console without any data,
- * which are the same wherever we run and which a browser, that shows no token by itself, is pointed at.
+ * Paths that need no token: health, the description of the API, and the console without data. They are the
+ * same on every machine, and a browser opens them without a token.
  */
 export const openPaths: ReadonlySet<string> = new Set([
   "/health",
@@ -63,8 +65,8 @@ export const openPaths: ReadonlySet<string> = new Set([
 const isOpen = (path: string) => openPaths.has(path) || path.startsWith(assetsPath);
 
 /**
- * Refuses other users of this machine, also those who show the token: on loopback they reach every port.
- * Whether we run they may know. Null admits. Source: security.md rule 5.
+ * Refuses other users of this machine, who reach every loopback port, even with the token. They may only ask
+ * for health. Null admits. Source: security.md rule 5.
  */
 export function refuseOtherUsers(request: Request, caller: Caller): Response | null {
   if (caller !== "other" || pathOf(request.url) === "/health") return null;
@@ -72,8 +74,8 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
 }
 
 /**
- * The guards of callers: where a request comes from and which path it names. They need nothing of the routes,
- * so a server that has none yet answers behind them. In this order. Source: rulings 9 and 12.
+ * The guards of callers, in order: host, origin, path, and the proof of the listener. They do not depend on
+ * the routes, so a server without routes can answer behind them. Source: rulings 9 and 12.
  */
 export function callerGuards(options: Omit<GateOptions, "token" | "signedIn">): readonly Guard[] {
   return [
@@ -84,12 +86,12 @@ export function callerGuards(options: Omit<GateOptions, "token" | "signedIn">): 
   ];
 }
 
-/** The guards of what a caller may do and send, after those of callers. In this order. */
+/** The guards of token and body, in order; they come after `callerGuards`. */
 export function accessGuards(options: Pick<GateOptions, "token" | "signedIn">): readonly Guard[] {
   return [guardToken(options), guardBody];
 }
 
-/** The verdict of the first guard that has one; null when all let the request go on. */
+/** The first verdict of a guard; null when all guards pass the request. */
 export function judge(
   guards: readonly Guard[],
   request: Request,
@@ -102,14 +104,14 @@ export function judge(
   return null;
 }
 
-/** Refuses a foreign `Host`, which DNS rebinding leads here: 421. */
+/** Refuses a foreign `Host` with 421; DNS rebinding sends such requests. */
 function guardHost(allowsHost: GateOptions["allowsHost"]): Guard {
-  // The same callers ask again and again under the same name, and a URL is as good as the host in it.
+  // Callers repeat the same host name; the last admitted one skips the checks.
   let admittedHost: string | null = null;
   return (request) => {
     const host = hostOf(request);
     if (host === admittedHost) return null;
-    // A port beyond 65535 makes no URL.
+    // A host with a port beyond 65535 gives an invalid URL.
     if (!allowsHost(host) || !URL.canParse(request.url))
       return { status: 421, detail: "this host name is not served here" };
     admittedHost = host;
@@ -118,17 +120,17 @@ function guardHost(allowsHost: GateOptions["allowsHost"]): Guard {
 }
 
 /**
- * Refuses a page of a foreign origin in the person's browser: 403. Pages of an allowed origin get what their
- * browser asks for.
+ * Refuses a page of a foreign origin with 403. Pages of an allowed origin get the headers that their browser
+ * needs.
  */
 function guardOrigin(allowedOrigins: readonly string[]): Guard {
   const crossOrigin = { allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
   return (request, headers) => {
     const origin = request.headers.get("origin");
     const site = request.headers.get("sec-fetch-site");
-    // No browser asks. A cached answer must still differ for one that does.
+    // The caller is not a browser. With allowed origins an answer still needs `Vary`, since it may be cached.
     if (origin === null && site === null && allowedOrigins.length === 0) return null;
-    const { kind, headers: allowing } = decideCrossOrigin(
+    const { kind, headers: crossOriginHeaders } = decideCrossOrigin(
       {
         method: request.method,
         host: hostOf(request),
@@ -139,21 +141,21 @@ function guardOrigin(allowedOrigins: readonly string[]): Guard {
       },
       crossOrigin,
     );
-    Object.assign(headers, allowing);
+    Object.assign(headers, crossOriginHeaders);
     if (kind === "refused") return { status: 403, detail: "this origin may not call" };
     return kind === "preflight" ? { status: 204, detail: null } : null;
   };
 }
 
-/** Refuses a path that cannot be decoded: it names nothing. */
+/** Refuses a path that cannot be decoded with 404. */
 function guardPath({ url }: Request): Verdict | null {
   return isWellFormed(url) ? null : { status: 404, detail: "no such route: the path is not well-formed" };
 }
 
-/** Refuses nothing: answers the challenge of a caller that must know who listens here. */
+/** Answers the challenge of a caller that verifies the listener. Refuses no request. */
 function proveListener(answerChallenge: GateOptions["answerChallenge"]): Guard {
   return (request, headers) => {
-    // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
+    // Most requests name other paths; reading a header or parsing the URL would slow them.
     if (!provesItself(request.url)) return null;
     const challenge = request.headers.get(challengeHeader);
     const answer = challenge === null ? null : (answerChallenge?.(challenge) ?? null);
@@ -162,7 +164,7 @@ function proveListener(answerChallenge: GateOptions["answerChallenge"]): Guard {
   };
 }
 
-/** Refuses a caller without the token, or the cookie that serves in its place: 401. */
+/** Refuses a caller without the token and without the cookie of a sign-in with 401. */
 function guardToken(options: Pick<GateOptions, "token" | "signedIn">): Guard {
   return (request, headers) => {
     if (authorized(request, options)) return null;
@@ -171,7 +173,7 @@ function guardToken(options: Pick<GateOptions, "token" | "signedIn">): Guard {
   };
 }
 
-/** Refuses a body that is announced as too large, 413, or that is not JSON, 415. */
+/** Refuses a body whose announced length is too large with 413, and one that is not JSON with 415. */
 function guardBody(request: Request): Verdict | null {
   if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return null;
   const length = Number(request.headers.get("content-length") ?? 0);
@@ -180,14 +182,14 @@ function guardBody(request: Request): Verdict | null {
   return type === "application/json" ? null : { status: 415, detail: "send the body as application/json" };
 }
 
-/** A request of HTTP/1.0 may name no host. Its URL is then a path alone, which no host rule allows. */
+/** An HTTP/1.0 request may lack a host. Its URL is then only a path, and the empty host is not allowed. */
 function hostOf({ headers, url }: Request): string {
   return headers.get("host") ?? (URL.canParse(url) ? new URL(url).host : "");
 }
 
 /**
- * By the headers first: a server may hand over an empty stream with a request that has no body, and to ask
- * for `body` makes a stream of what is then read at once. A caller in our own process names no length.
+ * Reads the headers first: a server may pass an empty stream for a request without a body, and reading `body`
+ * creates a stream. A caller in this process sends no length.
  */
 function hasBody(request: Request): boolean {
   const length = request.headers.get("content-length");
@@ -196,7 +198,7 @@ function hasBody(request: Request): boolean {
   return announced && request.body !== null;
 }
 
-/** A path that cannot be decoded names nothing; what reads its parameters would be given null. */
+/** Whether the path can be decoded; otherwise its parameters would be null. */
 function isWellFormed(url: string): boolean {
   if (!url.includes("%")) return true;
   try {
@@ -217,8 +219,8 @@ function authorized(request: Request, { token, signedIn }: Pick<GateOptions, "to
 }
 
 /**
- * A browser sends a cookie whichever page asks, and to every port of a host: it counts only when the browser
- * says that our own page asks. Another origin that may call shows the token.
+ * A browser sends a cookie for every page, and to every port of a host. So a cookie counts only when the
+ * browser reports a page of this server. Pages of other allowed origins send the token.
  */
 function isFromOwnPage(request: Request): boolean {
   const origin = request.headers.get("origin");
@@ -229,17 +231,17 @@ function isFromOwnPage(request: Request): boolean {
 }
 
 /**
- * Names under which a listener on `host` is reached: itself and the loopback names; for a listener on all
- * addresses also any address, because only a name can be made to lead elsewhere (DNS rebinding). Ports do not
- * matter: they may be forwarded.
+ * Admits the `Host` names of a listener on `host`: `host` and the loopback names. A listener on all addresses
+ * also admits every IP address, because DNS rebinding needs a name. Ports are ignored, since they may be
+ * forwarded.
  */
 export function hostRule(host: string): (header: string) => boolean {
   const bound = host.toLowerCase();
   const names = new Set(["127.0.0.1", "localhost", "[::1]", bound.includes(":") ? `[${bound}]` : bound]);
-  const onAll = bound === "0.0.0.0" || bound === "::";
+  const listensOnAll = bound === "0.0.0.0" || bound === "::";
   return (header) => {
     const name = header.toLowerCase().replace(/:\d+$/, "");
-    return names.has(name) || (onAll && isAddress(name));
+    return names.has(name) || (listensOnAll && isAddress(name));
   };
 }
 
@@ -248,9 +250,8 @@ function isAddress(name: string): boolean {
 }
 
 /**
- * Whether `shown` is `token`, in a time that depends on the length of what was shown and not on the token:
- * each byte of it is looked at once, in order, whatever was found before. Written here because the Web's own
- * API has no such comparison.
+ * Whether `shown` equals `token`, in a time that depends only on the length of `shown`: it compares every
+ * byte of `shown` once. The Web API has no such comparison.
  */
 export function equalInConstantTime(shown: Uint8Array, token: Uint8Array): boolean {
   let difference = shown.length ^ token.length;
@@ -264,16 +265,16 @@ export function equalInConstantTime(shown: Uint8Array, token: Uint8Array): boole
 const preflightSeconds = 600;
 
 interface CrossOrigin {
-  /** As browsers send them: scheme, host and, where it is not the scheme's own, port. */
+  /** As browsers send them: scheme, host and, unless it is the scheme's default, port. */
   allowedOrigins: readonly string[];
-  /** What a page may read of an answer besides its body and the few headers that are always readable. */
+  /** Headers of an answer that a page may read, besides those that are always readable. */
   exposedHeaders: readonly string[];
 }
 
-/** What a browser says of the page that asks; null for what was not said, as other callers do. */
-interface AskingPage {
+/** The browser's description of the calling page; null fields for callers that are not browsers. */
+interface CallingPage {
   method: string;
-  /** The `Host` that was asked. */
+  /** The `Host` header. */
   host: string;
   origin: string | null;
   /** Access-Control-Request-Method. */
@@ -287,23 +288,23 @@ interface AskingPage {
 type CrossOriginDecision =
   | { kind: "allowed"; headers: Record<string, string> }
   | { kind: "refused"; headers: Record<string, string> }
-  /** Asked before the request itself, without a token: answered with the headers and nothing else. */
+  /** A request without a token before the request itself; its answer is only headers. */
   | { kind: "preflight"; headers: Record<string, string> };
 
 /**
- * Whether the page that asks may. An allowed origin is named back, never `*`, and the browser's own
- * credentials are not let in: a page shows its token itself. Without an `Origin` a request of another site is
+ * Whether the calling page is allowed. The answer names the allowed origin, never `*`, and does not allow the
+ * browser's credentials: a page sends its token itself. A request of another site without an `Origin` is
  * refused too, unless a person follows a link. Pure. Source: ruling 12.
  */
-function decideCrossOrigin(asking: AskingPage, options: CrossOrigin): CrossOriginDecision {
-  const { method, host, origin } = asking;
+function decideCrossOrigin(page: CallingPage, options: CrossOrigin): CrossOriginDecision {
+  const { method, host, origin } = page;
   const { allowedOrigins, exposedHeaders } = options;
   const vary: Record<string, string> = allowedOrigins.length > 0 ? { vary: "Origin" } : {};
-  if (origin === null) return { kind: isForeignLoad(asking) ? "refused" : "allowed", headers: vary };
+  if (origin === null) return { kind: isForeignLoad(page) ? "refused" : "allowed", headers: vary };
   if (origin === `http://${host}` || origin === `https://${host}`) return { kind: "allowed", headers: vary };
   if (!allowedOrigins.includes(origin)) return { kind: "refused", headers: vary };
   const named = { ...vary, "access-control-allow-origin": origin };
-  if (method !== "OPTIONS" || asking.preflightFor === null) {
+  if (method !== "OPTIONS" || page.preflightFor === null) {
     return {
       kind: "allowed",
       headers: { ...named, "access-control-expose-headers": exposedHeaders.join(", ") },
@@ -321,9 +322,9 @@ function decideCrossOrigin(asking: AskingPage, options: CrossOrigin): CrossOrigi
 }
 
 /**
- * An image, a script or a frame of another site or port: its page cannot read the answer, but it makes us
- * work.
+ * Whether a page of another site or port loads an image, a script or a frame. Such a page cannot read the
+ * answer, but the request costs work.
  */
-function isForeignLoad({ site, mode }: AskingPage): boolean {
+function isForeignLoad({ site, mode }: CallingPage): boolean {
   return (site === "cross-site" || site === "same-site") && mode !== "navigate";
 }

@@ -22,19 +22,19 @@ type ResponseFor<E extends Endpoint, Status> = Status extends E["status"]
       : never
     : never;
 
-/** The answer of `status`: a handler returns it as it is. */
+/** The result of `status`, which a handler returns unchanged. */
 declare const answered: unique symbol;
 interface Answered {
   [answered]: true;
 }
 
-/** What a handler gets: the parsed and validated request. */
+/** The parsed and validated request that a handler gets. */
 interface Call<E extends Endpoint> {
   params: Record<ParameterNames<E["path"]>, string>;
   query: E["query"] extends TObject ? Static<E["query"]> : Record<string, never>;
   body: E["body"] extends TSchema ? Static<E["body"]> : undefined;
   request: Request;
-  /** An answer with another status than 200. */
+  /** An answer with the given status. */
   status<Status extends E["status"] | keyof E["errors"]>(
     status: Status,
     body: ResponseFor<E, Status>,
@@ -48,16 +48,16 @@ export type Handlers<Endpoints> = {
   [Name in keyof Endpoints]: Endpoints[Name] extends Endpoint ? Handler<Endpoints[Name]> : never;
 };
 
-/** Routes that an app is made of. */
+/** Routes that an app mounts. */
 export type Routes = Elysia;
 
 /**
- * Serves each endpoint of a table with its handler. The table says the method, the path, how query and body
- * are parsed and validated, and what may be answered. A handler is given to Elysia as it is: a wrapper would
- * hide from it which parts of the request the handler reads, and it would then parse all of them.
+ * Serves each endpoint of a table with its handler. The table defines method, path, the schemas of query and
+ * body, and the allowed answers. Elysia gets a handler without a wrapper: it parses only the parts of a
+ * request that the source of the handler reads.
  *
  * `unchecked`: endpoints whose answers are not validated, because they are streams or because building the
- * check costs too much of a start. `bodyOptional`: endpoints that read no body as one without fields.
+ * check makes the start too slow. `bodyOptional`: endpoints that take a missing body for an empty object.
  */
 export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>>(table: {
   name: string;
@@ -70,16 +70,16 @@ export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>
   const app = new Elysia({ name }).use(jsonBody);
   for (const [key, endpoint] of Object.entries(endpoints)) {
     app.route(endpoint.method, endpoint.path, handlers[key] as never, {
-      ...(endpoint.body ? takes(endpoint.body, bodyOptional.includes(key)) : {}),
-      ...(endpoint.query ? { query: endpoint.query, transform: numbersIn(endpoint.query) } : {}),
+      ...(endpoint.body ? bodyRules(endpoint.body, bodyOptional.includes(key)) : {}),
+      ...(endpoint.query ? { query: endpoint.query, transform: numberParser(endpoint.query) } : {}),
       ...(unchecked === "all" || unchecked.includes(key) ? {} : { response: responsesOf(endpoint) }),
     });
   }
   return app as unknown as Routes;
 }
 
-/** The body is parsed within our limits, null is read as absent (ruling 35), then it is validated. */
-function takes(body: TSchema, optional: boolean) {
+/** Parses a body within the limits, drops nulls of optional fields (ruling 35), then validates it. */
+function bodyRules(body: TSchema, optional: boolean) {
   return {
     parse: optional ? "limitedJsonOrNone" : "limitedJson",
     body,
@@ -87,16 +87,16 @@ function takes(body: TSchema, optional: boolean) {
   } as const;
 }
 
-/** What an endpoint may answer, by status. */
+/** The allowed answers of an endpoint, by status. */
 function responsesOf({ status, response, errors }: Endpoint): Record<number, TSchema> {
   return { [status]: response, ...errors };
 }
 
 /**
- * Reads the digits of a query string as the numbers that its schema asks for, before it is validated; what is
- * no decimal number stays text and fails there, under its own name.
+ * Turns decimal texts of a query into the numbers of its schema, before the validation. Other text stays
+ * unchanged, so that the validation reports it under its name.
  */
-function numbersIn(schema: TObject): (context: { query: Record<string, unknown> }) => void {
+function numberParser(schema: TObject): (context: { query: Record<string, unknown> }) => void {
   const names = Object.entries(schema.properties)
     .filter(([, property]) => property[Kind] === "Integer" || property[Kind] === "Number")
     .map(([name]) => name);
@@ -109,16 +109,16 @@ function numbersIn(schema: TObject): (context: { query: Record<string, unknown> 
 }
 
 /**
- * The parser `limitedJson` that every route with a body names: counts what really arrives, since a chunked
- * body announces no length. `limitedJsonOrNone` reads no body at all as one without fields.
+ * The parsers of bodies. `limitedJson` counts the bytes that arrive, since a chunked body announces no
+ * length. `limitedJsonOrNone` takes a missing body for an empty object.
  */
 const jsonBody = new Elysia({ name: "json-body" })
   .parser("limitedJson", async ({ request }) => parse(decode(await readLimited(request))))
   .parser("limitedJsonOrNone", async ({ request }) => parse(decode(await readLimited(request)) || "{}"));
 
 /**
- * Refuses bytes that are not UTF-8: a decoder would replace them, and the stored text would differ from the
- * sent one.
+ * Refuses bytes that are not UTF-8. A lenient decoder would replace them, and the stored text would differ
+ * from the sent one.
  */
 function decode(bytes: Uint8Array): string {
   try {
@@ -137,7 +137,7 @@ function parse(text: string): unknown {
   } catch (error) {
     throw new ParseError(error as Error);
   }
-  // Half of a surrogate pair has no UTF-8: it would be replaced when it is stored.
+  // Half of a surrogate pair has no UTF-8 form, so storing it would replace it.
   if (/\\u[dD][89a-fA-F]/.test(text) && !isWellFormed(value)) {
     throw invalidJson("a string of the body holds half of a surrogate pair");
   }
@@ -146,9 +146,8 @@ function parse(text: string): unknown {
 }
 
 /**
- * Elysia puts a value that does not fit into its message, and an object whose key `toString` hides the
- * function has no text: the caller would get a fault of the server instead of the finding. A symbol is no
- * part of the JSON.
+ * Elysia writes an invalid value into its message. An object with a key `toString` cannot be converted to
+ * text, and the caller would get a 500 instead of the finding. A symbol key is not part of the JSON.
  */
 function makePrintable(value: unknown): void {
   if (value === null || typeof value !== "object") return;
@@ -170,7 +169,7 @@ function invalidJson(msg: string): ServiceError {
 }
 
 async function readLimited(request: Request): Promise<Uint8Array> {
-  // The gate judged an announced length, unless the body comes in chunks.
+  // The gate already checked an announced length; a chunked body has none.
   const announced = request.headers.has("content-length") && !request.headers.has("transfer-encoding");
   if (announced) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
@@ -182,10 +181,10 @@ async function readLimited(request: Request): Promise<Uint8Array> {
     }
     chunks.push(chunk);
   }
-  return joined(chunks, bytes);
+  return concatenate(chunks, bytes);
 }
 
-function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+function concatenate(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {
@@ -196,8 +195,7 @@ function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
 }
 
 /**
- * The key that a caller gives its piece of work; undefined for none. Throws `invalid_request` for what is no
- * key.
+ * The caller's idempotency key; undefined without one. Throws `invalid_request` for an invalid key.
  */
 export function idempotencyKeyOf({ headers }: Pick<Request, "headers">): string | undefined {
   const key = headers.get(idempotencyHeader);

@@ -6,28 +6,28 @@ import type { Ids } from "../../system/ids.ts";
 import { inBody, serviceErrorOf, toIssues } from "./errors.ts";
 import { pathOf, type Route, routesAt } from "./route.ts";
 
-/** An edge-style handler. */
+/** A handler of requests. */
 export type Fetch = (request: Request) => Response | Promise<Response>;
 
-/** What went wrong inside, for one request. */
-type Mishap =
+/** The error of one request. */
+type RequestError =
   | { kind: "invalid"; findings: Pick<ValidationIssue, "type" | "loc">[] }
   | { kind: "failed"; category: string };
 
 export interface HttpObservation {
-  /** Goes into the app before its error handler. */
+  /** The app uses it before its error handler. */
   plugin: Elysia;
-  /** The app's handler, observed. */
+  /** The handler of the app, which also records a diagnostic of each request. */
   around(app: { fetch: Fetch; routes: readonly Route[] }): Fetch;
 }
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**
- * Makes one diagnostic of every request: `gateway.http_request_completed`, or in its place
- * `gateway.http_validation_failed` or `gateway.http_request_failed`, so that a failure that repeats is a run.
- * It has the route's pattern, never the URL, no header and nothing of a body; an unknown key is not named
- * either. Source: spec/gateway.md "Diagnostics".
+ * Records one diagnostic for every request: `gateway.http_validation_failed` or `gateway.http_request_failed`
+ * for an error, else `gateway.http_request_completed`, so that repeated failures can be counted as one run. A
+ * diagnostic has the pattern of the route, never the URL, a header, a part of a body or an unknown key.
+ * Source: spec/gateway.md "Diagnostics".
  */
 export function observeHttp(deps: {
   clock: Clock;
@@ -35,7 +35,7 @@ export function observeHttp(deps: {
   record: (diagnostic: Diagnostic) => void;
 }): HttpObservation {
   const { clock, ids, record } = deps;
-  const mishaps = new WeakMap<Request, Mishap>();
+  const errors = new WeakMap<Request, RequestError>();
 
   const plugin = new Elysia({ name: "http-observation", seed: deps }).onError(
     { as: "global" },
@@ -43,17 +43,17 @@ export function observeHttp(deps: {
       const refusal = serviceErrorOf(error);
       const issues = refusal?.data?.["issues"];
       if (Array.isArray(issues)) {
-        mishaps.set(request, { kind: "invalid", findings: inBody(issues).map(withoutWords) });
+        errors.set(request, { kind: "invalid", findings: inBody(issues).map(hideUnknownKeys) });
       } else if (refusal || code === "NOT_FOUND") {
         return;
       } else if (code === "PARSE") {
-        mishaps.set(request, { kind: "invalid", findings: [{ type: "json_invalid", loc: ["body"] }] });
+        errors.set(request, { kind: "invalid", findings: [{ type: "json_invalid", loc: ["body"] }] });
       } else if (code === "VALIDATION" && error.type !== "response") {
-        mishaps.set(request, { kind: "invalid", findings: toIssues(error).map(withoutWords) });
+        errors.set(request, { kind: "invalid", findings: toIssues(error).map(hideUnknownKeys) });
       } else {
         const category =
           code === "VALIDATION" ? "reply_validation" : error instanceof Error ? error.name : "unknown";
-        mishaps.set(request, { kind: "failed", category });
+        errors.set(request, { kind: "failed", category });
       }
     },
   );
@@ -72,7 +72,7 @@ export function observeHttp(deps: {
         duration_ms: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1000,
         request_id: `http-${ids.hex(4)}`,
       };
-      record(toDiagnostic(facts, mishaps.get(request) ?? null));
+      record(toDiagnostic(facts, errors.get(request) ?? null));
       return response;
     },
   };
@@ -86,25 +86,25 @@ interface HttpFacts {
   request_id: string;
 }
 
-function toDiagnostic(facts: HttpFacts, mishap: Mishap | null): Diagnostic {
+function toDiagnostic(facts: HttpFacts, error: RequestError | null): Diagnostic {
   const { method, path, status_code } = facts;
   const about = (event: string, what: string) => ({
     event,
     dedupKey: `${event} ${method} ${path} ${what}`,
   });
-  if (mishap?.kind === "invalid") {
-    const { findings } = mishap;
+  if (error?.kind === "invalid") {
+    const { findings } = error;
     return {
       ...about("gateway.http_validation_failed", JSON.stringify(findings)),
       level: "warning",
       fields: { ...facts, error_count: findings.length, validation_errors: findings },
     };
   }
-  if (mishap?.kind === "failed") {
+  if (error?.kind === "failed") {
     return {
-      ...about("gateway.http_request_failed", mishap.category),
+      ...about("gateway.http_request_failed", error.category),
       level: "error",
-      fields: { ...facts, error_category: mishap.category },
+      fields: { ...facts, error_category: error.category },
     };
   }
   return {
@@ -114,7 +114,7 @@ function toDiagnostic(facts: HttpFacts, mishap: Mishap | null): Diagnostic {
   };
 }
 
-/** An unknown key is a word of the caller's and is left out. */
-function withoutWords({ type, loc }: ValidationIssue): Pick<ValidationIssue, "type" | "loc"> {
+/** Leaves out unknown keys, which are text of the caller. */
+function hideUnknownKeys({ type, loc }: ValidationIssue): Pick<ValidationIssue, "type" | "loc"> {
   return { type, loc: type === "extra_forbidden" ? [...loc.slice(0, -1), "*"] : loc };
 }

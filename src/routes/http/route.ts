@@ -4,7 +4,7 @@ export interface Route {
   path: string;
 }
 
-/** The routes, of whatever method, that serve the path of a URL; one slash at its end is no part of it. */
+/** The routes of all methods that serve the path of a URL. A final slash is ignored. */
 export function routesAt<R extends Route>(routes: readonly R[], path: string): R[] {
   const wanted = path.replace(/(?<=.)\/$/, "").split("/");
   return routes.filter((route) => {
@@ -16,7 +16,7 @@ export function routesAt<R extends Route>(routes: readonly R[], path: string): R
   });
 }
 
-/** The path of a request's URL; a request that names no host has a path for a URL, and none here. */
+/** The path of a request's URL; empty for a request without a host, whose URL is only a path. */
 export function pathOf(url: string): string {
   return URL.canParse(url) ? new URL(url).pathname : "";
 }

@@ -3,16 +3,16 @@ import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /**
- * Server-sent events as bytes, one item for each pull of the reader: `id` is the event's position, `event`
- * its kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
+ * An answer of server-sent events, one item for each pull of the reader: `id` is the event's position,
+ * `event` its kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
  */
 export function toServerSentEvents(request: Request, items: AsyncGenerator<StreamItem>): Response {
   return streamOf(items, renderItem, { method: request.method });
 }
 
 /**
- * The same of any items that `render` turns into whole blocks of the stream. `onCancel` is called when the
- * reader leaves, which wakes items that wait for nothing else. The `method` HEAD gets the headers alone.
+ * An answer of server-sent events from items that `render` turns into blocks of the stream. `onCancel` is
+ * called when the reader leaves; it ends items that wait. The `method` HEAD gets only the headers.
  */
 export function streamOf<Item>(
   items: AsyncGenerator<Item>,
@@ -24,7 +24,7 @@ export function streamOf<Item>(
     "cache-control": "no-cache",
     ...options.headers,
   };
-  // The framework would read a body to its end, and this one has none.
+  // For HEAD the framework would read the body to its end, and a stream has no end.
   if (options.method === "HEAD") {
     void items.return(undefined);
     return new Response(null, { headers });
@@ -56,14 +56,15 @@ function renderItem(item: StreamItem): string {
 
 export const heartbeat = ": heartbeat\n\n";
 
-/** One event as a block of the stream. A kind is a word of ours; a line break in it would end the field. */
+/** One event as a block of the stream. A line break in the kind would end the field. */
 export function renderEvent(id: string, event: { kind: string }): string {
   return `id: ${id}\nevent: ${event.kind.replace(/[\r\n]/g, " ")}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /**
- * The position a reconnecting client names: the header of the protocol wins over the query. Null when none
- * is; 0, which is before all events, for the id of another history, such as a coordination server's.
+ * The position from which a reconnecting client resumes. The header Last-Event-ID precedes the query. Null
+ * without a position; 0, which is before all events, for an id of another history, such as a coordination
+ * server's.
  */
 export function resumePosition(request: Request, after: number | undefined): number | null {
   const header = request.headers.get("last-event-id") ?? "";
@@ -71,43 +72,43 @@ export function resumePosition(request: Request, after: number | undefined): num
   return after ?? (header === "" ? null : 0);
 }
 
-/** The streams of one server that do not end by themselves; each gets every event. */
+/** Limits the streams that readers of one server follow at the same time. */
 export interface Followers {
   /**
-   * The items of `open`, which is given a signal that aborts when the reader has left. Throws `unavailable`
-   * when all places are taken. The place is free again as soon as the reader has left or the items have
-   * ended; giving up the items before the first is leaving too.
+   * Opens the items with a signal that aborts when the reader has left. Throws `unavailable` at the limit.
+   * The place is free again when the reader has left, the items have ended, or the caller returned the
+   * generator before its first item.
    */
   admit<Item>(left: AbortSignal, open: (left: AbortSignal) => AsyncGenerator<Item>): AsyncGenerator<Item>;
 }
 
 export function createFollowers(): Followers {
-  let followed = 0;
+  let followers = 0;
   return {
     admit(left, open) {
-      if (followed >= maxFollowers) {
+      if (followers >= maxFollowers) {
         throw new ServiceError(
           "unavailable",
           `${maxFollowers} streams of events are followed already; end one first`,
         );
       }
-      followed += 1;
-      const over = new AbortController();
+      followers += 1;
+      const ended = new AbortController();
       const end = () => {
-        if (over.signal.aborted) return;
-        followed -= 1;
+        if (ended.signal.aborted) return;
+        followers -= 1;
         left.removeEventListener("abort", end);
-        over.abort();
+        ended.abort();
       };
       if (left.aborted) end();
       else left.addEventListener("abort", end, { once: true });
-      return endingWith(open(over.signal), end);
+      return callAtEnd(open(ended.signal), end);
     },
   };
 }
 
-/** `items`, and `end` called once they are over, however that came. */
-function endingWith<Item>(items: AsyncGenerator<Item>, end: () => void): AsyncGenerator<Item> {
+/** `items`; calls `end` when they end, throw or are returned. */
+function callAtEnd<Item>(items: AsyncGenerator<Item>, end: () => void): AsyncGenerator<Item> {
   const last = async (step: Promise<IteratorResult<Item>>) => {
     try {
       const result = await step;

@@ -2,8 +2,8 @@ import type { TurnEvents } from "../../protocol/turns.ts";
 import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../../services/agent/agent.ts";
 
 /**
- * What gateway and coordinator answer of a turn's files: whole and streamed, or the page that was asked for
- * (ruling 37).
+ * Answers of gateway and coordinator from the files of a turn: all of it as a stream, or one page (ruling
+ * 37).
  */
 
 interface EventQuery {
@@ -11,10 +11,10 @@ interface EventQuery {
   limit?: number;
 }
 
-/** One piece of a streamed answer is about this long. */
+/** Approximate length of one piece of a streamed answer. */
 const pieceChars = 64 * 1024;
 
-/** `events` begin after `query.after` of the turn. */
+/** The events of a turn; `events` begin after `query.after`. */
 export function turnEventsAnswer(
   turn: Pick<TurnEvents, "tracked_agent_id" | "turn_id">,
   events: TurnEventReader,
@@ -29,7 +29,7 @@ export function turnEventsAnswer(
   return { ...turn, entries, next: found.length > limit ? after + limit : null };
 }
 
-/** The document that a page is, written as its events are read: their number has no bound. */
+/** The JSON of a page with all events, written while they are read, since their number has no limit. */
 function* wholeEvents(
   turn: Pick<TurnEvents, "tracked_agent_id" | "turn_id">,
   events: TurnEventReader,
@@ -61,21 +61,21 @@ export function artifactAnswer(
 }
 
 /**
- * One piece for each pull of the reader, so that a slow one costs no memory. The `method` HEAD gets the
- * headers alone.
+ * Sends one piece for each pull, so that a slow reader costs no memory. The `method` HEAD gets only the
+ * headers.
  */
 function streamed(pieces: Iterable<Uint8Array>, headers: Record<string, string>, method: string): Response {
-  // The framework would read a body to its end, and this answer has none.
+  // For HEAD the framework would read the body to its end.
   if (method === "HEAD") return new Response(null, { headers });
-  const left = pieces[Symbol.iterator]();
+  const iterator = pieces[Symbol.iterator]();
   const body = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        const next = left.next();
+        const next = iterator.next();
         if (next.done) controller.close();
         else controller.enqueue(next.value);
       },
-      cancel: () => void left.return?.(),
+      cancel: () => void iterator.return?.(),
     },
     { highWaterMark: 0 },
   );

@@ -9,7 +9,7 @@ import type { RecorderControl } from "../../services/extensions/observe/recorder
 import type { Transcript } from "../../services/extensions/observe/transcript/transcript.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
-/** What the routes about the past of one agent call. */
+/** The services behind the routes about the past of one agent. */
 export interface GatewayObservers {
   transcript: Transcript;
   ledger: Pick<Ledger, "page" | "summary">;
@@ -37,12 +37,12 @@ export function gatewayObserveRoutes(services: GatewayObservers): readonly Route
   ];
 }
 
-/** What the routes about the past of an agent call that no gateway serves. */
+/** The services behind the same routes for an agent without a gateway. */
 interface StoredObservers extends Pick<GatewayObservers, "transcript" | "ledger"> {
   recorder: Pick<RecorderControl, "status" | "moment" | "cast">;
 }
 
-/** The same that can be read of an agent that no gateway serves. */
+/** Transcript, ledger and recorder of an agent without a gateway. */
 export function storedObserveRoutes(services: StoredObservers): readonly Routes[] {
   const { readRecorder, recordedMoment, recordedCast } = recorderEndpoints;
   const { recorder } = services;
@@ -68,7 +68,7 @@ export function storedObserveRoutes(services: StoredObservers): readonly Routes[
 const textAnswer = ({ text, contentType }: { text: string; contentType: string }) =>
   new Response(text, { headers: { "content-type": contentType } });
 
-/** The flight recorder (additional; issue 29). */
+/** The flight recorder (additional; decision 81). */
 const recorderHandlers = ({
   recorder,
 }: Pick<GatewayObservers, "recorder">): Handlers<typeof recorderEndpoints> => ({
@@ -78,7 +78,7 @@ const recorderHandlers = ({
   recordedCast: ({ query }) => recorder.cast(query),
 });
 
-/** What the agent was asked and what it answered (additional; issue 17). */
+/** Prompts and answers of the agent (additional; decision 51). */
 const transcriptHandlers = ({
   transcript,
 }: Pick<GatewayObservers, "transcript">): Handlers<typeof transcriptEndpoints> => ({
@@ -86,13 +86,13 @@ const transcriptHandlers = ({
   transcriptTurn: ({ params, query }) => transcript.turn(params.turn_id, query),
 });
 
-/** What its turns used (additional; issue 29). */
+/** Token use of the turns (additional; decision 80). */
 const ledgerHandlers = ({ ledger }: Pick<GatewayObservers, "ledger">): Handlers<typeof ledgerEndpoints> => ({
   ledger: ({ query }) => ledger.page(query),
   ledgerSummary: ({ query }) => ledger.summary(query),
 });
 
-/** What the routes about the past of all agents call. */
+/** The services behind the routes about the past of all agents. */
 interface CoordinatorObservers {
   ledger: { sum(query: FleetLedgerQuery): Promise<FleetLedger> };
   /** A scrape in the Prometheus text format. */

@@ -7,11 +7,12 @@ import type { Fetch } from "../http/observe.ts";
 import { pathOf, type Route, routesAt } from "../http/route.ts";
 
 /**
- * Counts from the first scrape on, which also loads what counts: a gateway that nobody scrapes pays nothing.
+ * Counters of a gateway. The first scrape loads them and starts counting, so a gateway without scrapes pays
+ * nothing (decision 82).
  */
 interface Meter {
   streamed(event: GatewayEvent): void;
-  /** The app's handler, counted. */
+  /** The handler of the app, which also counts each request. */
   around(app: { fetch: Fetch; routes: readonly Route[] }): Fetch;
   scrape(): Promise<{ text: string; contentType: string }>;
   close(): void;
@@ -23,7 +24,7 @@ export function meterGateway(deps: {
   events: Pick<StoredEventLog, "readEvents" | "subscribe">;
   clock: Clock;
   status: () => GatewayStatus;
-  /** Of the traces; null while they are off. */
+  /** Spans of the traces; null while traces are off. */
   spans: () => GatewayFacts["spans"];
   facts: Pick<GatewayFacts, "version" | "tool">;
 }): Meter {

@@ -17,16 +17,16 @@ import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
 
-/** What a document is made from. Everything in it comes from the declarations that the routes obey. */
+/** The source of a document: the declarations of the routes, and nothing else. */
 interface ApiDeclaration {
   title: string;
   description: string;
   version: string;
   /** By operation id. */
   endpoints: Readonly<Record<string, Endpoint>>;
-  /** Schemas that are written once, by name. */
+  /** Schemas that become components, by name. */
   schemas: Readonly<Record<string, TSchema>>;
-  /** Answers that any operation may give, because they are decided before the operation is looked at. */
+  /** Refusals of the gate, which come before any operation. */
   refusals: readonly Refusal[];
 }
 
@@ -75,7 +75,7 @@ export interface OpenApiDocument {
   };
 }
 
-/** Modules of schemas that both documents name. */
+/** Schema modules of both documents. */
 const sharedModules = [
   wireSchemas,
   endpointSchemas,
@@ -92,7 +92,7 @@ const sharedModules = [
   notifierSchemas,
 ];
 
-/** The schemas that the shared modules and `modules` export, by the names they export them under. Pure. */
+/** The schemas that the shared modules and `modules` export, by their exported name. Pure. */
 export function namedSchemas(modules: readonly object[]): Record<string, TSchema> {
   const named = (module: object): [string, TSchema][] =>
     Object.entries(module).filter((entry): entry is [string, TSchema] => KindGuard.IsSchema(entry[1]));
@@ -119,7 +119,7 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
     openapi: "3.1.1",
     info: { title: api.title, version: api.version, description: api.description },
     servers: [{ url: "/" }],
-    // A token is asked for only where the operator set one.
+    // A server without a token needs no authentication.
     security: [{ bearer: [] }, {}],
     tags: [...tags].map((name) => ({ name })),
     paths,
@@ -128,8 +128,7 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
         bearer: {
           type: "http",
           scheme: "bearer",
-          description:
-            "the operator's token; asked for always off loopback, on loopback only where one is set",
+          description: "the operator's token; always required off loopback, on loopback only if one is set",
         },
       },
       responses,
@@ -180,7 +179,7 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
   };
 }
 
-/** Replaces each refusal that several operations give by a reference. Returns the shared ones, by name. */
+/** Replaces each refusal of several operations by a reference. Returns the shared refusals, by name. */
 function shareResponses(paths: OpenApiDocument["paths"]): OpenApiDocument["components"]["responses"] {
   const shared: OpenApiDocument["components"]["responses"] = {};
   const uses = new Map<string, { responses: Operation["responses"]; status: string }[]>();
@@ -205,10 +204,10 @@ function shareResponses(paths: OpenApiDocument["paths"]): OpenApiDocument["compo
 }
 
 const meanings: Record<string, string> = {
-  400: "A terminal agent has no such thing",
-  404: "There is nothing of this name",
-  409: "Not now: the state of the agent or the gateway forbids it",
-  422: "The request is not valid, or this agent cannot do it",
+  400: "A terminal agent does not have this operation",
+  404: "Nothing has this name",
+  409: "The state of the agent or the gateway does not allow it now",
+  422: "The request is invalid, or this agent cannot do it",
   501: "This kind of agent cannot do it",
   502: "The system behind it failed",
   503: "The agent cannot be reached",
@@ -239,8 +238,8 @@ function toQueryParameters(query: TObject | null, writer: SchemaWriter): Paramet
 }
 
 /**
- * `/v1/control/tui/state` belongs to `control`, `/svc/agents/:agent_ref/mail/list` to `mail`, `/health` to
- * `server`.
+ * The tag of a path: `control` for `/v1/control/tui/state`, `mail` for `/svc/agents/:agent_ref/mail/list`,
+ * `server` for `/health`.
  */
 function tagOf(path: string): string {
   const [, ofGateway, ofAgent] = /^\/v1\/([a-z-]+)|^\/svc\/agents\/:agent_ref\/([a-z-]+)/.exec(path) ?? [];
@@ -251,7 +250,7 @@ function content(schema: TSchema, writer: SchemaWriter, fallback: string): Conte
   const mediaType = schema["contentMediaType"];
   if (typeof mediaType !== "string") return json(writer.writeNamed(schema, fallback));
   const events = schema["events"] as StreamedEvents | undefined;
-  // OpenAPI 3.2 has `itemSchema` for this, 3.1 nothing.
+  // OpenAPI 3.1 has no keyword for the items of a stream; 3.2 has `itemSchema`.
   const described = events && { "x-item-schema": writer.write(events.item), "x-event-kinds": events.kinds };
   return { [mediaType]: { schema: { type: "string" }, ...described } };
 }

@@ -19,7 +19,7 @@ import recordedExamples from "./examples.json" with { type: "json" };
 import { type JsonSchema, nameIn } from "./json-schema.ts";
 
 /**
- * The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway.
+ * The document of the gateway's routes. Each call builds it again; it does not depend on a running gateway.
  */
 export function gatewayOpenApi(): OpenApiDocument {
   return addExamples(
@@ -36,8 +36,8 @@ export function gatewayOpenApi(): OpenApiDocument {
 }
 
 /**
- * The document of the coordination server's routes. Built again by each call; nothing in it depends on a
- * running one.
+ * The document of the coordination server's routes. Each call builds it again; it does not depend on a
+ * running server.
  */
 export function coordinatorOpenApi(): OpenApiDocument {
   return addExamples(
@@ -62,7 +62,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
   );
 }
 
-/** What every server of ours may answer before an operation is looked at. */
+/** The refusals of the gate, which come before any operation. */
 function gateRefusals(): Refusal[] {
   const refusal = (
     status: number,
@@ -71,19 +71,19 @@ function gateRefusals(): Refusal[] {
   ): Refusal => ({ status, description, schema: ErrorBody, appliesTo });
   const withBody = ({ body }: Endpoint) => body !== null;
   return [
-    refusal(401, "A bearer token is needed and was not shown", ({ path }) => !openPaths.has(path)),
+    refusal(401, "A bearer token is required", ({ path }) => !openPaths.has(path)),
     refusal(403, "A page of another origin may not call", () => true),
     refusal(413, `The body is larger than ${maxBodyBytes} bytes`, withBody),
     refusal(415, "The body is not application/json", withBody),
     refusal(421, "This host name is not served here", () => true),
-    refusal(500, "An unforeseen fault; its error_id is in the log", () => true),
+    refusal(500, "An unexpected fault; its error_id is in the log", () => true),
   ];
 }
 
-/** Bodies that the contract tests recorded, by component. */
+/** Bodies recorded by the contract tests, by component. */
 const examples: Readonly<Record<string, unknown>> = recordedExamples;
 
-/** Adds the examples of bodies, in place; those of a choice are of its branches. Returns the document. */
+/** Adds examples to the schemas, in place; a union gets those of its branches. Returns the document. */
 function addExamples(document: OpenApiDocument): OpenApiDocument {
   const { schemas } = document.components;
   for (const [name, schema] of Object.entries(schemas)) {

@@ -3,18 +3,20 @@ import { admitNulls } from "../../protocol/null-absence.ts";
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Writes TypeBox schemas as the JSON Schema of OpenAPI 3.1 and keeps what they refer to. */
+/**
+ * Writes TypeBox schemas as the JSON Schema of OpenAPI 3.1 and collects the components that they refer to.
+ */
 export type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
 /**
- * `named`: schemas that become components wherever one of the same shape occurs, a described variation
- * included. Of two of one shape the first gives the name. As part of a request body a schema has the same
- * name; one that differs there cannot be part of an answer too.
+ * `named`: schemas that become components. A schema with the same shape refers to the component, even with
+ * another description. When two named schemas have the same shape, the first name is used. In a request body
+ * a schema has the same name, so one that admits null there must not be part of an answer.
  */
 export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
   const nameOf = new Map<string, string>();
   for (const [name, schema] of Object.entries(named)) {
-    if (!deservesName(schema)) continue;
+    if (!isComponent(schema)) continue;
     for (const one of [schema, admitNulls(schema)]) {
       const shape = shapeOf(one);
       if (!nameOf.has(shape)) nameOf.set(shape, name);
@@ -29,7 +31,7 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
     if (name === undefined) return writeParts(schema);
     const own = named[name] ?? schema;
     if (!used.has(name)) {
-      // Entered before its parts are written: a part may refer to the whole.
+      // Entered before its parts are written, since a part may refer to the whole.
       used.set(name, {});
       shapeUsed.set(name, shape);
       const { description: _, ...parts } = schema;
@@ -73,9 +75,9 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
       ? Object.values(patternProperties as Record<string, JsonSchema>)[0]
       : undefined;
     return {
-      // Without TypeBox's own marks, which are symbols.
+      // Drops TypeBox's marks, which are symbols.
       ...Object.fromEntries(Object.entries(rest)),
-      // A literal 1 is of the type number to TypeBox, and to a generated client a float.
+      // TypeBox gives the literal 1 the type number, which generated clients take for a float.
       ...(Number.isInteger(rest["const"]) ? { type: "integer" } : {}),
       ...(choices ? writeChoices(choices, rest) : {}),
       ...(properties ? { properties: writeEach(properties as Record<string, JsonSchema>) } : {}),
@@ -89,13 +91,13 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
                 ? write(additionalProperties as JsonSchema)
                 : additionalProperties,
           }),
-      // A record: whatever its keys are, its values have this shape.
+      // A record: all values have this schema.
       ...(values ? { additionalProperties: write(values) } : {}),
       ...withinAllOf(enforced as JsonSchema | undefined),
     };
   }
 
-  /** The keywords that stand for a choice: an enum, a type that may be null, or `anyOf`. */
+  /** The keywords of a union: an enum, a type that may be null, or `anyOf`. */
   function writeChoices(choices: readonly JsonSchema[], outer: JsonSchema): JsonSchema {
     if (choices.every((choice) => typeof choice["const"] === "string" && !choice["description"])) {
       return { type: "string", enum: choices.map((choice) => choice["const"]) };
@@ -116,29 +118,29 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>) {
   return {
     write,
     /**
-     * A reference to the schema of a body. A choice without a name is named for its branches, any other
-     * schema without one gets `fallback`.
+     * A reference to the schema of a body. A union without a name gets the names of its branches, any other
+     * schema without a name gets `fallback`.
      */
     writeNamed,
-    /** The named schemas that were referred to so far, themselves written, by name. */
+    /** The components that were referred to so far, by name. */
     components: (): Record<string, JsonSchema> =>
       Object.fromEntries([...used].sort(([left], [right]) => (left < right ? -1 : 1))),
   };
 }
 
-/** The name that a reference to a component ends with. */
+/** The name of the component in a reference. */
 export function nameIn(reference: string): string {
   return reference.slice(reference.lastIndexOf("/") + 1);
 }
 
 const refTo = (name: string) => `#/components/schemas/${name}`;
 
-/** Objects, choices, and strings and numbers with a rule or an example. */
-function deservesName(schema: TSchema): boolean {
+/** Components are objects, unions, and strings and numbers with a rule or an example. */
+function isComponent(schema: TSchema): boolean {
   return ["anyOf", "properties", "pattern", "examples"].some((key) => schema[key] !== undefined);
 }
 
-/** A string, number or boolean whose other keywords say nothing of null. */
+/** A string, number or boolean without keywords that restrict null. */
 function isPlain(schema: JsonSchema): boolean {
   return (
     ["string", "integer", "number", "boolean"].includes(String(schema["type"])) &&
@@ -147,7 +149,8 @@ function isPlain(schema: JsonSchema): boolean {
 }
 
 /**
- * A choice among rules is below `allOf`: generators take an `anyOf` beside `properties` for a union of types.
+ * Puts an `anyOf` of rules below `allOf`: generators take an `anyOf` beside `properties` for a union of
+ * types.
  */
 function withinAllOf(rules: JsonSchema | undefined): JsonSchema {
   const { anyOf, allOf, ...rest } = rules ?? {};
@@ -155,7 +158,7 @@ function withinAllOf(rules: JsonSchema | undefined): JsonSchema {
   return { ...rest, allOf: [{ anyOf }, ...((allOf as JsonSchema[] | undefined) ?? [])] };
 }
 
-/** Equal for schemas that accept the same and differ in their description only. */
+/** A key that is equal for schemas that differ only in their description. */
 function shapeOf(schema: JsonSchema): string {
   const { description: _description, ...shape } = schema;
   return JSON.stringify(shape);

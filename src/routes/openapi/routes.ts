@@ -3,8 +3,8 @@ import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 /**
- * Serves an app's document. `load` brings the document's makers: they and its texts are evaluated at the first
- * request, and it is built once. The page that shows it to people is the console's.
+ * Serves the OpenAPI document of an app. The first request loads the builder and builds the document once.
+ * The console serves the page that shows it.
  */
 export function openApiRoutes(load: () => Promise<() => OpenApiDocument>) {
   let document: Promise<OpenApiDocument> | null = null;

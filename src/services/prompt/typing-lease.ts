@@ -1,4 +1,4 @@
-import { type LeaseGrant, leaseIdleSeconds, leaseLongestSeconds } from "../../protocol/console.ts";
+import { type LeaseGrant, leaseIdleSeconds, leaseMaxSeconds } from "../../protocol/console.ts";
 import type { TypingLease } from "../../protocol/gateway.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -105,7 +105,7 @@ export function createTypingLeases(deps: {
         since_utc: toTimestamp(clock.nowMs()),
         until_utc: timestampAt(nowMs + idleMs),
       };
-      const endsMs = nowMs + leaseLongestSeconds * 1000;
+      const endsMs = nowMs + leaseMaxSeconds * 1000;
       held = { leaseId, lease, untilMs: nowMs + idleMs, endsMs, cancel: arm(leaseId, nowMs + idleMs) };
       events.append("typing_lease_taken", { holder });
       changed();

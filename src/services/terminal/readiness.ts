@@ -9,8 +9,9 @@ type Judged = Pick<
 
 /**
  * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the
- * predicate; empty when a prompt may be given. `pending_input` is a separate check. Source: spec/terminal.md
- * 3; a usage limit is ours (issue 4), and so is the second witness, which is asked for when all others hold.
+ * predicate; empty when a prompt may be given. `pending_input` is a separate check. The usage limit and the
+ * second witness, which is checked when all other facts hold, are additional. Source: spec/terminal.md 3;
+ * decisions 18 and 40.
  */
 export function failingFacts(state: Judged): string[] {
   const { second_witness: witness } = state;

@@ -15,7 +15,7 @@ function setUp(options: { health?: typeof health | null } = {}) {
       answerChallenge: (challenge) => `answer to ${challenge}`,
     }),
     health: options.health === undefined ? health : options.health,
-    whole: () => {
+    load: () => {
       asked += 1;
       return whole.promise;
     },

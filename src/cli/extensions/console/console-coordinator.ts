@@ -1,5 +1,5 @@
 import packageManifest from "../../../../package.json" with { type: "json" };
-import { firstLookQuery } from "../../../protocol/agent-states.ts";
+import { initialStatesQuery } from "../../../protocol/agent-states.ts";
 import { coordinatorEndpoints } from "../../../protocol/coordinator-endpoints.ts";
 import { coordinatorConsoleRoutes } from "../../../routes/console/coordinator.ts";
 import { createFleetScreens } from "../../../services/extensions/console/fleet-screens.ts";
@@ -28,13 +28,13 @@ export function openFleetConsole(coordinator: OpenCoordinator): CoordinatorPart 
         assets: pageAssets("console", processes),
         reference: pageAssets("reference", processes),
         signIn,
-        asksForToken: coordinator.asksForToken,
+        requiresToken: coordinator.requiresToken,
         linkAdvice: managerSentence({ code: "open_console" }),
         nonce: () => ids.hex(16),
-        firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, firstLookQuery),
+        firstData: toUrl("", coordinatorEndpoints.listAgentStates.path, {}, initialStatesQuery),
         identity: () => ({ surface: "coordinator", agent: null, version: packageManifest.version }),
         // The answer goes first: a look at many agents begins with a tenth of a second of work.
-        onReaderSoon: () => void clock.after(0, attention.expectReader),
+        onReaderExpected: () => void clock.after(0, attention.expectReader),
       },
     }),
   };

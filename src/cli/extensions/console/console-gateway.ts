@@ -51,7 +51,7 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
         assets: pageAssets("console", system.processes),
         reference: pageAssets("reference", system.processes),
         signIn,
-        asksForToken: gateway.asksForToken,
+        requiresToken: gateway.requiresToken,
         linkAdvice: managerSentence({ code: "open_console" }),
         nonce: () => ids.hex(16),
         identity: () => ({

@@ -10,7 +10,8 @@ import type { StoredEventLog } from "../../diagnostics/event-log.ts";
 /**
  * The counters of one gateway in the Prometheus text format. They are made of its event log, from the start
  * of the process on, so that a gateway that nobody scrapes counts nothing. No label holds what an agent, a
- * person or a caller wrote, but for the name of a model. Loaded with the first scrape. Source: issue 29.
+ * person or a caller wrote, but for the name of a model. Loaded with the first scrape. Source: decisions 78
+ * and 82.
  */
 export interface GatewayMetrics {
   /** Counts one answer, from the first scrape on. Never throws. */

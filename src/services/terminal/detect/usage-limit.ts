@@ -13,7 +13,7 @@ const againMs = 5 * 60_000;
 
 /**
  * The limit after one more look. Its time is read once, when the notice appears: the same words would name
- * another moment each day. `before`: the signals of the look before this one. Source: issue 4, usage limit.
+ * another moment each day. `before`: the signals of the previous look. Source: decision 18.
  */
 export function nextParked(
   held: ParkedState | null,

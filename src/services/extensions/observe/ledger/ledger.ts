@@ -20,7 +20,7 @@ interface LedgerQuery {
 /**
  * The tokens of an agent's turns, each counted once, however often it is read: a turn is looked up when it
  * has ended, and at the start those that came while no gateway ran. Each turn whose count changed is an event
- * `turn_usage`. Source: issue 29.
+ * `turn_usage`. Source: decision 80.
  */
 export interface Ledger {
   /** The same object while nothing changed; null until a turn with tokens was counted. */

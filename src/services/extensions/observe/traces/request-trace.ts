@@ -54,7 +54,7 @@ function spanIdOf(requestId: string, name: string): string {
 /**
  * The spans of a request that has ended: `request` from its acceptance to its end, and below it `queue`,
  * `deliver`, `turn` as far as it got, and a `mail` for each message that caused it. Empty for one that has
- * not ended. No text of a prompt, a message, an error or a screen is in them. Pure. Source: issue 29.
+ * not ended. No text of a prompt, a message, an error or a screen is in them. Pure. Source: decision 84.
  */
 export function toRequestSpans(
   request: StoredRequest,

@@ -70,6 +70,15 @@ export function stepError(step: string, cause: unknown): Error {
   return new Error(`${step}: ${messageOf(cause)}`, { cause });
 }
 
+/** Does one step of a longer work; the message of its error begins with the step. */
+export async function runStep<T>(step: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw stepError(step, error);
+  }
+}
+
 /** What the log keeps of a fault: its message on one line and its stack. */
 export function describeFault(error: unknown): { message: string; stack: string | null } {
   return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };

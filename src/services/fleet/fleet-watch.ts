@@ -2,7 +2,7 @@ import { FleetEvent } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, runStep } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Loop } from "../../system/lifecycle.ts";
@@ -60,37 +60,25 @@ export function createFleetWatch<Snapshot extends Seen>(deps: {
   onError: (error: unknown) => void;
 }): FleetWatch {
   const { clock, directory } = deps;
-  let known = new Map<string, Snapshot>();
-  let lookedMs = Number.NEGATIVE_INFINITY;
-  let first = true;
+  let state: WatchState<Snapshot> = nothingWatched;
   const hinted = new Set<string>();
 
+  /** Due, look, report: `next` says what follows from each. */
   async function turn(signal: AbortSignal): Promise<number> {
-    const agents = directory.agents().filter(({ record }) => isRunning(record));
-    const everyone = clock.monotonicMs() - lookedMs >= lookAtAllMs;
-    if (everyone) lookedMs = clock.monotonicMs();
-    const wanted = agents.filter(
-      ({ record }) =>
-        everyone || hinted.has(record.agent_id) || known.get(record.agent_id)?.record !== record,
-    );
+    const known = await runStep("list of agents", directory.agents);
+    const agents = known.filter(({ record }) => isRunning(record));
+    const nowMs = clock.monotonicMs();
+    const isDue = planLook(state, hinted, nowMs);
     hinted.clear();
-    const before = known;
-    known = new Map(agents.flatMap(({ record: { agent_id: id } }) => entryOf(id, before.get(id))));
-    for (const snapshot of await deps.look(wanted)) known.set(snapshot.record.agent_id, snapshot);
-    const snapshots = [...known.values()].sort(byName);
-    const isOf = (map: ReadonlyMap<string, Snapshot>) => (snapshot: Snapshot) =>
-      map.has(snapshot.record.agent_id);
-    const appeared = snapshots.filter((snapshot) => !isOf(before)(snapshot));
-    const changed = snapshots.filter(
-      (snapshot) =>
-        isOf(before)(snapshot) && factsOf(snapshot) !== factsOf(before.get(snapshot.record.agent_id)),
-    );
-    const gone = [...before.values()].filter((snapshot) => !isOf(known)(snapshot));
+    const found = await runStep("look at agents", () => deps.look(agents.filter(isDue)));
+    const before = state;
+    state = next(before, { kind: "looked", nowMs, agents, found });
     if (signal.aborted) return 0;
-    if (first || appeared.length + changed.length + gone.length > 0) {
-      await deps.onChange({ snapshots, appeared, changed, gone });
+    const change = compareSnapshots(before.snapshots, state.snapshots);
+    if (!state.isReported || isNews(change)) {
+      await runStep("report of changed agents", () => deps.onChange(change));
     }
-    first = false;
+    state = next(state, { kind: "reported" });
     await sleep(clock, betweenLooksMs, signal);
     return lookForNewMs;
   }
@@ -105,11 +93,91 @@ export function createFleetWatch<Snapshot extends Seen>(deps: {
   };
 }
 
-function entryOf<Snapshot>(id: string, snapshot: Snapshot | undefined): [string, Snapshot][] {
-  return snapshot ? [[id, snapshot]] : [];
+/** What the watch has of the agents. */
+export interface WatchState<Snapshot extends Seen> {
+  /** By agent id. */
+  snapshots: ReadonlyMap<string, Snapshot>;
+  /** Of the last look at all agents, monotonic. */
+  lookedAtAllMs: number;
+  /** The first look was reported, also when it found no agent. */
+  isReported: boolean;
 }
 
-function factsOf(snapshot: Seen | undefined): string {
+type WatchEvent<Snapshot extends Seen> =
+  /** `agents`: all that run. `found`: of those that were looked at. */
+  | {
+      kind: "looked";
+      nowMs: number;
+      agents: readonly Pick<KnownAgent, "record">[];
+      found: readonly Snapshot[];
+    }
+  | { kind: "reported" };
+
+export const nothingWatched: WatchState<never> = {
+  snapshots: new Map<string, never>(),
+  lookedAtAllMs: Number.NEGATIVE_INFINITY,
+  isReported: false,
+};
+
+/** Pure. */
+export function next<Snapshot extends Seen>(
+  state: WatchState<Snapshot>,
+  event: WatchEvent<Snapshot>,
+): WatchState<Snapshot> {
+  switch (event.kind) {
+    case "looked": {
+      const { agents, found, nowMs } = event;
+      const previous = agents.flatMap(({ record }) => state.snapshots.get(record.agent_id) ?? []);
+      return {
+        ...state,
+        snapshots: new Map([...previous, ...found].map((one) => [one.record.agent_id, one])),
+        lookedAtAllMs: isEveryoneDue(state, nowMs) ? nowMs : state.lookedAtAllMs,
+      };
+    }
+    case "reported":
+      return { ...state, isReported: true };
+  }
+}
+
+/** Which agents are looked at now. Pure. */
+export function planLook<Snapshot extends Seen>(
+  state: WatchState<Snapshot>,
+  hinted: Iterable<string>,
+  nowMs: number,
+): (agent: Pick<KnownAgent, "record">) => boolean {
+  const isEveryone = isEveryoneDue(state, nowMs);
+  const hints = new Set(hinted);
+  return ({ record }) =>
+    isEveryone || hints.has(record.agent_id) || state.snapshots.get(record.agent_id)?.record !== record;
+}
+
+const isEveryoneDue = ({ lookedAtAllMs }: Pick<WatchState<never>, "lookedAtAllMs">, nowMs: number) =>
+  nowMs - lookedAtAllMs >= lookAtAllMs;
+
+type Snapshots<Snapshot> = ReadonlyMap<string, Snapshot>;
+
+/** Pure. */
+export function compareSnapshots<Snapshot extends Seen>(
+  before: Snapshots<Snapshot>,
+  now: Snapshots<Snapshot>,
+): FleetChange<Snapshot> {
+  const snapshots = [...now.values()].sort(byName);
+  const previousOf = ({ record }: Snapshot) => before.get(record.agent_id);
+  return {
+    snapshots,
+    appeared: snapshots.filter((one) => previousOf(one) === undefined),
+    changed: snapshots.filter((one) => {
+      const previous = previousOf(one);
+      return previous !== undefined && factsOf(previous) !== factsOf(one);
+    }),
+    gone: [...before.values()].filter(({ record }) => !now.has(record.agent_id)),
+  };
+}
+
+const isNews = ({ appeared, changed, gone }: FleetChange<Seen>) =>
+  appeared.length + changed.length + gone.length > 0;
+
+function factsOf(snapshot: Seen): string {
   return JSON.stringify(snapshot);
 }
 

@@ -1,7 +1,7 @@
 import type { FleetEvent, FleetEventKind } from "../../protocol/coordinator.ts";
 import type { EventKind } from "../../protocol/events.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
-import { createFaultReport } from "../../system/errors.ts";
+import { createFaultReport, stepError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
@@ -26,6 +26,89 @@ const maxPositions = 2000;
 /** Each is one connection, and a process has 256. */
 const maxFollowed = 160;
 
+/** What the stream has published of each agent. */
+export interface Roster {
+  /** Of the first look nothing is news. */
+  isFirst: boolean;
+  /** By agent id. */
+  agents: ReadonlyMap<string, Listing>;
+}
+
+interface Listing {
+  lifecycle: string;
+  generation: string;
+  /** Its `gateway_unfollowed` event was published. */
+  isUnfollowed: boolean;
+}
+
+/** An agent of the directory. `isServed`: a gateway claims its session. */
+interface Sighting {
+  agent: KnownAgent;
+  isServed: boolean;
+}
+
+/** What a look at the directory asks for, in this order. */
+export type RosterStep =
+  | { step: "publish"; agent: KnownAgent | null; kind: FleetEventKind; fields: Record<string, unknown> }
+  | { step: "follow"; agent: KnownAgent }
+  | { step: "leave"; agentId: string }
+  | { step: "forget"; agentId: string };
+
+export const initialRoster: Roster = { isFirst: true, agents: new Map() };
+
+/**
+ * The roster after a look, and what follows from it. `followed`: the generation of each agent whose gateway
+ * is followed. Pure.
+ */
+export function next(
+  roster: Roster,
+  look: { sightings: readonly Sighting[]; followed: ReadonlyMap<string, { generation: string }> },
+): { roster: Roster; steps: RosterStep[] } {
+  const steps: RosterStep[] = [];
+  const followed = new Set(look.followed.keys());
+  const agents = new Map<string, Listing>();
+  for (const { agent, isServed } of look.sightings) {
+    const { agent_id: id, generation_id: generation } = agent.record;
+    steps.push(...newsOf(roster, agent));
+    if (followed.has(id) && !(isServed && look.followed.get(id)?.generation === generation)) {
+      steps.push({ step: "leave", agentId: id });
+      followed.delete(id);
+    }
+    const isWaiting = isServed && !followed.has(id);
+    const isUnfollowed = isWaiting && followed.size >= maxFollowed;
+    if (isUnfollowed && !roster.agents.get(id)?.isUnfollowed) {
+      const detail = `${maxFollowed} gateways are followed already`;
+      steps.push({ step: "publish", agent, kind: "gateway_unfollowed", fields: { detail } });
+    } else if (isWaiting && !isUnfollowed) {
+      steps.push({ step: "follow", agent });
+      followed.add(id);
+    }
+    agents.set(id, { ...toListing(agent), isUnfollowed });
+  }
+  for (const id of roster.agents.keys()) {
+    if (agents.has(id)) continue;
+    const fields = { gone_agent_id: id };
+    steps.push({ step: "forget", agentId: id });
+    steps.push({ step: "publish", agent: null, kind: "agent_gone", fields });
+  }
+  return { roster: { isFirst: false, agents }, steps };
+}
+
+/** What the registry says of an agent, when it changes. */
+function newsOf({ isFirst, agents }: Roster, agent: KnownAgent): RosterStep[] {
+  const previous = agents.get(agent.record.agent_id);
+  const { lifecycle, generation } = toListing(agent);
+  const isChanged = previous && (previous.lifecycle !== lifecycle || previous.generation !== generation);
+  const kind = isChanged ? "agent_changed" : previous || isFirst ? null : "agent_seen";
+  return kind === null ? [] : [{ step: "publish", agent, kind, fields: { lifecycle_state: lifecycle } }];
+}
+
+const toListing = ({ record }: KnownAgent): Listing => ({
+  lifecycle: record.lifecycle.state,
+  generation: record.generation_id,
+  isUnfollowed: false,
+});
+
 interface Follower {
   generation: string;
   abort: AbortController;
@@ -46,31 +129,25 @@ export function createFleetEvents(deps: {
   onError: (error: unknown) => void;
 }): FollowedFleet {
   const { directory, links, clock } = deps;
-  const origin = deps.ids.hex(4);
   const closed = new AbortController();
+  const kept = createKeptEvents(deps.ids.hex(4), clock);
   const followers = new Map<string, Follower>();
   /**
    * By session root: position in its gateway's log; null for one that was there before us and had no event
    * yet.
    */
   const positions = new Map<string, number | null>();
-  /** Agents whose `gateway_unfollowed` event was published. */
-  const unfollowed = new Set<string>();
-  const seen = new Map<string, { lifecycle: string; generation: string }>();
   const report = createFaultReport((_, error) => deps.onError(error));
-  const kept: FleetEvent[] = [];
   const readers = new Set<() => void>();
-  let lastSeq = 0;
-  let first = true;
+  let roster = initialRoster;
   let cancelLinger = () => {};
 
-  function tell(
+  function publish(
     agent: KnownAgent | null,
     kind: FleetEventKind | EventKind,
     fields: Record<string, unknown> = {},
   ): void {
-    lastSeq += 1;
-    kept.push({
+    kept.add({
       at_utc: timestampNow(clock),
       ...fields,
       kind,
@@ -78,7 +155,6 @@ export function createFleetEvents(deps: {
       agent_name: agent?.record.agent_name ?? null,
       tracked_agent_id: agent?.identity.tracked_agent_id ?? null,
     });
-    if (kept.length > maxKept) kept.splice(0, kept.length - maxKept);
     for (const wake of [...readers]) wake();
   }
 
@@ -100,34 +176,23 @@ export function createFleetEvents(deps: {
       onConnected() {
         connected = true;
         report(id, null);
-        tell(agent, "gateway_connected");
+        publish(agent, "gateway_connected");
       },
       onLost(why) {
         links.doubt(found);
-        if (connected) tell(agent, "gateway_lost", { detail: why });
+        if (connected) publish(agent, "gateway_lost", { detail: why });
         connected = false;
       },
       onEvent(event) {
         positions.set(found.sessionRoot, event.seq);
-        tell(agent, event.kind as EventKind, { ...event, gateway_seq: event.seq });
+        publish(agent, event.kind as EventKind, { ...event, gateway_seq: event.seq });
       },
     }).catch((error: unknown) => {
-      report(id, error);
+      report(id, stepError(`events of ${agent.record.agent_name}`, error));
       // The next turn of the loop begins again.
       if (followers.get(id)?.abort === abort) followers.delete(id);
     });
     followers.set(id, { generation, abort, ended });
-  }
-
-  function beginIfRoom(agent: KnownAgent): void {
-    const { agent_id: id } = agent.record;
-    if (followers.size < maxFollowed) {
-      unfollowed.delete(id);
-      begin(agent);
-    } else if (!unfollowed.has(id)) {
-      unfollowed.add(id);
-      tell(agent, "gateway_unfollowed", { detail: `${maxFollowed} gateways are followed already` });
-    }
   }
 
   function end(id: string): void {
@@ -135,18 +200,13 @@ export function createFleetEvents(deps: {
     followers.delete(id);
   }
 
-  /** Publishes what the registry says of an agent when it changes. */
-  function note(agent: KnownAgent): void {
-    const { agent_id: id, generation_id: generation, lifecycle } = agent.record;
-    const before = seen.get(id);
-    seen.set(id, { lifecycle: lifecycle.state, generation });
-    if (!before && !first) tell(agent, "agent_seen", { lifecycle_state: lifecycle.state });
-    if (before && (before.lifecycle !== lifecycle.state || before.generation !== generation)) {
-      tell(agent, "agent_changed", { lifecycle_state: lifecycle.state });
+  /** Everything of an agent that came while we looked is news, of an earlier one only what is to come. */
+  function placeNew(agents: readonly KnownAgent[]): void {
+    for (const { found } of agents) {
+      if (found && !positions.has(found.sessionRoot)) {
+        positions.set(found.sessionRoot, roster.isFirst ? null : 0);
+      }
     }
-    // Of an agent that came while we looked everything is news, of an earlier one only what is to come.
-    const root = agent.found?.sessionRoot;
-    if (root !== undefined && !positions.has(root)) positions.set(root, first ? null : 0);
   }
 
   /** Positions of sessions that ended long ago go; one that went for a moment keeps its position. */
@@ -156,32 +216,39 @@ export function createFleetEvents(deps: {
     for (const root of [...positions.keys()]) if (!roots.has(root)) positions.delete(root);
   }
 
+  function perform(step: RosterStep): void {
+    switch (step.step) {
+      case "publish":
+        publish(step.agent, step.kind, step.fields);
+        break;
+      case "follow":
+        begin(step.agent);
+        break;
+      case "leave":
+        end(step.agentId);
+        break;
+      case "forget":
+        end(step.agentId);
+        report(step.agentId, null);
+    }
+  }
+
   const loop = createLoop({
     clock,
     async turn() {
       const agents = directory.agents();
-      const ids = new Set(agents.map(({ record }) => record.agent_id));
-      for (const agent of agents) {
-        note(agent);
-        const { agent_id: id, generation_id: generation } = agent.record;
-        const follower = followers.get(id);
-        const served = agent.found !== null && links.claims(agent.found);
-        if (follower && (!served || follower.generation !== generation)) end(id);
-        if (served && !followers.has(id)) beginIfRoom(agent);
-        else unfollowed.delete(id);
-      }
-      for (const id of [...seen.keys()].filter((one) => !ids.has(one))) {
-        end(id);
-        seen.delete(id);
-        unfollowed.delete(id);
-        report(id, null);
-        tell(null, "agent_gone", { gone_agent_id: id });
-      }
+      const sightings = agents.map((agent) => ({
+        agent,
+        isServed: agent.found !== null && links.claims(agent.found),
+      }));
+      placeNew(agents);
+      const after = next(roster, { sightings, followed: followers });
+      roster = after.roster;
+      for (const step of after.steps) perform(step);
       forget(agents);
-      first = false;
       return pollIntervalMs;
     },
-    onError: deps.onError,
+    onError: (error) => deps.onError(stepError("look at agents", error)),
   });
 
   async function rest(): Promise<void> {
@@ -205,42 +272,27 @@ export function createFleetEvents(deps: {
     };
   }
 
-  /** The number of a position that is still kept, or null. */
-  function seqOf(after: string): number | null {
-    const match = new RegExp(`^${origin}-(\\d{1,15})$`).exec(after);
-    const seq = match ? Number(match[1]) : -1;
-    return seq >= lastSeq - kept.length && seq <= lastSeq ? seq : null;
-  }
-
-  const idOf = (seq: number) => `${origin}-${seq}`;
-
-  function gap(reason: string): FleetEvent {
-    const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
-    const why: Record<string, unknown> = { reason };
-    return { kind: "stream_gap", at_utc: timestampNow(clock), ...nobody, ...why };
-  }
-
   return {
     async *follow({ after, signal: callers }) {
       const signal = AbortSignal.any([callers, closed.signal]);
       let wake = () => {};
       // Read first: the loop, which begins with this reader, publishes at once.
-      let at = after === null ? lastSeq : seqOf(after);
+      let at = after === null ? kept.newest() : kept.seqOf(after);
       const leave = enter(() => wake());
       try {
         if (at === null) {
-          at = lastSeq;
-          yield { item: "event", id: idOf(at), event: gap("the position is not kept any more") };
+          at = kept.newest();
+          yield kept.gap("the position is not kept any more");
         }
         while (!signal.aborted) {
-          if (at < lastSeq - kept.length) {
-            at = lastSeq;
-            yield { item: "event", id: idOf(at), event: gap("read too slowly") };
+          if (!kept.has(at)) {
+            at = kept.newest();
+            yield kept.gap("read too slowly");
           }
-          const event = kept[kept.length - (lastSeq - at)];
+          const event = kept.after(at);
           if (event) {
             at += 1;
-            yield { item: "event", id: idOf(at), event };
+            yield event;
             continue;
           }
           const woken = new Promise<boolean>((resolve) => {
@@ -255,9 +307,15 @@ export function createFleetEvents(deps: {
     },
     position() {
       // What comes from now on is news, also while nobody follows yet.
-      if (first) for (const agent of directory.agents()) note(agent);
-      first = false;
-      return idOf(lastSeq);
+      if (roster.isFirst) {
+        const agents = directory.agents();
+        placeNew(agents);
+        roster = {
+          isFirst: false,
+          agents: new Map(agents.map((one) => [one.record.agent_id, toListing(one)])),
+        };
+      }
+      return kept.position();
     },
     following: () => followers.size,
     async stop() {
@@ -266,6 +324,44 @@ export function createFleetEvents(deps: {
       const ends = [...followers.values()].map(({ ended }) => ended);
       await rest();
       await Promise.all(ends);
+    },
+  };
+}
+
+/** The newest events, each under the position `<origin>-<number>`. */
+function createKeptEvents(origin: string, clock: Clock) {
+  const events: FleetEvent[] = [];
+  let newest = 0;
+  const idOf = (seq: number) => `${origin}-${seq}`;
+  const has = (seq: number) => seq >= newest - events.length && seq <= newest;
+
+  return {
+    add(event: FleetEvent): void {
+      newest += 1;
+      events.push(event);
+      if (events.length > maxKept) events.splice(0, events.length - maxKept);
+    },
+    newest: () => newest,
+    position: () => idOf(newest),
+    /** Whether what comes after this number is still kept. */
+    has,
+    /** The number of a position after which everything is kept, or null. */
+    seqOf(position: string): number | null {
+      const match = new RegExp(`^${origin}-(\\d{1,15})$`).exec(position);
+      const seq = match ? Number(match[1]) : -1;
+      return has(seq) ? seq : null;
+    },
+    /** The event after a number that is kept; null when there is none yet. */
+    after(seq: number): FleetStreamItem | null {
+      const event = events[events.length - (newest - seq)];
+      return event ? { item: "event", id: idOf(seq + 1), event } : null;
+    },
+    /** Takes the place of events that are not kept. */
+    gap(reason: string): FleetStreamItem {
+      const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
+      const why: Record<string, unknown> = { reason };
+      const event: FleetEvent = { kind: "stream_gap", at_utc: timestampNow(clock), ...nobody, ...why };
+      return { item: "event", id: idOf(newest), event };
     },
   };
 }

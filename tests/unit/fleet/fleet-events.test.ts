@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
 import type { FleetStreamItem } from "../../../src/services/fleet/fleet-events.ts";
-import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
+import {
+  createFleetEvents,
+  initialRoster,
+  next,
+  type Roster,
+  type RosterStep,
+} from "../../../src/services/fleet/fleet-events.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import { messageOf } from "../../../src/system/errors.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -280,11 +286,11 @@ test("a fault of a follower or of the loop is reported once, and the loop goes o
   const next = items.next();
   await clock.advance(5000);
   expect(asked).toBeGreaterThan(3);
-  expect(faults).toEqual(["links are broken"]);
+  expect(faults).toEqual(["events of worker: links are broken"]);
   linkFault = null;
   directoryFault = "the registry is broken";
   await clock.advance(5000);
-  expect(faults).toEqual(["links are broken", "the registry is broken"]);
+  expect(faults.slice(1)).toEqual(["look at agents: the registry is broken"]);
   directoryFault = null;
   await clock.advance(2000);
   expect(events.following()).toBe(1);
@@ -294,4 +300,93 @@ test("a fault of a follower or of the loop is reported once, and the loop goes o
   expect(value).toMatchObject({ event: { kind: "agent_seen", agent_name: "new" } });
   left.abort();
   await events.stop();
+});
+
+describe("the agents that a stream has published", () => {
+  const worker = sampleKnown("worker");
+  const listed: Roster["agents"] = new Map([
+    ["id-worker", { lifecycle: "active", generation: "generation-1", isUnfollowed: false }],
+  ]);
+  const later: Roster = { isFirst: false, agents: listed };
+  const following = (...generations: [id: string, generation: string][]) =>
+    new Map(generations.map(([id, generation]) => [id, { generation }]));
+  const full = following(...Array.from({ length: 160 }, (_, nth): [string, string] => [`other-${nth}`, "g"]));
+  const isFollowed = following(["id-worker", "generation-1"]);
+  const cases: {
+    id: string;
+    roster: Roster;
+    agents?: KnownAgent[];
+    isServed?: boolean;
+    followed?: ReadonlyMap<string, { generation: string }>;
+    want: string[];
+  }[] = [
+    { id: "of the first look nothing is news", roster: initialRoster, want: ["follow worker"] },
+    { id: "nothing changed", roster: later, followed: isFollowed, want: [] },
+    {
+      id: "an agent that came is news",
+      roster: { isFirst: false, agents: new Map() },
+      want: ["publish agent_seen", "follow worker"],
+    },
+    {
+      id: "another generation is followed afresh",
+      roster: later,
+      agents: [sampleKnown("worker", { generationId: "generation-2" })],
+      followed: isFollowed,
+      want: ["publish agent_changed", "leave id-worker", "follow worker"],
+    },
+    {
+      id: "a stopped agent whose gateway has gone",
+      roster: later,
+      agents: [sampleKnown("worker", { stopped: true })],
+      isServed: false,
+      followed: isFollowed,
+      want: ["publish agent_changed", "leave id-worker"],
+    },
+    {
+      id: "an agent that is gone",
+      roster: later,
+      agents: [],
+      followed: isFollowed,
+      want: ["forget id-worker", "publish agent_gone"],
+    },
+    { id: "too many gateways", roster: later, followed: full, want: ["publish gateway_unfollowed"] },
+    {
+      id: "too many gateways, published before",
+      roster: {
+        isFirst: false,
+        agents: new Map([
+          ["id-worker", { lifecycle: "active", generation: "generation-1", isUnfollowed: true }],
+        ]),
+      },
+      followed: full,
+      want: [],
+    },
+  ];
+  const toText = (step: RosterStep) => {
+    switch (step.step) {
+      case "publish":
+        return `publish ${step.kind}`;
+      case "follow":
+        return `follow ${step.agent.record.agent_name}`;
+      default:
+        return `${step.step} ${step.agentId}`;
+    }
+  };
+
+  test.each(cases)("$id", ({ roster, agents = [worker], isServed = true, followed = new Map(), want }) => {
+    const sightings = agents.map((agent) => ({ agent, isServed }));
+    const after = next(roster, { sightings, followed });
+    expect(after.steps.map(toText)).toEqual(want);
+    expect(after.roster.isFirst).toBe(false);
+    expect([...after.roster.agents.keys()]).toEqual(agents.map(({ record }) => record.agent_id));
+  });
+
+  test("an agent that finds room is unfollowed no more", () => {
+    const sightings = [{ agent: worker, isServed: true }];
+    const unfollowed = next(later, { sightings, followed: full }).roster;
+    expect(unfollowed.agents.get("id-worker")?.isUnfollowed).toBe(true);
+    const after = next(unfollowed, { sightings, followed: new Map() });
+    expect(after.roster.agents.get("id-worker")?.isUnfollowed).toBe(false);
+    expect(after.steps.map(toText)).toEqual(["follow worker"]);
+  });
 });

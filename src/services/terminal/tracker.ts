@@ -21,10 +21,17 @@ import { type CompiledProfile, isProvedVersion } from "./profiles/profile.ts";
 import type { ReportSource } from "./report-source.ts";
 import type { Observation } from "./screen.ts";
 import { toTerminalHistory, toTerminalState, toTrackedSession } from "./state/record.ts";
-import { reduce } from "./state/reduce.ts";
-import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./state/reduce-state.ts";
-import { isUnsettled, nextDeadlineMs } from "./state/reduce-transition.ts";
-import { instanceId, type Tmux, type TmuxPane } from "./tmux/command.ts";
+import type { Moment, TrackEvent, TrackState } from "./state/reduce-state.ts";
+import {
+  initialTracking,
+  isRepeatedAbsence,
+  next,
+  nextSampleMs,
+  planSample,
+  type Reading,
+  type TrackingEvent,
+} from "./state/tracking.ts";
+import { instanceId, type Tmux } from "./tmux/command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux/control.ts";
 import { createPaneReader, createReadAhead } from "./tmux/pane-reader.ts";
 
@@ -120,10 +127,6 @@ interface TrackerOptions {
   reports?: ReportSource | null;
 }
 
-/** Least time between the starts of two samples that output asked for. */
-const PUSH_GAP_MS = 30;
-const RESYNC_MS = 30_000;
-
 const UNREADABLE = "the terminal cannot be read";
 
 /** Notices of tmux after which the pane may be another, or gone. */
@@ -144,13 +147,10 @@ export function createTracker(options: TrackerOptions): Tracker {
   const listeners = new Set<(state: TerminalState, change: StateChange) => void>();
   const sampling = createExclusive();
   const known = Promise.withResolvers<void>();
-  let track: TrackState = initialTrack(moment());
-  let pane: TmuxPane | null = null;
-  let deaf: (() => void) | null = null;
-  let last: { observation: Observation; signals: Signals } | null = null;
-  let sampledMs = Number.NEGATIVE_INFINITY;
-  const complain = createFaultReport((what, error) => log.line(what, { error: messageOf(error) }));
-  let lost = false;
+  const report = createFaultReport((what, error) => log.line(what, { error: messageOf(error) }));
+  const hooks: (() => void)[] = [];
+  let state = initialTracking(moment());
+  let endOutput = () => {};
   let judged: { of: TrackState; state: TerminalState } | null = null;
 
   function moment(): Moment {
@@ -159,35 +159,36 @@ export function createTracker(options: TrackerOptions): Tracker {
 
   const record = (of: TrackState, at?: Moment) => toTerminalState(of, session, at);
 
-  /** The one place where a state is replaced and published. */
-  function apply(event: TrackEvent, moved: boolean): void {
-    const before = track;
-    track = reduce(track, event, timings);
-    if (listeners.size === 0) return;
-    const change: StateChange = {
-      before: record(before),
-      material:
-        moved ||
-        track.transitions !== before.transitions ||
-        track.stability.stable !== before.stability.stable ||
-        track.secondWitness?.by !== before.secondWitness?.by,
-    };
-    const state = record(track);
-    for (const listener of [...listeners]) {
-      try {
-        listener(state, change);
-      } catch (error) {
-        complain("a listener of the terminal state failed", error);
-      }
-    }
+  /** The one place where the state is replaced. The output of the pane that it has is listened to. */
+  function apply(event: TrackingEvent): void {
+    const { pane: previous } = state;
+    state = next(state, event, timings);
+    const { pane } = state;
+    if (pane?.paneId === previous?.paneId) return;
+    endOutput();
+    endOutput = pane ? control.onOutput(pane.paneId, onOutput) : () => {};
   }
 
-  function hold(found: TmuxPane | null): void {
-    if (found?.paneId !== pane?.paneId) {
-      deaf?.();
-      deaf = found && control.onOutput(found.paneId, onOutput);
+  /** Takes in what happened at the agent, and publishes its state. */
+  function track(event: TrackEvent, isOtherInstance = false): void {
+    const { track: before } = state;
+    apply({ kind: "tracked", event });
+    if (listeners.size === 0) return;
+    const { track: now } = state;
+    const isMaterial =
+      isOtherInstance ||
+      now.transitions !== before.transitions ||
+      now.stability.stable !== before.stability.stable ||
+      now.secondWitness?.by !== before.secondWitness?.by;
+    const change: StateChange = { before: record(before), material: isMaterial };
+    const published = record(now);
+    for (const listener of [...listeners]) {
+      try {
+        listener(published, change);
+      } catch (error) {
+        report("a listener of the terminal state failed", error);
+      }
     }
-    pane = found;
   }
 
   /**
@@ -195,17 +196,25 @@ export function createTracker(options: TrackerOptions): Tracker {
    * another.
    */
   async function read(fresh: boolean): Promise<Observation | null> {
-    if (!pane) hold(await reader.find(session.tmux_session_name, manifest.tmux.primary_pane_id ?? null));
+    if (!state.pane) {
+      const recorded = manifest.tmux.primary_pane_id ?? null;
+      apply({ kind: "pane_found", pane: await reader.find(session.tmux_session_name, recorded) });
+    }
+    const { pane, reading } = state;
     if (!pane) return null;
     // A tool that was not there may have come since, and its first output is what woke us.
-    const seen = await reader.read(pane, fresh || last?.signals.processState !== "tui_up");
-    if (!seen) hold(null);
-    else if (pane.panePid !== seen.pane.panePid) pane = { ...pane, panePid: seen.pane.panePid };
-    return seen;
+    const observation = await reader.read(pane, fresh || reading?.signals.processState !== "tui_up");
+    const panePid = observation?.pane.panePid;
+    if (panePid === undefined) apply({ kind: "pane_found", pane: null });
+    else if (state.pane && state.pane.panePid !== panePid) {
+      apply({ kind: "pane_found", pane: { ...state.pane, panePid } });
+    }
+    return observation;
   }
 
   function judge(observation: Observation): Signals {
-    if (last && sameFrame(last.observation, observation)) return last.signals;
+    const { reading } = state;
+    if (reading && sameFrame(reading.observation, observation)) return reading.signals;
     const signals = detect(observation, profile);
     // The banner scrolls away; the version stays what it was.
     if (profile && signals.toolVersion !== null) {
@@ -215,39 +224,29 @@ export function createTracker(options: TrackerOptions): Tracker {
     return signals;
   }
 
-  async function sample(fresh: boolean): Promise<Observation | null> {
-    sampledMs = clock.monotonicMs();
-    const identity = identify();
-    let event: TrackEvent;
-    let observation: Observation | null = null;
+  /** What a sample finds. `reading`: null when there is none; `event` says why. */
+  async function take(fresh: boolean): Promise<{ reading: Reading | null; event: TrackEvent }> {
     try {
-      observation = control.connected() ? await read(fresh) : null;
-      if (observation) {
-        const signals = judge(observation);
-        last = { observation, signals };
-        event = { kind: "observed", at: moment(), observation, signals };
-      } else {
-        event = await absence();
-      }
-      complain(UNREADABLE, null);
+      const observation = control.connected() ? await read(fresh) : null;
+      if (!observation) return { reading: null, event: await absence() };
+      const reading = { observation, signals: judge(observation) };
+      return { reading, event: { kind: "observed", at: moment(), ...reading } };
     } catch (error) {
-      event = control.connected() ? probeFailed(error) : await absence();
+      const event = control.connected() ? probeFailed(error) : await absence();
+      return { reading: null, event };
     }
-    if (!observation) {
-      hold(null);
-      last = null;
-      // Retries to attach go on for ever; they are not news.
-      if (
-        event.kind === "tmux_missing" &&
-        track.diagnostics.transport_state === "tmux_missing" &&
-        track.history.length > 0
-      ) {
-        return null;
-      }
-    }
-    apply(event, identity !== identify());
+  }
+
+  async function sample(fresh: boolean): Promise<Observation | null> {
+    apply({ kind: "sample_began", nowMs: clock.monotonicMs() });
+    const instance = identify();
+    const { reading, event } = await take(fresh);
+    report(UNREADABLE, event.kind === "probe_failed" ? event.error.message : null);
+    apply({ kind: "sampled", reading });
+    if (isRepeatedAbsence(state.track, event)) return null;
+    track(event, instance !== identify());
     known.resolve();
-    return observation;
+    return reading?.observation ?? null;
   }
 
   /** There is no pane to read: is that so, or can we only not see it? */
@@ -262,8 +261,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     }
   }
 
-  function probeFailed(error: unknown): TrackEvent {
-    complain(UNREADABLE, error);
+  function probeFailed(error: unknown): Extract<TrackEvent, { kind: "probe_failed" }> {
     return {
       kind: "probe_failed",
       at: moment(),
@@ -271,33 +269,25 @@ export function createTracker(options: TrackerOptions): Tracker {
     };
   }
 
-  const identify = () => (pane ? instanceId(pane) : null);
+  const identify = () => (state.pane ? instanceId(state.pane) : null);
 
   /** One sample, never two at a time; the one that is asked for begins after the question. */
   const sampleNext = (fresh: boolean) => sampling.run(() => sample(fresh));
 
   const readAhead = createReadAhead({ clock, sample: () => sampleNext(true) });
 
-  function nextDelayMs(): number | null {
-    // Without a connection its next event wakes us.
-    if (!control.connected()) return null;
-    const gapMs = isUnsettled(track) ? timings.watch_poll_interval_seconds * 1000 : RESYNC_MS;
-    const dueMs = Math.min(sampledMs + gapMs, nextDeadlineMs(track, timings) ?? Number.POSITIVE_INFINITY);
-    // A timer may fire a fraction early, and a deadline that is not over would be waited for again.
-    return Math.max(0, dueMs - clock.monotonicMs()) + 1;
-  }
+  const sampleFacts = () => ({ isConnected: control.connected(), nowMs: clock.monotonicMs() });
 
   const loop = createLoop({
     clock,
     async turn(signal) {
-      // While the first attach is under way there is nothing to say yet.
-      if (!control.connected() && !lost) return null;
-      const gapMs = sampledMs + PUSH_GAP_MS - clock.monotonicMs();
-      if (gapMs > 0) await sleep(clock, gapMs, signal);
+      const waitMs = planSample(state, sampleFacts());
+      if (waitMs === null) return null;
+      if (waitMs > 0) await sleep(clock, waitMs, signal);
       if (!signal.aborted) await sampleNext(false);
-      return nextDelayMs();
+      return nextSampleMs(state, sampleFacts(), timings);
     },
-    onError: (error) => complain("tracking failed", error),
+    onError: (error) => report("tracking failed", error),
   });
 
   function onOutput(): void {
@@ -308,25 +298,22 @@ export function createTracker(options: TrackerOptions): Tracker {
   function onEvent(event: ControlEvent): void {
     if (event.kind === "notice" && !TELLING.has(event.name)) return;
     readAhead.invalidate();
-    // Whatever was known of the pane is of another connection.
-    if (event.kind === "connected") hold(null);
-    lost = event.kind === "lost";
+    apply({ kind: event.kind === "notice" ? "noticed" : event.kind });
     loop.wake();
   }
 
-  function onReport(report: ToolReport): void {
-    apply({ kind: "reported", at: moment(), report }, false);
+  function onReport(toolReport: ToolReport): void {
+    track({ kind: "reported", at: moment(), report: toolReport });
     // What the screen says to it may be older than the report.
     readAhead.invalidate();
     loop.wake();
   }
 
-  let unhook: (() => void)[] = [];
-
   return {
     start() {
-      if (unhook.length === 0) {
-        unhook = [control.onEvent(onEvent), ...(reports ? [reports.subscribe(onReport)] : [])];
+      if (hooks.length === 0) {
+        hooks.push(control.onEvent(onEvent));
+        if (reports) hooks.push(reports.subscribe(onReport));
       }
       reports?.start();
       loop.start();
@@ -334,24 +321,22 @@ export function createTracker(options: TrackerOptions): Tracker {
     async stop() {
       await reports?.stop();
       await loop.stop();
-      for (const end of unhook) end();
-      unhook = [];
-      hold(null);
+      for (const end of hooks.splice(0)) end();
+      apply({ kind: "pane_found", pane: null });
     },
-    state: () => record(track, moment()),
+    state: () => record(state.track, moment()),
     judged() {
       // A limit of the tool passes with time alone.
-      if (judged?.of !== track || track.parked !== null) {
-        judged = { of: track, state: record(track, moment()) };
-      }
+      const { track: of } = state;
+      if (judged?.of !== of || of.parked !== null) judged = { of, state: record(of, moment()) };
       return judged.state;
     },
     async look() {
       if (!(await readAhead.take())) await sampleNext(true);
-      return record(track, moment());
+      return record(state.track, moment());
     },
     readAhead: readAhead.begin,
-    lastObservation: () => last?.observation ?? null,
+    lastObservation: () => state.reading?.observation ?? null,
     observe: () => sampleNext(true),
     async firstLook(timeoutMs) {
       await withinTime(clock, timeoutMs, known.promise);
@@ -361,46 +346,46 @@ export function createTracker(options: TrackerOptions): Tracker {
       return () => listeners.delete(listener);
     },
     promptTyped(text, command) {
-      apply({ kind: "prompt_typed", at: moment(), key: keyOfText(text), command }, false);
+      track({ kind: "prompt_typed", at: moment(), key: keyOfText(text), command });
     },
     typedReport() {
-      const { typed } = track.reports;
+      const { typed } = state.track.reports;
       return typed?.taken ? "exact" : typed?.otherTaken ? "other" : null;
     },
-    otherPrompt: () => track.reports.typed?.otherText ?? null,
+    otherPrompt: () => state.track.reports.typed?.otherText ?? null,
     shown() {
       const {
         offered = null,
         newestPrompt = null,
         untouched = false,
         cursorAtEnd = false,
-      } = last?.signals ?? {};
-      const { row, column = null } = last?.observation.cursor ?? {};
+      } = state.reading?.signals ?? {};
+      const { row, column = null } = state.reading?.observation.cursor ?? {};
       const cursor = row === undefined || column === null ? null : { row, column };
       return { offered, newestPrompt, untouched, cursorAtEnd, cursor };
     },
     notePrompt({ text, ...note }) {
       const key = text === undefined ? {} : { key: keyOfText(text) };
-      apply({ kind: "prompt_noted", at: moment(), ...note, ...key }, false);
+      track({ kind: "prompt_noted", at: moment(), ...note, ...key });
       loop.wake();
     },
     noteInterrupt() {
-      apply({ kind: "turn_interrupted", at: moment() }, false);
+      track({ kind: "turn_interrupted", at: moment() });
       loop.wake();
     },
     noteStartupAnswer({ question, option }) {
-      apply({ kind: "startup_answered", at: moment(), question, option }, false);
+      track({ kind: "startup_answered", at: moment(), question, option });
     },
-    history: (limit) => toTerminalHistory(track, session, limit),
-    draft: () => (last?.signals.promptVisible ? last.signals.promptText : null),
+    history: (limit) => toTerminalHistory(state.track, session, limit),
+    draft: () => (state.reading?.signals.promptVisible ? state.reading.signals.promptText : null),
     explain() {
       const absence = reports ? reports.absence() : "this gateway reads no reports of this agent";
-      return explainState(track, { tool: session.tool, profile, absence }, moment());
+      return explainState(state.track, { tool: session.tool, profile, absence }, moment());
     },
-    dialogRule: () => track.signals?.awaitingRule ?? null,
-    paneId: () => pane?.paneId ?? null,
+    dialogRule: () => state.track.signals?.awaitingRule ?? null,
+    paneId: () => state.pane?.paneId ?? null,
     instanceId: identify,
-    conversation: () => track.reports.sessionId,
+    conversation: () => state.track.reports.sessionId,
   };
 }
 

@@ -33,12 +33,13 @@ export function createLoop(options: {
 
   async function pause(delayMs: number | null): Promise<void> {
     if (woken || delayMs === 0 || abort.signal.aborted) return;
-    let cancel = () => {};
     await new Promise<void>((resolve) => {
-      rouse = resolve;
-      if (delayMs !== null) cancel = clock.after(delayMs, resolve);
+      const cancel = delayMs === null ? () => {} : clock.after(delayMs, resolve);
+      rouse = () => {
+        cancel();
+        resolve();
+      };
     });
-    cancel();
     rouse = null;
   }
 

@@ -5,6 +5,7 @@ import { afterThisTurn } from "../../../../system/clock.ts";
 import type { ContainedPath } from "../../../../system/contained-path.ts";
 import { messageOf } from "../../../../system/errors.ts";
 import type { Files } from "../../../../system/files.ts";
+import { createLoop } from "../../../../system/lifecycle.ts";
 import { storageFaultOf } from "../../../../system/storage-fault.ts";
 import {
   locateMessage,
@@ -55,50 +56,108 @@ const deliveriesPerLog = 32;
 
 type Deps = Pick<MailRootDeps, "files" | "clock" | "onMended" | "onFault">;
 
+/**
+ * ```
+ *   nothing due ──delivered──> due soon ──settle_began──> nothing due
+ *   any ──failed──> due later; soon, when another process writes to the index
+ *   any ──closed──> closed: nothing is due any more
+ * ```
+ */
+export interface LateFilesState {
+  /** When what waits is put on disk, on the monotonic clock; null: nothing waits. */
+  dueAtMs: number | null;
+  isClosed: boolean;
+  /** A failure was reported, and not everything was put on disk since. */
+  isReported: boolean;
+  /** Deliveries since the log of the index was carried over. */
+  loggedDeliveries: number;
+}
+
+export type LateFilesEvent =
+  | { kind: "delivered"; nowMs: number }
+  | { kind: "settle_began" }
+  | { kind: "failed"; nowMs: number; isBusy: boolean }
+  /** Files are on disk, and their texts may go. */
+  | { kind: "batch_synced"; deliveries: number }
+  | { kind: "log_carried_over" }
+  /** `isAll`: nothing that waited is left. */
+  | { kind: "settled"; isAll: boolean }
+  | { kind: "closed" };
+
+export const initialState: LateFilesState = {
+  dueAtMs: null,
+  isClosed: false,
+  isReported: false,
+  loggedDeliveries: 0,
+};
+
+/** Pure. */
+export function next(state: LateFilesState, event: LateFilesEvent): LateFilesState {
+  switch (event.kind) {
+    case "delivered":
+      return state.isClosed || state.dueAtMs !== null ? state : { ...state, dueAtMs: event.nowMs + delayMs };
+    case "settle_began":
+      return { ...state, dueAtMs: null };
+    case "failed": {
+      const dueAtMs = state.isClosed ? null : event.nowMs + (event.isBusy ? delayMs : retryMs);
+      return { ...state, dueAtMs, isReported: state.isReported || !event.isBusy };
+    }
+    case "batch_synced":
+      return { ...state, loggedDeliveries: state.loggedDeliveries + event.deliveries };
+    case "log_carried_over":
+      return { ...state, loggedDeliveries: 0 };
+    case "settled":
+      return { ...state, isReported: state.isReported && !event.isAll };
+    case "closed":
+      return { ...state, isClosed: true, dueAtMs: null };
+  }
+}
+
 export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
   const { files, clock, onMended, onFault } = deps;
   const unsynced = openUnsyncedMessages(catalog);
-  let cancel: (() => void) | null = null;
-  let working = false;
-  let closed = false;
+  let state = initialState;
   /**
    * Ids of messages whose sync failed. The system may then take what it lost for written: only a new file is
    * on disk.
    */
   const unsure = new Set<string>();
-  /** A failure is reported once, until everything is on disk again. */
-  let reported = false;
-  /** Deliveries since the log of the index was carried over. */
-  let logged = 0;
 
-  function later(ms: number): void {
-    if (closed) return;
-    cancel?.();
-    cancel = clock.after(ms, () => {
-      cancel = null;
-      if (working) later(delayMs);
-      else void settleInBackground();
-    });
+  function apply(event: LateFilesEvent): void {
+    const { dueAtMs } = state;
+    state = next(state, event);
+    if (state.dueAtMs === null || state.dueAtMs === dueAtMs) return;
+    loop.start();
+    loop.wake();
   }
 
+  const loop = createLoop({
+    clock,
+    async turn() {
+      if (state.dueAtMs === null) return null;
+      const waitMs = state.dueAtMs - clock.monotonicMs();
+      if (waitMs > 0) return waitMs;
+      apply({ kind: "settle_began" });
+      await settleInBackground();
+      return 0;
+    },
+    onError: failed,
+  });
+
+  /** Another process that writes to the index at this moment is no fault. */
   function failed(error: unknown): void {
-    // Another process writes to the index just now.
-    if (storageFaultOf(error)?.fault === "busy") {
-      later(delayMs);
-      return;
-    }
-    if (!reported) {
+    const isBusy = storageFaultOf(error)?.fault === "busy";
+    if (!isBusy && !state.isReported) {
       onFault?.(
         `files of delivered mail cannot be put on disk: ${messageOf(error)}. Their texts are in the index, and it is tried again`,
       );
     }
-    reported = true;
-    later(retryMs);
+    apply({ kind: "failed", nowMs: clock.monotonicMs(), isBusy });
   }
 
   /** What waits, a batch at a time, each row once. */
   function* waiting(): Generator<UnsyncedMessage[]> {
-    for (let after = 0; !closed; ) {
+    for (let after = 0; !state.isClosed; ) {
       const rows = unsynced.waiting({ after, limit: batch });
       if (rows.length === 0) return;
       yield rows;
@@ -175,31 +234,28 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
   }
 
   async function settleInBackground(): Promise<void> {
-    working = true;
-    let whole = true;
+    let isAll = true;
     try {
       for (const rows of waiting()) {
         const mended = await mendInTurns(rows);
         const synced = await Promise.all(mended.map(syncMended));
         const places = mended.flatMap(({ place }, nth) => (synced[nth] && place !== null ? place : []));
         for (const folder of foldersOf(places)) await files.syncInBackground("mail.folder-synced", folder);
-        if (closed) return;
-        logged += rows.length;
-        if (logged >= deliveriesPerLog) {
+        if (state.isClosed) return;
+        apply({ kind: "batch_synced", deliveries: rows.length });
+        if (state.loggedDeliveries >= deliveriesPerLog) {
           // Before the commit that follows, for which no answer waits: the first one of a log syncs twice.
           // What comes meanwhile waits some 5 ms.
           catalog.store.carryOver();
-          logged = 0;
+          apply({ kind: "log_carried_over" });
         }
         const done = mended.filter((_, nth) => synced[nth]).map(({ row }) => row);
         unsynced.settle(done, { waits: false });
-        whole &&= done.length === rows.length;
+        isAll &&= done.length === rows.length;
       }
-      if (whole) reported = false;
+      apply({ kind: "settled", isAll });
     } catch (error) {
-      if (!closed) failed(error);
-    } finally {
-      working = false;
+      if (!state.isClosed) failed(error);
     }
   }
 
@@ -207,7 +263,7 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
   async function mendInTurns(rows: readonly UnsyncedMessage[]): Promise<Mended[]> {
     const mended: Mended[] = [];
     for (const row of rows) {
-      if (closed) break;
+      if (state.isClosed) break;
       try {
         const place = placeOf(row);
         if (place !== null && mend(row, place, { waits: false })) await new Promise<void>(afterThisTurn);
@@ -225,7 +281,7 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
       await files.syncInBackground("mail.synced", place);
       return true;
     } catch {
-      if (closed) return false;
+      if (state.isClosed) return false;
       unsure.add(row.messageId);
       return attempt(() => void mend(row, place, { waits: false }));
     }
@@ -269,7 +325,7 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
     },
     /** Messages may wait whose files are not on disk. Never throws. */
     soon(): void {
-      if (cancel === null) later(delayMs);
+      apply({ kind: "delivered", nowMs: clock.monotonicMs() });
     },
     /**
      * Compares what waits with its files, mends these, and puts them on disk before it returns. What cannot be
@@ -279,9 +335,8 @@ export function createLateFiles(deps: Deps, root: string, catalog: Catalog) {
     /** Puts on disk what waits, and ends. */
     close(): void {
       settle();
-      closed = true;
-      cancel?.();
-      cancel = null;
+      apply({ kind: "closed" });
+      void loop.stop();
     },
   };
 }

@@ -381,7 +381,7 @@ describe("the agents that a stream has published", () => {
     expect([...after.roster.agents.keys()]).toEqual(agents.map(({ record }) => record.agent_id));
   });
 
-  test("an agent that finds room is unfollowed no more", () => {
+  test("an agent is followed once another has gone", () => {
     const sightings = [{ agent: worker, isServed: true }];
     const unfollowed = next(later, { sightings, followed: full }).roster;
     expect(unfollowed.agents.get("id-worker")?.isUnfollowed).toBe(true);

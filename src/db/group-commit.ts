@@ -4,7 +4,8 @@ import { afterThisTurn } from "../system/clock.ts";
  * Gathers the writes of one moment into one transaction: many callers share one sync to disk, and each is
  * answered only after that sync. A moment ends with the first turn of the event loop that brings no more; one
  * caller alone waits for none. `commit` writes the whole batch or throws with nothing written. When a batch
- * throws, each item is tried alone, so that one bad row fails only its own caller.
+ * throws, each item is tried alone, so that one bad row fails only its own caller. Without it 64 callers get
+ * an eighth of the rate, and 8 a third (decision 143).
  */
 interface GroupCommit<Item, Result> {
   add(item: Item): Promise<Result>;
@@ -33,7 +34,10 @@ export function createGroupCommit<Item, Result>(
     }
   }
 
-  /** While others still come, one more turn of the event loop is cheaper than one more sync. */
+  /**
+   * While others still come, one more turn of the event loop is cheaper than one more sync: without it 8
+   * callers get 23 % less.
+   */
   function gather(known: number): void {
     if (batch.length > known && batch.length > 1 && batch.length < maxGathered) {
       const size = batch.length;

@@ -279,7 +279,8 @@ const defaultLimits: EventFileLimits = { maxBytes: 16 * 1024 * 1024, count: 4 };
 
 /**
  * Opens the history at `path` (events.jsonl) and goes on after its last event. Events of one turn of the
- * event loop share one write.
+ * event loop share one write: with a write for each, 64 callers of the queue get 15 to 20 % less (decision
+ * 143).
  */
 export function createEventLog(deps: {
   files: Files;

@@ -1,18 +1,14 @@
 import type { InsertGuard, NewRequest, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
-import type { AcceptedRequest } from "../../protocol/gateway.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 
-/** A request that is on disk and not yet in the event log. */
-type UnloggedRequest = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> & {
-  request_kind: StoredRequest["kind"];
-};
-
-/** Stores requests at once and logs those of one moment together, right after it. */
-type Acceptance = ReturnType<typeof createAcceptance>;
-
+/**
+ * Stores requests and records each in the event log as soon as it is on disk, so that no other event of a
+ * request precedes its acceptance. The log line and `onAccepted` serve all requests of one turn of the event
+ * loop: with 64 clients a line for each costs 29 % of the rate.
+ */
 export function createAcceptance(deps: {
   store: RequestStore;
   clock: Clock;
@@ -20,44 +16,21 @@ export function createAcceptance(deps: {
   events: EventLog;
   log: Log;
   epoch: () => number;
-  /** The accepted requests are in the event log. */
-  onLogged: () => void;
+  onAccepted: () => void;
 }) {
   const { store, events, log } = deps;
   const timestamp = createTimestamps(deps.clock);
   const newRequestId = createRequestIds(deps);
-  let unlogged: UnloggedRequest[] = [];
+  let unlogged: { request_id: string; kind: StoredRequest["kind"] }[] = [];
 
-  function logPending(): boolean {
-    const accepted = unlogged;
+  function logAccepted(): void {
+    const [first, ...others] = unlogged;
     unlogged = [];
-    for (const { request_id, request_kind, accepted_at_utc } of accepted) {
-      const kind = request_kind === "mail_notifier_prompt" ? "accepted_internal" : "accepted";
-      events.append(kind, { request_id, request_kind, accepted_at_utc });
-    }
-    const [first] = accepted;
-    const others = accepted.length - 1;
-    if (first) {
-      log.line("accepted request", {
-        request_id: first.request_id,
-        kind: first.request_kind,
-        ...(others > 0 ? { and_others: others } : {}),
-      });
-    }
-    return accepted.length > 0;
-  }
-
-  /** The caller gets its answer before the event log is written. */
-  function logLater(accepted: UnloggedRequest): void {
-    if (unlogged.push(accepted) > 1) return;
-    afterThisTurn(() => {
-      if (logPending()) deps.onLogged();
-    });
+    log.line("accepted request", { ...first, and_others: others.length || null });
+    deps.onAccepted();
   }
 
   return {
-    /** Logs the accepted requests that are not logged yet. False when there is none. */
-    logPending,
     /** Resolves when the row is on disk; rejects when `guard` throws, and then stores nothing. */
     async take(
       request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
@@ -73,7 +46,10 @@ export function createAcceptance(deps: {
         epoch,
       };
       await store.insertAccepted(row, guard);
-      logLater({ request_id, request_kind: request.kind, accepted_at_utc });
+      const { kind } = request;
+      const event = kind === "mail_notifier_prompt" ? "accepted_internal" : "accepted";
+      events.append(event, { request_id, request_kind: kind, accepted_at_utc });
+      if (unlogged.push({ request_id, kind }) === 1) afterThisTurn(logAccepted);
       return { request_id, accepted_at_utc, epoch };
     },
   };
@@ -98,39 +74,5 @@ export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string
       count = Number.parseInt(deps.ids.hex(4), 16) >>> 1;
     }
     return `gwreq-${stamp}-${(count++).toString(16).padStart(8, "0")}`;
-  };
-}
-
-/** Writes the queue's events in order: no event of a request precedes its acceptance and its promotion. */
-interface OrderedEvents extends Pick<EventLog, "append"> {
-  /** Runs `logPromotion` after this turn of the event loop: the agent gets its text first. */
-  promoted(logPromotion: () => void): void;
-  /** Writes now what is still pending. */
-  flush(): void;
-}
-
-export function createOrderedEvents(deps: {
-  events: Pick<EventLog, "append">;
-  acceptance: Pick<Acceptance, "logPending">;
-}): OrderedEvents {
-  let pendingPromotion: (() => void) | null = null;
-
-  function flush(): void {
-    deps.acceptance.logPending();
-    const logPromotion = pendingPromotion;
-    pendingPromotion = null;
-    logPromotion?.();
-  }
-
-  return {
-    append(kind, fields) {
-      flush();
-      deps.events.append(kind, fields);
-    },
-    promoted(logPromotion) {
-      pendingPromotion = logPromotion;
-      afterThisTurn(flush);
-    },
-    flush,
   };
 }

@@ -27,6 +27,17 @@ describe("the durable queue", () => {
     expect(bundle.events.map((event) => event.kind)).toEqual(["accepted", "executing", "completed"]);
   });
 
+  test("no event of a request precedes its acceptance, also of requests that arrive together", async () => {
+    await using bundle = createGatewayBundle();
+    const texts = Array.from({ length: 20 }, (_, nth) => `prompt ${nth}`);
+    const accepted = await Promise.all(texts.map((text) => bundle.queue.accept(prompt(text))));
+    for (let round = 0; bundle.queue.depth() > 0 && round < 100; round++) await settle();
+    for (const { request_id: id } of accepted) {
+      const own = bundle.events.filter((event) => (event as { request_id?: string }).request_id === id);
+      expect(own.map(({ kind }) => kind)).toEqual(["accepted", "executing", "completed"]);
+    }
+  });
+
   test("a busy agent leaves the row accepted, the slot free and the reason visible", async () => {
     await using bundle = createGatewayBundle();
     bundle.agent.setReadiness(notReady);

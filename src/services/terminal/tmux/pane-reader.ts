@@ -155,7 +155,10 @@ function nullWhenGone(error: unknown): null {
 /** A caller that needs longer than this reads the terminal again. */
 const goodForMs = 10;
 
-/** `sample` reads the terminal. */
+/**
+ * A read of the terminal that begins while a request is still being stored; `sample` reads. A prompt reaches an
+ * idle agent 0.6 ms sooner, 8 % (decision 143).
+ */
 export function createReadAhead(deps: { clock: Clock; sample: () => Promise<unknown> }) {
   const { clock, sample } = deps;
   let begun: { atMs: number; seen: Promise<boolean> } | null = null;

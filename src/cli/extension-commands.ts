@@ -9,6 +9,9 @@ import {
 
 const upkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
 
+const resume = (program: string) => () =>
+  import("./commands/resume.ts").then((module) => module.resumeCommand(program));
+
 /**
  * The commands of each extension by the group that gets them. They are apart from the extensions because a
  * command may load what extensions add. `load`: for those that run a server.
@@ -79,6 +82,7 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
     ),
   }),
   upkeep: () => ({
+    svc: { resume: resume("svc") },
     "svc-mgr": {
       backup: group({
         name: "backup",
@@ -90,6 +94,7 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
       }),
       doctor: () => import("./commands/doctor.ts").then((module) => module.default),
       prune: () => import("./commands/prune.ts").then((module) => module.default),
+      resume: resume("svc-mgr"),
       uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
     },
     "svc-mgr mailbox": lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], upkeep),

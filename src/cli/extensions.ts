@@ -136,8 +136,10 @@ const upkeep: Extension = {
     "cli/commands/doctor",
     "cli/commands/mailbox-upkeep",
     "cli/commands/prune",
+    "cli/commands/resume",
     "cli/commands/uninstall",
     "cli/extensions/upkeep/",
+    "cli/operations/resume",
     "services/extensions/backup/",
   ],
 };

@@ -12,6 +12,8 @@ interface RemedyParameters {
   relaunch_agent: AgentRef;
   /** Or launch a new agent under its name without its data. */
   restart_stopped: AgentRef;
+  /** All that went with their machine. */
+  resume_agents: object;
   rejoin_agent: { agent_name: string };
   stop_agent: AgentRef;
   cleanup_agent: AgentRef;

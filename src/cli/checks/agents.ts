@@ -4,7 +4,7 @@ import type { Advise } from "../../protocol/remedy.ts";
 import { countWaiting, findUnreferenced } from "../../services/fleet/unreferenced.ts";
 import { isRunning, openRecordOrNull } from "../../services/sessions/find.ts";
 import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
-import { buildRecord, judgeRecord, toStopped } from "../../services/sessions/record.ts";
+import { buildRecord, isStoppedByPerson, judgeRecord, toStopped } from "../../services/sessions/record.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { openSessionFolder } from "../../services/sessions/session-folder.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
@@ -52,7 +52,9 @@ async function judgeRecords(context: CliContext, fix: boolean, { program }: Term
   }
   const problems = [...stale, ...ignored.map((one) => `${one.path} ${one.problem}`)];
   if (problems.length > 0) {
-    const remedy = fix ? "what could not be cleaned up must be looked at by hand" : `${program} doctor --fix`;
+    const mend = fix ? "what could not be cleaned up must be looked at by hand" : `${program} doctor --fix`;
+    const remedy =
+      stale.length === 0 ? mend : `bring agents back that are gone: ${program} resume; else ${mend}`;
     return warning("registry", problems.join("; "), remedy);
   }
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
@@ -74,21 +76,32 @@ async function restoreRecords(context: CliContext): Promise<void> {
   }
 }
 
-/** Agents that do not run and can be started again; a warning where prompts wait for them. */
+/** Agents that do not run and can be started again; a warning where prompts wait, or no person stopped them. */
 export function checkStopped({ files, registry }: CliContext, advise: Advise): Check[] {
+  const name = "stopped agents";
   const stopped = registry.list().records.flatMap((record) => {
     const agent = isRunning(record) ? null : openRecordOrNull(files, record);
     if (!agent || record.lifecycle.relaunchable === false) return [];
-    return [{ name: record.agent_name, waiting: countWaiting(files, agent.sessionRoot) ?? 0 }];
+    const waiting = countWaiting(files, agent.sessionRoot) ?? 0;
+    const label = waiting > 0 ? `${record.agent_name} (${waiting})` : record.agent_name;
+    return [{ record, waiting, label }];
   });
   if (stopped.length === 0) return [];
-  const waiting = stopped.filter((one) => one.waiting > 0);
+  const labels = (some: typeof stopped) => some.map(({ label }) => label).join(", ");
+  const gone = stopped.filter(({ record }) => !isStoppedByPerson(record));
+  const waiting = stopped.filter((one) => one.waiting > 0 && !gone.includes(one));
   const [first] = waiting;
-  const names = stopped.map(({ name }) => name).join(", ");
-  if (!first) return [ok("stopped agents", `can be started again: ${names}`)];
-  const detail = waiting.map((one) => `${one.name} (${one.waiting})`).join(", ");
-  const { command } = advise({ code: "restart_stopped", agent_name: first.name });
-  return [warning("stopped agents", `prompts wait for ${detail}`, `bring it back: ${command}`)];
+  const checks: Check[] = [];
+  if (gone.length > 0) {
+    const { command } = advise({ code: "resume_agents" });
+    const detail = `they went with their machine or its tmux server: ${labels(gone)}`;
+    checks.push(warning(name, detail, `bring them back: ${command}`));
+  }
+  if (first) {
+    const { command } = advise({ code: "restart_stopped", agent_name: first.record.agent_name });
+    checks.push(warning(name, `prompts wait for ${labels(waiting)}`, `bring it back: ${command}`));
+  }
+  return checks.length > 0 ? checks : [ok(name, `can be started again: ${labels(stopped)}`)];
 }
 
 type OrphanContext = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;

@@ -25,6 +25,7 @@ export const managerRemedies: {
     step: "Begin without that with --fresh, or bring it back",
     command: `${agent} relaunch --keep-requests`,
   }),
+  resume_agents: (_, { program }) => ({ step: "Bring them back", command: `${program} resume` }),
   rejoin_agent: ({ agent_name: name }) => ({
     step: "Its launch command is not recorded. Start it in a tmux session, and join it there",
     command: `svc-mgr agents self join --agent-name ${name}`,

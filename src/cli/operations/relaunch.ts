@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { StoredRequest } from "../../db/gateway/request-store.ts";
 import type { Attached, Reconciliation } from "../../services/fleet/attach-gateway.ts";
-import { findConversation, relaunchAgent } from "../../services/fleet/relaunch-agent.ts";
+import { findConversation, planAgentRelaunch, relaunchAgent } from "../../services/fleet/relaunch-agent.ts";
 import { environmentWithout } from "../../services/sessions/environment.ts";
 import type { LaunchedSession } from "../../services/sessions/launch.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
@@ -24,12 +24,14 @@ interface RelaunchInput {
   isServed: boolean;
   /** Values of variables of its launch that this process lacks. */
   env?: Readonly<Record<string, string>>;
+  /** Refuses an agent while a variable of its launch has no value. */
+  needsVariables?: boolean;
   /** First waits until the calling process has left the agent's pane. */
   isAfterCaller?: boolean;
 }
 
 /** With which conversation an agent went on. `why`: why with a new one, as a clause; null where asked for. */
-type Conversation = { mode: "continued"; id: string | null } | { mode: "new"; why: string | null };
+export type Conversation = { mode: "continued"; id: string | null } | { mode: "new"; why: string | null };
 
 /** An agent whose program was started again, or is about to be. */
 export type RelaunchedAgent = { context: CliContext; conversation: Conversation } & (
@@ -59,12 +61,12 @@ export async function relaunchNamed(caller: AgentCaller, input: RelaunchInput): 
   }
   const requestIds = waitingOf(target).map((one) => one.requestId);
   await narrate(io, `launching ${agent.manifest.agent_name} again`);
-  const personEnvironment = { ...context.personEnvironment, ...input.env };
-  const launching = { ...context, personEnvironment, planSignals: await loadSignals() };
+  const launching = await launchingIn(context, input.env);
   const { session, attached, inPlace, missingVariables } = await relaunchAgent(launching, agent, {
     resume,
     reconcile: input.waiting,
     gateway: input.isServed,
+    needsVariables: input.needsVariables ?? false,
   });
   if (missingVariables.length > 0) {
     await warn(io, `started without a value for: ${missingVariables.join(", ")}`);
@@ -81,6 +83,24 @@ export async function relaunchNamed(caller: AgentCaller, input: RelaunchInput): 
     waiting,
   };
 }
+
+/** With which conversation it would start again. Throws as `relaunchNamed` does before anything changes. */
+export async function checkRelaunch(
+  caller: AgentCaller,
+  { conversation: wanted, needsVariables }: Pick<RelaunchInput, "conversation" | "needsVariables">,
+): Promise<Conversation> {
+  const target = await openTarget(caller);
+  const { resume, conversation } = chooseConversation(target, wanted);
+  const launching = await launchingIn(target.context, {});
+  await planAgentRelaunch(launching, target.agent, { resume, needsVariables: needsVariables ?? false });
+  return conversation;
+}
+
+const launchingIn = async (context: CliContext, env: RelaunchInput["env"]) => ({
+  ...context,
+  personEnvironment: { ...context.personEnvironment, ...env },
+  planSignals: await loadSignals(),
+});
 
 /** An agent whose prompts wait, oldest first. */
 export interface WaitingAgent {

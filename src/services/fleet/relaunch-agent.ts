@@ -43,8 +43,7 @@ const pollIntervalMs = 50;
  * gateway, a stopped one gets one when `gateway`, and so does one whose gateway died. It is a new instance:
  * what was accepted before waits for an operator, and `reconcile` is the operator's word, for which a gateway
  * is started when none runs (ruling 5). Where nothing waits, the relaunch itself is that word.
- * `needsVariables`: refused when a variable of its launch has no value here. Throws as these do, `conflict`
- * when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
+ * `needsVariables`: as `planAgentRelaunch`. Throws as these do, `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
  */
 export async function relaunchAgent(
   deps: RelaunchDeps & AttachDeps,
@@ -56,16 +55,8 @@ export async function relaunchAgent(
     needsVariables?: boolean;
   },
 ): Promise<Relaunched> {
-  const plan = await planRelaunch(deps, agent, wish.resume);
+  const plan = await planAgentRelaunch(deps, agent, wish);
   const { missingVariables } = plan;
-  if (wish.needsVariables && missingVariables.length > 0) {
-    const name = agent.manifest.agent_name;
-    throw new ServiceError(
-      "precondition_failed",
-      `"${name}" was started with ${missingVariables.join(", ")}, which this server has no value for; a relaunch from your terminal has them`,
-      { data: { remedy: { code: "relaunch_agent", agent_name: name } satisfies Remedy } },
-    );
-  }
   const inPlace = plan.pane !== null;
   if (!inPlace) await clearRemains(deps, agent);
   if (plan.headless) await endFormerInstance(deps, agent, plan);
@@ -89,6 +80,26 @@ export async function relaunchAgent(
   const isEmpty = async () => (seen ? showsEmptyQueue(seen) : await isQueueEmpty(deps, session));
   const reconcile = wish.reconcile ?? ((await isEmpty()) ? "drop" : undefined);
   return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
+}
+
+/**
+ * As `planRelaunch`. `needsVariables`: refused when a variable of its launch has no value here. Changes
+ * nothing.
+ */
+export async function planAgentRelaunch(
+  deps: RelaunchDeps,
+  agent: FoundAgent,
+  { resume, needsVariables }: { resume: Resume; needsVariables?: boolean },
+): Promise<RelaunchPlan> {
+  const plan = await planRelaunch(deps, agent, resume);
+  const { missingVariables } = plan;
+  if (!needsVariables || missingVariables.length === 0) return plan;
+  const name = agent.manifest.agent_name;
+  throw new ServiceError(
+    "precondition_failed",
+    `"${name}" was started with ${missingVariables.join(", ")}, for which there is no value here; a relaunch from your terminal has them`,
+    { data: { remedy: { code: "relaunch_agent", agent_name: name } satisfies Remedy } },
+  );
 }
 
 /** With which conversation an agent goes on, or why with a new one, as a clause. */

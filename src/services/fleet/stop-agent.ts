@@ -20,6 +20,7 @@ import {
   recordedProgram,
   waitForEnd,
 } from "../sessions/process-tree.ts";
+import { isStoppedByPerson } from "../sessions/record.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { openSessionFolder } from "../sessions/session-folder.ts";
@@ -38,7 +39,7 @@ export interface AgentStop {
   survivingPids: number[];
   /** False when the session was gone already. */
   sessionEnded: boolean;
-  /** False when the record was stopped already or belongs to a later instance of the agent. */
+  /** False when a person had stopped it already, or the record belongs to a later instance of the agent. */
   recordStopped: boolean;
   /** Turns of a headless agent that were ended. */
   interruptedTurns: string[];
@@ -83,7 +84,7 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   const ended = joined ? await endProgram(deps, manifest, { ranTurns }) : await endTerminal(deps, manifest);
   const left = await endLeftProgram(deps, manifest);
   const recordStopped =
-    agent.record?.lifecycle.state !== "stopped" &&
+    !(agent.record && isStoppedByPerson(agent.record)) &&
     (await disk.attempt(recordClause, () =>
       deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"),
     )) === true;
@@ -207,7 +208,7 @@ export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): 
     ? await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs)
     : { ended: 0, surviving: [] };
   const recordStopped =
-    record.lifecycle.state !== "stopped" &&
+    !isStoppedByPerson(record) &&
     (await disk.attempt(recordClause, () =>
       deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"),
     )) === true;

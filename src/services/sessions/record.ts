@@ -70,6 +70,10 @@ export function toStopped(record: RegistryRecord, reason: string, nowMs: number)
   };
 }
 
+/** Whether a person ended the agent. One whose machine ended it is stopped too once that was seen. Pure. */
+export const isStoppedByPerson = ({ lifecycle }: Pick<RegistryRecord, "lifecycle">): boolean =>
+  lifecycle.state === "stopped" && lifecycle.stop_reason === "operator_stop";
+
 type ParsedRecord = { ok: true; record: RegistryRecord } | { ok: false; problem: string };
 
 /**

@@ -35,7 +35,10 @@ export interface Registry {
   read(agentId: string): RegistryRecord | null;
   /** Records sorted by name, then id; and what was passed over. */
   list(): { records: RegistryRecord[]; ignored: IgnoredEntry[] };
-  /** False when the record is absent or of another generation. Keeps the record, for relaunch and history. */
+  /**
+   * False when the record is absent or of another generation. Keeps the record, for relaunch and history. One
+   * that is stopped keeps its moment and its reason, unless a person stops it now.
+   */
   markStopped(agentId: string, generationId: string, reason: string): Promise<boolean>;
   /** Null clears the locator. False as for `markStopped`, and for a record that is not running. */
   setGateway(agentId: string, generationId: string, gateway: GatewayLocator | null): Promise<boolean>;
@@ -63,6 +66,12 @@ interface Inspected {
   record: RegistryRecord | null;
   ignored: IgnoredEntry | null;
   kept: boolean;
+}
+
+function toStoppedOnce(record: RegistryRecord, reason: string, nowMs: number): RegistryRecord {
+  if (record.lifecycle.state !== "stopped") return toStopped(record, reason, nowMs);
+  if (reason !== "operator_stop") return record;
+  return { ...record, lifecycle: { ...record.lifecycle, stop_reason: reason } };
 }
 
 export function createRegistry(deps: RegistryDeps): Registry {
@@ -205,9 +214,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     read: (agentId) => inspect(agentId).record,
     list,
     markStopped: (agentId, generationId, reason) =>
-      change(agentId, generationId, (record) =>
-        record.lifecycle.state === "stopped" ? record : toStopped(record, reason, clock.nowMs()),
-      ),
+      change(agentId, generationId, (record) => toStoppedOnce(record, reason, clock.nowMs())),
     setGateway: (agentId, generationId, gateway) =>
       change(agentId, generationId, (record) => {
         if (record.lifecycle.state !== "active") return "leave";

@@ -254,6 +254,12 @@ export function readWaitingPrompts(files: Pick<Files, "exists">, path: string): 
     .reverse();
 }
 
+/** The newest prompt at `path` whose turn had not ended when it was last written; null without one. */
+export function readOpenTurn(files: Pick<Files, "exists">, path: string): StoredRequest | null {
+  if (!files.exists(path)) return null;
+  return withQueue(path, (queue) => queue.list({ limit: maxLooked })).find(hasOpenTurn) ?? null;
+}
+
 function withQueue<T>(path: string, read: (queue: QueueReader) => T): T {
   const queue = openQueueForReading(path);
   try {

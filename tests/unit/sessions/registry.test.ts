@@ -118,6 +118,18 @@ describe("a change touches only the generation it was for", () => {
     expect(at.registry.read("id-worker")).toEqual(before);
   });
 
+  test("marking one that went as stopped by a person keeps the time", async () => {
+    using at = createRegistryFixture();
+    await at.registry.publish(first);
+    await at.registry.markStopped("id-worker", "generation-1", "session_gone");
+    const before = at.registry.read("id-worker")?.lifecycle;
+    expect(await at.registry.markStopped("id-worker", "generation-1", "operator_stop")).toBe(true);
+    expect(at.registry.read("id-worker")?.lifecycle).toEqual({
+      ...before,
+      stop_reason: "operator_stop",
+    } as never);
+  });
+
   test("the gateway's place, set and cleared", async () => {
     using at = createRegistryFixture();
     const gateway = { host: "127.0.0.1", port: 4711, state_path: "/s/state.json", protocol_version: "v1" };

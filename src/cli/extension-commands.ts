@@ -18,8 +18,12 @@ const resume = (program: string) => () =>
  */
 const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Record<string, Commands>>>> = {
   bridges: () => ({
+    svc: {
+      acp: () => import("./commands/acp.ts").then((module) => module.shortAcp),
+      mcp: () => import("./commands/mcp.ts").then((module) => module.shortMcp),
+    },
     "svc-mgr": {
-      acp: () => import("./commands/acp.ts").then((module) => module.default),
+      acp: () => import("./commands/acp.ts").then((module) => module.acp),
       mcp: group({
         name: "mcp",
         description: "the MCP server by which agents reach each other without a shell",
@@ -31,6 +35,15 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
     },
   }),
   observe: () => ({
+    svc: {
+      ...lazyLeaves(["last", "log", "search", "screen"], () =>
+        import("./commands/agent/transcript.ts").then((module) => module.shortTranscriptCommands),
+      ),
+      ...lazyLeaves(["why", "record", "replay"], () =>
+        import("./commands/agent/recorder.ts").then((module) => module.shortRecorderCommands),
+      ),
+      cost: () => import("./commands/ledger.ts").then((module) => module.cost),
+    },
     "svc-mgr": {
       budget: group({
         name: "budget",
@@ -40,7 +53,7 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
           import("./commands/budget.ts").then((module) => module.budgetCommands),
         ),
       }),
-      ledger: () => import("./commands/ledger.ts").then((module) => module.default),
+      ledger: () => import("./commands/ledger.ts").then((module) => module.ledger),
     },
     "svc-mgr agents single": {
       ...lazyLeaves(["log", "last", "search", "screen"], () =>
@@ -52,7 +65,8 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
     },
   }),
   console: () => ({
-    "svc-mgr": { console: () => import("./commands/console.ts").then((module) => module.default) },
+    svc: { console: () => import("./commands/console.ts").then((module) => module.shortConsole) },
+    "svc-mgr": { console: () => import("./commands/console.ts").then((module) => module.consoleCommand) },
   }),
   hosts: (load) => ({
     "svc-coord": {

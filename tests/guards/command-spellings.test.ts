@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { shortCommands } from "../../src/cli/short/short.ts";
-import { commandPattern, findCommandSpellings } from "./command-spellings.ts";
+import { commandPattern, findCommandSpellings, findInnerPrograms } from "./command-spellings.ts";
 import { plantedTree, readTree } from "./tree.ts";
 
 const pattern = commandPattern(Object.keys(shortCommands.subCommands ?? {}));
@@ -23,4 +23,17 @@ test.each([
 
 test.each(["svc demo agent", "svc-mgr", "dist/svc-coord", "no archive of svc: x"])("%s is none", (line) => {
   expect(findCommandSpellings(plantedTree({ "src/db/x.ts": line }), pattern)).toEqual([]);
+});
+
+test("no command runs a command line inside its process", () => {
+  expect(findInnerPrograms(readTree("src"))).toEqual([]);
+});
+
+test.each([
+  { id: "a command", path: "src/cli/commands/x.ts", want: 1 },
+  { id: "a program", path: "src/cli/mgr.ts", want: 0 },
+])("a planted run of a program in $id", ({ path, want }) => {
+  const dispatch = path === "src/cli/mgr.ts" ? "./command-line/dispatch.ts" : "../command-line/dispatch.ts";
+  const tree = plantedTree({ [path]: `import { runProgram } from "${dispatch}";` });
+  expect(findInnerPrograms(tree)).toHaveLength(want);
 });

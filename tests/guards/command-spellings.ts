@@ -30,3 +30,15 @@ export function findCommandSpellings(files: readonly SourceFile[], pattern: RegE
         ),
     );
 }
+
+const programs = ["src/cli/mgr.ts", "src/cli/programs.ts", "src/cli/short/short.ts"];
+
+/** A command calls another one with values: only the programs parse a line of words, which a person gave. */
+export function findInnerPrograms(files: readonly SourceFile[]): Violation[] {
+  return files
+    .filter(({ path, imports, source }) => {
+      const parses = imports.some(({ resolved }) => resolved === "src/cli/command-line/dispatch.ts");
+      return parses && !programs.includes(path) && /\brunProgram\b/.test(source);
+    })
+    .map(({ path }) => `${path} runs a program inside its process`);
+}

@@ -15,8 +15,7 @@ import { visibleLine } from "../../system/visible.ts";
 import { readTranscript, renderAnswer, withWholeAnswer } from "../agent/agent-transcript.ts";
 import { requireAnswerer } from "../agent/questions.ts";
 import { openReconnecting } from "../agent/reconnecting-client.ts";
-import { openLiveTarget } from "../agent/target.ts";
-import type { Invocation } from "../command-line/command.ts";
+import { type AgentCaller, openLiveTarget } from "../agent/target.ts";
 import { CommandFailure } from "../command-line/dispatch.ts";
 import { programVersion } from "../command-line/version.ts";
 import { createStdioMessages, type StdioMessages } from "../extensions/bridges/stdio-messages.ts";
@@ -33,9 +32,9 @@ const outageMs = 30_000;
  * agent's gateway stores what was accepted: a server that ends loses nothing. Throws when the client reads
  * nothing.
  */
-export async function serveAcp(invocation: Invocation, interrupted: AbortSignal): Promise<void> {
+export async function serveAcp(caller: AgentCaller, interrupted: AbortSignal): Promise<void> {
   // Refused at once, before a client waits for an answer.
-  const first = await openLiveTarget(invocation);
+  const first = await openLiveTarget(caller);
   const { manifest } = first.agent;
   const sessionId = `svc-${manifest.agent_id}`;
   const cancels = new Set<AbortController>();
@@ -43,7 +42,7 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
   const messages = createStdioMessages({
     clock: createClock(),
     input: Bun.stdin.stream(),
-    write: (text) => invocation.io.writeOut(text),
+    write: (text) => caller.io.writeOut(text),
     nullId: true,
   });
 
@@ -52,7 +51,7 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
   /** The gateway may have been restarted at another port since. */
   async function target(wanted: string): ReturnType<typeof openReconnecting> {
     if (wanted !== sessionId) throw RequestError.resourceNotFound(wanted);
-    return openReconnecting(invocation, { outageMs, over: gone }).catch((error: unknown) => {
+    return openReconnecting(caller, { outageMs, over: gone }).catch((error: unknown) => {
       throw toRequestError(error);
     });
   }
@@ -122,7 +121,7 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
           clock: context.clock,
           prompt: toPromptText(params.prompt),
           requireMayAnswer: (decision) =>
-            requireAnswerer(invocation, {
+            requireAnswerer(caller, {
               agentId: manifest.agent_id,
               isPermission: () => isPermission(decision),
             }),

@@ -13,11 +13,11 @@ import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
-import type { Answer, Invocation } from "../command-line/command.ts";
+import type { Answer } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { renderPairs } from "../command-line/format.ts";
 import { withRemedy } from "../command-line/remedies.ts";
-import { adviseUnserved, openTarget, type Target } from "./target.ts";
+import { adviseUnserved, type CallOf, openTarget, type Target } from "./target.ts";
 
 /** The turns of the agent that a command names, read from its session folder without a gateway. */
 export interface AgentTurnsOnDisk extends Target {
@@ -31,8 +31,8 @@ export interface AgentTurnsOnDisk extends Target {
   >;
 }
 
-export async function openTurns(invocation: Invocation<never> | Invocation): Promise<AgentTurnsOnDisk> {
-  const target = await openTarget(invocation);
+export async function openTurns(call: CallOf): Promise<AgentTurnsOnDisk> {
+  const target = await openTarget(call);
   const { context, agent } = target;
   const { manifest, sessionRoot } = agent;
   if (!backendFacts(manifest.backend).headless) {

@@ -5,6 +5,7 @@ import type { Advise } from "../../protocol/remedy.ts";
 import type { CallRequest } from "../../services/fleet/gateway-client.ts";
 import {
   type Answer,
+  type Caller,
   type Command,
   type CommandDeclaration,
   command,
@@ -49,7 +50,7 @@ export function endpointCommand<
       advise: Advise,
     ) => string | Pick<Answer, "text" | "exitCode">;
     /** Throws where the caller may not make the call. */
-    allow?: (invocation: Invocation, live: Target & { link: LiveLink }) => Promise<void>;
+    allow?: (caller: Caller, live: Target & { link: LiveLink }) => Promise<void>;
   },
 ): Command {
   const { fields, args, body, timeoutMs, render, allow, ...declaration } = overrides;
@@ -62,7 +63,7 @@ export function endpointCommand<
     parameter === undefined
       ? {}
       : { id: { type: "positional", description: pathParameters[parameter]?.description ?? parameter } };
-  return command<Flags>({
+  return command<Flags, Answer>({
     ...declaration,
     description: declaration.description ?? decapitalize(endpoint.summary),
     args: { ...positional, ...(given?.flags as Flags | undefined), ...args },

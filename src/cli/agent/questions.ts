@@ -4,7 +4,7 @@ import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { CliIo, Invocation } from "../command-line/command.ts";
+import type { Caller } from "../command-line/command.ts";
 import { renderOption } from "./terminal-text.ts";
 
 /** What an agent asks a person. */
@@ -19,7 +19,7 @@ interface Question {
 /**
  * What agents that run ask a person; of the agent of this name alone where one is given, which must be there.
  */
-export async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
+export async function findQuestions({ io, inherited }: Caller, name?: string): Promise<Question[]> {
   const { openCliContext } = await import("../command-line/cli-context.ts");
   const { findNamed } = await import("./team-scope.ts");
   const { lookAtAgents } = await import("./look-at-agents.ts");
@@ -81,11 +81,6 @@ async function findAnswerer({ io, inherited }: Caller): Promise<Answerer> {
   // Where tmux cannot be asked, it is not known to be a person.
   const isBeside = await isBesideAgent({ tmux, processes, tools, env }, self.manifest).catch(() => false);
   return isBeside ? { is: "person" } : toAnswerer(self, registry.list().records);
-}
-
-interface Caller {
-  io: CliIo;
-  inherited: Invocation["inherited"];
 }
 
 /**

@@ -4,9 +4,8 @@ import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { isRunning } from "../../services/sessions/find.ts";
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Invocation } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
-import { type AgentCaller, openLiveTarget, type Target } from "./target.ts";
+import { type CallOf, openLiveTarget, type Target } from "./target.ts";
 
 const retryIntervalMs = 200;
 
@@ -16,7 +15,7 @@ const retryIntervalMs = 200;
  * is no gateway at first; `call` throws it once the agent was stopped. `over`: nothing is repeated any more.
  */
 export async function openReconnecting(
-  caller: AgentCaller | Invocation,
+  caller: CallOf,
   { outageMs, over }: { outageMs: number; over: AbortSignal },
 ): Promise<Target & { client: GatewayCalls }> {
   const { link, ...target } = await openLiveTarget(caller);

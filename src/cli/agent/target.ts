@@ -19,7 +19,7 @@ import {
 import { gatewayIdentity } from "../../services/sessions/manifest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
-import { type Caller, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
+import { type Caller, type CliIo, type CommandCaller, UsageError } from "../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { agentCommand, type NamedAgent, toSentence, withRemedy } from "../command-line/remedies.ts";
 import { requireAnswerer } from "./questions.ts";
@@ -43,7 +43,7 @@ export interface AgentCaller extends Caller {
   whom: "self" | AgentSelector;
 }
 
-export type CallOf = AgentCaller | Invocation<never> | Invocation;
+export type CallOf = AgentCaller | CommandCaller;
 
 /** The agent that `agents single --agent-name|--agent-id` or `agents self` means. */
 export async function openTarget(call: CallOf): Promise<Target> {
@@ -78,9 +78,9 @@ export async function openRecordTarget(call: CallOf): Promise<RecordTarget> {
 
 /** The caller of a command of `agents`, by its flags and words. */
 export function toCaller(call: CallOf): AgentCaller {
-  if ("whom" in call) return call;
-  const { io, inherited, path } = call;
-  return { io, inherited, whom: path.includes("self") ? "self" : readSelector(call) };
+  if (!("path" in call)) return call;
+  const { io, inherited, path, whom = path.includes("self") ? "self" : readSelector(call) } = call;
+  return { io, inherited, whom };
 }
 
 async function findSelected(context: CliContext, io: CliIo, selector: AgentSelector) {
@@ -96,7 +96,7 @@ function namedIn(io: CliIo, agent: NamedAgent): Pick<Target, "commandPrefix" | "
   return { commandPrefix: agentCommand(agent), advise: (remedy) => io.advise(remedy, agent) };
 }
 
-function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
+function readSelector({ inherited, path }: CommandCaller): AgentSelector {
   const name = textOf(inherited["agent-name"]);
   const id = textOf(inherited["agent-id"]);
   if ((name === undefined) === (id === undefined)) {
@@ -189,7 +189,7 @@ function textOf(value: string | boolean | string[] | undefined): string | undefi
  * none is refused.
  */
 export async function requireMayAnswer(
-  { io, inherited }: Invocation,
+  { io, inherited }: Caller,
   { agent, link }: Target & { link: LiveLink },
 ): Promise<void> {
   const terminal = await link.client.call("terminalState", {});

@@ -1,5 +1,6 @@
 import type { ArgsDef, CommandDef } from "citty";
 import type { Advice, Remedy } from "../../protocol/remedy.ts";
+import type { AgentSelector } from "../../services/sessions/find.ts";
 import type { InputOptions, InputRead } from "../../system/read-input.ts";
 import type { NamedAgent } from "./remedies.ts";
 
@@ -62,6 +63,30 @@ type Word<F> = F extends { type: "enum"; options: readonly (infer O extends stri
 
 export type Values<A extends Flags> = { [Name in keyof A]: ValueOf<A[Name]> };
 
+/** The value of a flag that is not given. Pure. */
+export function presetOf(flag: Flag): string | boolean | string[] | undefined {
+  switch (flag.type) {
+    case "boolean":
+      return false;
+    case "string":
+      return flag.multiple ? [] : flag.default;
+    case "enum":
+      return flag.default;
+    case "positional":
+      return undefined;
+  }
+}
+
+type Needed<F extends Flag> = F extends { required: true } | { type: "positional"; required?: true }
+  ? true
+  : false;
+/** Values of which those may be left out that a command line may leave out. */
+type GivenValues<A extends Flags> = {
+  [Name in keyof A as Needed<A[Name]> extends true ? Name : never]: ValueOf<A[Name]>;
+} & {
+  [Name in keyof A as Needed<A[Name]> extends true ? never : Name]?: ValueOf<A[Name]> | undefined;
+};
+
 /** Puts `text` into a colour, or leaves it as it is. */
 export type Paint = (colour: "red" | "green" | "yellow" | "bold", text: string) => string;
 
@@ -82,11 +107,17 @@ export interface Caller {
   inherited: Readonly<Record<string, string | boolean | string[] | undefined>>;
 }
 
-/** What a command is called with. */
-export interface Invocation<A extends Flags = Flags> extends Caller {
-  args: Values<A>;
+/** Who calls a command. */
+export interface CommandCaller extends Caller {
   /** Words that led here, the program's name first. */
   path: readonly string[];
+  /** The agent, where a calling command knows it; without it `path` and the flags of the groups name it. */
+  whom?: "self" | AgentSelector;
+}
+
+/** What a command is called with. */
+export interface Invocation<A extends Flags = Flags> extends CommandCaller {
+  args: Values<A>;
   /** What follows `--`. */
   rest: readonly string[];
 }
@@ -144,24 +175,45 @@ export interface CommandMeta {
 }
 
 /** What a leaf is made from. */
-export interface CommandDeclaration<A extends Flags> {
+export interface CommandDeclaration<A extends Flags, R extends Answer | number = Answer | number> {
   name: string;
   description: string;
   examples: readonly string[];
   args?: A;
   rest?: string;
   /** A number is the exit code of a command that wrote its own output. */
-  run: (invocation: Invocation<A>) => Promise<Answer | number>;
+  run: (invocation: Invocation<A>) => Promise<R>;
 }
 
 /** A leaf of the command tree. */
-export function command<const A extends Flags>(declaration: CommandDeclaration<A>): Command {
+export type Leaf<A extends Flags, R extends Answer | number> = Command & {
+  flags: A;
+  /**
+   * Does the same for another command, with values in place of words. An error of usage names the help of
+   * `caller`.
+   */
+  call(caller: CommandCaller, given: GivenValues<A>): Promise<R>;
+};
+
+export function command<const A extends Flags, R extends Answer | number>(
+  declaration: CommandDeclaration<A, R>,
+): Leaf<A, R> {
   const { name, description, examples, rest, run } = declaration;
   const meta: CommandMeta = { name, description, examples, ...(rest === undefined ? {} : { rest }) };
+  const flags = declaration.args ?? ({} as A);
   return {
     meta,
-    args: (declaration.args ?? {}) as unknown as ArgsDef,
+    args: flags as unknown as ArgsDef,
     run: ({ data }) => run(data as Invocation<A>),
+    flags,
+    async call({ io, inherited, path, whom }, given: Readonly<Record<string, unknown>>) {
+      const values = Object.entries(flags).map(([flag, one]) => [flag, given[flag] ?? presetOf(one)]);
+      const args = Object.fromEntries(values) as Values<A>;
+      const caller = { io, inherited, path, ...(whom === undefined ? {} : { whom }) };
+      return run({ ...caller, args, rest: [] }).catch((error: unknown) => {
+        throw error instanceof UsageError ? new UsageError(error.message, path) : error;
+      });
+    },
   };
 }
 

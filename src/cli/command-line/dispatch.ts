@@ -39,15 +39,14 @@ export class CommandFailure extends Error {
 /**
  * Runs one command line against the tree under `root` and returns the exit code. Answers go to stdout, all
  * errors to stderr; with `--json` each is one document. `given`: the process, also by whether a document is
- * asked for. `calledAs`: the words of the command that stands for this one, whose help an error names.
- * `findGroups`: those that shells complete. Never throws.
+ * asked for. `findGroups`: those that shells complete. Never throws.
  */
 export async function runProgram(
   root: Command,
   version: () => Promise<ProgramVersion>,
   argv: readonly string[],
   given: CliIo | ((isJson: boolean) => CliIo),
-  { calledAs, findGroups }: { calledAs?: readonly string[]; findGroups?: FindGroups } = {},
+  { findGroups }: { findGroups?: FindGroups } = {},
 ): Promise<number> {
   const ioFor = typeof given === "function" ? given : () => given;
   let isJson = asksForJson(argv);
@@ -58,7 +57,7 @@ export async function runProgram(
     return await perform(parsed, version, ioFor(isJson));
   } catch (error) {
     if (isBrokenPipe(error)) return exitCodes.done;
-    return report(toCalled(error, calledAs), isJson, ioFor(isJson)).catch(() => exitCodes.refused);
+    return report(error, isJson, ioFor(isJson)).catch(() => exitCodes.refused);
   }
 }
 
@@ -102,10 +101,6 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
       return answer.exitCode ?? exitCodes.done;
     }
   }
-}
-
-function toCalled(error: unknown, calledAs: readonly string[] | undefined): unknown {
-  return calledAs && error instanceof UsageError ? new UsageError(error.message, calledAs) : error;
 }
 
 async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {

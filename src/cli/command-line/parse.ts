@@ -1,5 +1,5 @@
 import { suggest } from "../../system/similar-word.ts";
-import { type Command, type CommandMeta, type Flag, type Flags, UsageError } from "./command.ts";
+import { type Command, type CommandMeta, type Flag, type Flags, presetOf, UsageError } from "./command.ts";
 
 /** One command on the way from the root to the one that was named. */
 export interface Station {
@@ -224,11 +224,10 @@ function givenValue(
   if (flag.type === "string" && flag.multiple) return values.map(String);
   const value = values[0];
   if (value !== undefined) return String(value);
-  if (flag.type !== "positional") {
-    if (flag.default !== undefined) return flag.default;
-    if (flag.required) throw usage(chain, `--${name} is required`);
-  }
-  return undefined;
+  const preset = presetOf(flag);
+  if (preset === undefined && flag.type !== "positional" && flag.required)
+    throw usage(chain, `--${name} is required`);
+  return preset;
 }
 
 function usage(chain: readonly Station[], message: string): UsageError {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { JoinRequest } from "../../services/sessions/join.ts";
-import { type CliIo, type Flags, UsageError, type Values } from "./command.ts";
+import { type CliIo, type Flags, type Invocation, UsageError, type Values } from "./command.ts";
 
 /** Flags of every command that touches agents: where their records and sessions are. */
 export const rootFlags = {
@@ -23,6 +23,24 @@ export const targetFlags = {
     offers: "agent-ids",
   },
 } satisfies Flags;
+
+/** The first word of the commands of `svc` for one agent. */
+export const agentName = {
+  type: "positional",
+  description: "the agent's name",
+  offers: "agent-names",
+} as const;
+
+export const nameOnly = { name: agentName };
+
+/** Who calls such a command, and the agent of that name. Pure. */
+export function toNamed({ io, inherited, path, args }: Invocation<typeof nameOnly>) {
+  return { io, inherited, path, whom: { agentName: args.name } };
+}
+
+/** All words that are left. */
+export const textOf = (description: string) =>
+  ({ type: "positional", many: true, required: false, description }) as const;
 
 /** Flag of every command that starts an agent in a terminal. */
 export const noSignalsFlag = {

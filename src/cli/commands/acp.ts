@@ -1,11 +1,11 @@
-import { command, type Invocation } from "../command-line/command.ts";
+import { command } from "../command-line/command.ts";
 import { exitCodes } from "../command-line/dispatch.ts";
 
 /**
  * What an editor starts. The library of the protocol is loaded here alone, so that no other command takes
  * longer to start. Standard output is the protocol's: warnings go to standard error.
  */
-export default command({
+export const acp = command({
   name: "acp",
   description: "serve one agent over the Agent Client Protocol on standard input and output, for an editor",
   examples: ["svc-mgr acp --agent worker"],
@@ -17,15 +17,17 @@ export default command({
       valueHint: "NAME",
     },
   },
-  async run(invocation) {
-    const { args, io, inherited } = invocation;
+  async run({ args, io, inherited }) {
     const { serveAcp } = await import("../acp/server.ts");
-    const ofAgent = {
-      ...(invocation as unknown as Invocation),
-      path: ["svc-mgr", "agents", "single"],
-      inherited: { ...inherited, "agent-name": args.agent },
-    };
-    await serveAcp(ofAgent, io.interrupted());
+    await serveAcp({ io, inherited, whom: { agentName: args.agent } }, io.interrupted());
     return exitCodes.done;
   },
+});
+
+export const shortAcp = command({
+  name: "acp",
+  description: "serve an agent to an editor over the Agent Client Protocol, on standard input and output",
+  examples: ["svc acp --agent worker"],
+  args: { agent: { ...acp.flags.agent, description: "the agent's name" } },
+  run: (invocation) => acp.call(invocation, invocation.args),
 });

@@ -14,7 +14,7 @@ import { type CliIo, command } from "../command-line/command.ts";
 import { rootFlags } from "../command-line/shared-flags.ts";
 import { selfCommand } from "../command-line/version.ts";
 
-export default command({
+export const consoleCommand = command({
   name: "console",
   description: "print where the console is in a browser; starts the coordination server when none runs",
   examples: ["svc-mgr console", "svc-mgr console --open", "svc-mgr console --json"],
@@ -49,6 +49,15 @@ export default command({
       ].join("\n"),
     };
   },
+});
+
+/** The same in `svc`. */
+export const shortConsole = command({
+  name: "console",
+  description: "print where the console is in a browser; starts its server when none runs",
+  examples: ["svc console", "svc console --open"],
+  args: consoleCommand.flags,
+  run: (invocation) => consoleCommand.call(invocation, invocation.args),
 });
 
 /** Of the pane that we happen to run in: the server outlives it. */

@@ -11,11 +11,12 @@ import { toWholeName } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import { command, UsageError } from "../command-line/command.ts";
 import { renderTable } from "../command-line/format.ts";
+import { agentName } from "../command-line/shared-flags.ts";
 import { askCoordinator } from "../coordinator/ask-coordinator.ts";
 import { pricesFile, sumFleetLedger } from "../extensions/observe/fleet-ledger.ts";
 import { namesADay } from "../extensions/observe/moment.ts";
 
-export default command({
+export const ledger = command({
   name: "ledger",
   description:
     "show what the turns of the agents used and cost; asks the coordination server that runs, else reads the ledgers here",
@@ -68,6 +69,25 @@ export default command({
     if (served === null && args.agent !== undefined) refuseUnknown(context, args.agent);
     const ledger = served ?? (await sumFleetLedger(context, io, { query, remote: null }));
     return { json: ledger, text: toText(ledger, keys, pricesFile(io), args.agent) };
+  },
+});
+
+/** The same in `svc`. */
+export const cost = command({
+  name: "cost",
+  description: "show what the agents used and cost",
+  examples: ["svc cost", "svc cost worker --since 24h --by model"],
+  args: {
+    name: { ...agentName, required: false },
+    by: {
+      ...ledger.flags.by,
+      description: "a row for each agent, team, host, day, model or wake_reason, or for several",
+    },
+    since: { ...ledger.flags.since, description: "24h, 7d, today or an RFC 3339 time" },
+  },
+  run: (invocation) => {
+    const { name: agent, by, since } = invocation.args;
+    return ledger.call(invocation, { agent, by, since });
   },
 });
 

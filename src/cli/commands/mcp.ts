@@ -51,6 +51,31 @@ const uninstall = command({
 
 export const mcpCommands = { serve, install, uninstall };
 
+/** The same in `svc`. */
+export const shortMcp = command({
+  name: "mcp",
+  description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",
+  examples: ["svc mcp", "svc mcp install", "svc mcp install claude,codex", "svc mcp uninstall"],
+  args: {
+    action: {
+      type: "positional",
+      required: false,
+      description: "serve, install or uninstall",
+      words: ["serve", "install", "uninstall"],
+    },
+    tool: { type: "positional", required: false, description: mcpClients.join(", "), words: mcpClients },
+  },
+  async run(invocation) {
+    const { action = "serve", tool } = invocation.args;
+    if (action === "install") return install.call(invocation, { tool });
+    if (action === "uninstall") return uninstall.call(invocation, { tool });
+    if (action !== "serve")
+      throw new UsageError(`say serve, install or uninstall, not "${action}"`, invocation.path);
+    if (tool !== undefined) throw new UsageError(`unexpected "${tool}"`, invocation.path);
+    return serve.call(invocation, {});
+  },
+});
+
 interface Configured {
   tool: McpClient;
   path: string;

@@ -30,7 +30,7 @@ import { visibleLine } from "../../system/visible.ts";
 import { toSnapshotJson } from "../agent/snapshot-text.ts";
 import { type AgentCaller, bodyOf, openLiveTarget } from "../agent/target.ts";
 import { openCliContext } from "../command-line/cli-context.ts";
-import { type Caller, command, type Invocation, UsageError } from "../command-line/command.ts";
+import { type Caller, type CommandCaller, command, UsageError } from "../command-line/command.ts";
 import { confirmed } from "../command-line/confirm.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { narrate } from "../command-line/narrate.ts";
@@ -191,7 +191,7 @@ export const teamCommands = (program: string) => ({
 
 /** One team on this machine: its file, what `up` launched before, and what changes something. */
 async function openTeam(
-  invocation: Invocation<never> | Invocation,
+  invocation: CommandCaller,
   {
     file: given,
     prefix: wantedPrefix,

@@ -16,7 +16,7 @@ import type { Files } from "../../system/files.ts";
 import { quoteShell, shellWord } from "../../system/shell-word.ts";
 import { openTarget, type Target } from "../agent/target.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
-import { type Answer, type CliIo, type Invocation, UsageError } from "../command-line/command.ts";
+import { type Answer, type CliIo, type CommandCaller, UsageError } from "../command-line/command.ts";
 import { describeFailure, exitCodes } from "../command-line/dispatch.ts";
 import { warn } from "../command-line/narrate.ts";
 import { chooseMailboxFolder } from "./mailbox-root.ts";
@@ -118,9 +118,9 @@ export interface MailTarget {
 }
 
 /** The agent of `agents single|self ... mail`, or the mailbox of `mail --address`, which needs no agent. */
-export async function openMailTarget(invocation: Invocation<never> | Invocation): Promise<MailTarget> {
-  if (!invocation.path.includes("agents")) return byAddress(invocation);
-  return mailOf(await openTarget(invocation), invocation.io);
+export async function openMailTarget(caller: CommandCaller): Promise<MailTarget> {
+  if (caller.whom === undefined && !caller.path.includes("agents")) return byAddress(caller);
+  return mailOf(await openTarget(caller), caller.io);
 }
 
 /** The mail of an agent. */
@@ -132,7 +132,7 @@ export function mailOf(
   return { context, agent, commandPrefix, readBinding, warn: (text) => void warn(io, text) };
 }
 
-function byAddress({ inherited, path, io }: Invocation<never> | Invocation): MailTarget {
+function byAddress({ inherited, path, io }: CommandCaller): MailTarget {
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
   const context = openCliContext(io, inherited);

@@ -16,7 +16,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createSystem } from "../../system/system.ts";
 import { trustingSystem } from "../command-line/cli-context.ts";
-import type { CliIo, Invocation } from "../command-line/command.ts";
+import type { Caller, CliIo } from "../command-line/command.ts";
 
 /**
  * The mailbox root of a command line, as `chooseMailboxRoot`; with `creates` as `prepareMailboxRoot`. `flag`
@@ -59,10 +59,8 @@ export interface ChosenRoot {
   absolute(path: string): string;
 }
 
-type RootFlags = Pick<Invocation, "inherited" | "io">;
-
 /** `creates`: the command writes, so the overlay of the root is created when it is missing. */
-export function chooseRoot({ inherited, io }: RootFlags, options: { creates: boolean }): ChosenRoot {
+export function chooseRoot({ inherited, io }: Caller, options: { creates: boolean }): ChosenRoot {
   const { system: deps, overlays } = trustingSystem(io, createSystem());
   const flag = inherited["mailbox-root"];
   const { files } = deps;

@@ -1,5 +1,7 @@
 import type { AttentionAnswered, AttentionAnswerRequest, AttentionItem } from "../../protocol/attention.ts";
+import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { DecisionAnswer, DecisionResult } from "../../protocol/terminal.ts";
 import { chooseAnswer, movedOn, sendAnswer } from "../../services/attention/answer.ts";
 import { decideAttention } from "../../services/attention/decide.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
@@ -11,6 +13,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { factsIn } from "../agent/attention-text.ts";
 import { lookAtAgents } from "../agent/look-at-agents.ts";
 import { requireAnswerer } from "../agent/questions.ts";
+import { type AgentCaller, bodyOf, openLiveTarget, requireMayAnswer } from "../agent/target.ts";
 import { toWholeName } from "../agent/team-scope.ts";
 import { type CliContext, openCliContext } from "../command-line/cli-context.ts";
 import type { Caller } from "../command-line/command.ts";
@@ -72,6 +75,23 @@ export async function answerQuestion(
     throw new CommandFailure(exitCodes.refused, String(detail), outcome.body);
   }
   throw movedOn(id);
+}
+
+/** The gateway reads the screen after each key that moves the selection. */
+const decideTimeoutMs = 30_000;
+
+/** Chooses an option of what the agent asks now. Throws where the caller may not. */
+export async function chooseOption(
+  caller: AgentCaller,
+  answer: Omit<DecisionAnswer, "schema_version">,
+): Promise<DecisionResult> {
+  const target = await openLiveTarget(caller);
+  await requireMayAnswer(caller, target);
+  const response = await target.link.client.call("decide", {
+    body: { schema_version: 1, ...answer },
+    timeoutMs: decideTimeoutMs,
+  });
+  return bodyOf<GatewayEndpoints["decide"]>(response);
 }
 
 /** One look at the wanted ones of the agents that run, by the same reader as `agents list`. */

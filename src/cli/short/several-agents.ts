@@ -5,6 +5,7 @@ import type { AgentCaller } from "../agent/target.ts";
 import {
   type Answer,
   type Caller,
+  type CommandCaller,
   type Flags,
   type Invocation,
   UsageError,
@@ -46,7 +47,7 @@ export async function answerSeveral(invocation: SeveralCall, each: EachAgent): P
 }
 
 /** A command line with these flags, and perhaps others. */
-type SeveralCall = Pick<Invocation<typeof severalAgents>, "io" | "inherited" | "path" | "args">;
+type SeveralCall = CommandCaller & Pick<Invocation<typeof severalAgents>, "args">;
 
 /** `isNamedAlone`: by one name, whose answer is then the whole one. `none`: why there are none. */
 export interface ChosenAgents {
@@ -85,8 +86,9 @@ export async function chooseSeveral(
     const agents = [{ name: first, id: null, whom: { agentName: first } }];
     return { agents, isNamedAlone: true, none: "" };
   }
-  const plain = invocation as unknown as Invocation;
-  const chosen = await Promise.all(words.map((word) => chooseAgents(plain, word, absence, { isStoppedToo })));
+  const chosen = await Promise.all(
+    words.map((word) => chooseAgents(invocation, word, absence, { isStoppedToo })),
+  );
   const ids = new Set<string>();
   const agents = chosen.flat().filter(({ id }) => {
     const isNew = id === null || !ids.has(id);
@@ -111,10 +113,10 @@ async function chooseAll({ io, inherited }: Caller): Promise<ChosenAgents> {
 }
 
 /** Whom `@NAME` means. Throws UsageError for an unknown name, and where the program knows no groups. */
-export async function findMembers(invocation: Invocation, name: string): Promise<Members> {
+export async function findMembers(caller: CommandCaller, name: string): Promise<Members> {
   const members = await loadMembers();
-  if (members === null) throw new UsageError(`this program knows no groups: @${name}`, invocation.path);
-  return members.find(invocation, name);
+  if (members === null) throw new UsageError(`this program knows no groups: @${name}`, caller.path);
+  return members.find(caller, name);
 }
 
 /** The groups of the team's file here; none where the program knows none. */
@@ -133,14 +135,14 @@ interface ChosenAgent {
 
 /** The agents that `word` means: a name, or `@NAME` for those of a group of svc.yaml. */
 export async function chooseAgents(
-  invocation: Invocation,
+  caller: CommandCaller,
   word: string,
   absence: string,
   { isStoppedToo = false }: { isStoppedToo?: boolean } = {},
 ): Promise<ChosenAgent[]> {
-  if (!word.startsWith("@")) return [await chooseNamed(invocation, word)];
-  const { agents, path } = await findMembers(invocation, word.slice(1));
-  if (agents.length === 0) throw new UsageError(`${word} has no agent`, invocation.path);
+  if (!word.startsWith("@")) return [await chooseNamed(caller, word)];
+  const { agents, path } = await findMembers(caller, word.slice(1));
+  if (agents.length === 0) throw new UsageError(`${word} has no agent`, caller.path);
   const { isRunning } = await import("../../services/sessions/find.ts");
   return agents.map(({ member: name, record }) => {
     if (record !== null && (isStoppedToo || isRunning(record))) {

@@ -1,29 +1,27 @@
 import { findQuestions, renderQuestions } from "../agent/questions.ts";
-import type { AgentCaller } from "../agent/target.ts";
 import {
   type CliIo,
-  type Command,
+  type Commands,
   command,
   type Flags,
   group,
   type Invocation,
+  lazyLeaves,
   UsageError,
 } from "../command-line/command.ts";
 import { firstWordAsked } from "../command-line/completion.ts";
 import { CommandFailure, exitCodes, runProgram } from "../command-line/dispatch.ts";
-import { readStdin, readTimeout, wordsOf } from "../command-line/flag-values.ts";
+import { readStdin, readTimeout } from "../command-line/flag-values.ts";
 import { unlessInterrupted } from "../command-line/interruption.ts";
 import { everywhere } from "../command-line/parse.ts";
 import { createProcessIo } from "../command-line/process-io.ts";
-import { rootFlags } from "../command-line/shared-flags.ts";
+import { agentName, nameOnly, rootFlags, textOf, toNamed } from "../command-line/shared-flags.ts";
 import { inShortTerms } from "../command-line/short-remedies.ts";
 import { programVersion } from "../command-line/version.ts";
 import { extensionCommands } from "../extension-commands.ts";
-import { withoutTerminal } from "../operations/outcome.ts";
 import { answerEach, answerSeveral, chooseAgents, findGroups, severalAgents } from "./several-agents.ts";
 import { mail } from "./short-mail.ts";
 import { restart } from "./short-restart.ts";
-import { agentName, flagged, manage, momentFlag, nameOnly, shorthand, single, textOf } from "./shorthand.ts";
 
 const ls = command({
   name: "ls",
@@ -191,11 +189,6 @@ const ask = command({
   },
 });
 
-/** Who calls, and the agent of the name that was given. */
-function toNamed({ io, inherited, args }: Invocation<typeof nameOnly>): AgentCaller {
-  return { io, inherited, whom: { agentName: args.name } };
-}
-
 const tell = command({
   name: "tell",
   description: "queue a prompt for the agent, or for the agents of a group of svc.yaml, and go on",
@@ -214,25 +207,13 @@ const tell = command({
       const prompt = await readPromptWords(text, invocation);
       return answerAccepted(await submitPrompt(toNamed(invocation), { prompt }));
     }
-    const agents = await chooseAgents(invocation as unknown as Invocation, name, "gets nothing");
+    const agents = await chooseAgents(invocation, name, "gets nothing");
     const prompt = await readPromptWords(text, invocation);
     return answerEach(invocation, agents, async (caller) =>
       answerAccepted(await submitPrompt(caller, { prompt })),
     );
   },
 });
-
-const ofOne = (
-  name: string,
-  { description, examples, words }: { description: string; examples?: string[]; words: string[] },
-): Command =>
-  shorthand({
-    name,
-    description,
-    examples: examples ?? [`svc ${name} worker`],
-    args: nameOnly,
-    words: (args) => single(args.name, ...words),
-  });
 
 const ok = command({
   name: "ok",
@@ -243,22 +224,21 @@ const ok = command({
     answer: textOf("an option's number or text"),
   },
   async run(invocation) {
-    const { args, io } = invocation;
+    const { args, io, inherited, path } = invocation;
     const { name } = args;
-    const decide = (who: string, option: string, question?: string) =>
-      manage(
-        invocation as unknown as Invocation,
-        single(who, "gateway", "tui", "decide", `--option=${option}`, ...flagged("question", question)),
-      );
-    if (args.answer?.trim() === "") throw new UsageError("the answer is empty", invocation.path);
+    async function decide(agentName: string, option: string, question?: string) {
+      const { tuiCommands } = await import("../commands/agent/tui.ts");
+      return tuiCommands.decide.call({ io, inherited, path, whom: { agentName } }, { option, question });
+    }
+    if (args.answer?.trim() === "") throw new UsageError("the answer is empty", path);
     if (name !== undefined && args.answer !== undefined) return decide(name, args.answer);
-    const asking = await findQuestions(invocation as unknown as Invocation, name);
+    const asking = await findQuestions(invocation, name);
     const [only] = asking;
     if (only === undefined) {
       const text = name === undefined ? "nobody asks anything" : `"${name}" asks nothing`;
       return { json: { questions: [] }, text };
     }
-    if (asking.length > 1 || !io.stdinIsTty || invocation.inherited["json"] === true) {
+    if (asking.length > 1 || !io.stdinIsTty || inherited["json"] === true) {
       return { json: { questions: asking }, text: renderQuestions(asking) };
     }
     await io.writeOut(`${renderQuestions(asking)}\n`);
@@ -266,50 +246,6 @@ const ok = command({
     const typed = (await io.readLine())?.trim() ?? "";
     if (typed === "") throw new CommandFailure(exitCodes.refused, "nothing was answered");
     return decide(only.agent_name, typed, only.question);
-  },
-});
-
-const fix = command({
-  name: "fix",
-  description:
-    "start its gateway where none runs, and open a queue that a relaunch closed: what the earlier instance did not do fails; --again submits failed prompts again",
-  examples: ["svc fix worker", "svc fix worker --again", "svc fix worker --again 12 --yes"],
-  args: {
-    ...nameOnly,
-    numbers: textOf("with --again: numbers of the prompts; default: those after which nobody gave new work"),
-    again: {
-      type: "boolean",
-      description: "then submit again what failed or has an unknown outcome, after showing it",
-    },
-    yes: { type: "boolean", alias: "y", description: "with --again: do not ask" },
-  },
-  async run(invocation) {
-    const { args, io, path } = invocation;
-    const plain = invocation as unknown as Invocation;
-    const numbers = wordsOf(args.numbers);
-    if (!args.again && (numbers.length > 0 || args.yes)) {
-      throw new UsageError("numbers and --yes go with --again", path);
-    }
-    const attach = single(args.name, "gateway", "attach", "--reconcile");
-    if (!args.again) return manage(plain, attach);
-    // One document is printed: what is submitted again.
-    let written = "";
-    const quiet =
-      invocation.inherited["json"] === true
-        ? withoutTerminal(io, {
-            writeOut: async (text) => {
-              written += String(text);
-            },
-            writeError: (text) => io.writeError(text),
-          })
-        : io;
-    const attached = await manage({ ...plain, io: quiet }, attach);
-    if (attached !== exitCodes.done) {
-      if (written !== "") await io.writeOut(written);
-      return attached;
-    }
-    const again = ["requests", "resubmit", ...numbers, ...(args.yes ? ["--yes"] : [])];
-    return manage(plain, single(args.name, ...again));
   },
 });
 
@@ -327,6 +263,20 @@ const synonyms: Readonly<Record<string, string>> = {
   relaunch: "restart",
 };
 
+/** How the help lists the commands; others come last. */
+const helpOrder = [
+  ["ls", "new", "ask", "tell", "ok"],
+  ["last", "log", "search", "screen", "why", "record", "replay"],
+  ["attach", "int", "stop", "restart", "queue", "drop", "fix"],
+  ["mail", "acp", "mcp", "up", "down", "status", "watch", "cost", "console"],
+].flat();
+
+/** Pure. */
+function inHelpOrder(commands: Commands): Commands {
+  const rank = (word: string) => (helpOrder.includes(word) ? helpOrder.indexOf(word) : helpOrder.length);
+  return Object.fromEntries(Object.entries(commands).toSorted(([one], [other]) => rank(one) - rank(other)));
+}
+
 /** All commands of `svc`. */
 export const shortCommands = group({
   name: "svc",
@@ -337,88 +287,12 @@ export const shortCommands = group({
     .join(", ")}.`,
   examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
   args: rootFlags,
-  subCommands: {
+  subCommands: inHelpOrder({
     ls,
     new: launch,
     ask,
     tell,
     ok,
-    last: ofOne("last", { description: "print the agent's last answer", words: ["last"] }),
-    log: shorthand({
-      name: "log",
-      description: "show what the agent was asked and what it answered",
-      examples: ["svc log worker", "svc log worker -f", "svc log worker --turn 1"],
-      args: {
-        ...nameOnly,
-        turn: { type: "string", description: "one turn: its id, or 1 for the last", valueHint: "N|ID" },
-        follow: { type: "boolean", alias: "f", description: "go on with each turn as it ends" },
-      },
-      words: ({ name, turn, follow }) => [
-        ...single(name, "log", ...flagged("turn", turn)),
-        ...(follow ? ["--follow"] : []),
-      ],
-    }),
-    search: shorthand({
-      name: "search",
-      description: "show the turns whose prompt or answer has these words",
-      examples: ["svc search worker parser"],
-      args: { ...nameOnly, text: { type: "positional", many: true, description: "words, in any case" } },
-      words: ({ name, text }) => single(name, "search", text),
-    }),
-    screen: shorthand({
-      name: "screen",
-      description: "show the agent's terminal as it is",
-      examples: ["svc screen worker", "svc screen worker -f"],
-      args: {
-        ...nameOnly,
-        follow: { type: "boolean", alias: "f", description: "show it again when it changed" },
-      },
-      words: ({ name, follow }) => [...single(name, "screen"), ...(follow ? ["--follow"] : [])],
-    }),
-    why: shorthand({
-      name: "why",
-      description: "say what keeps the agent from taking a prompt, or kept it at a recorded moment",
-      examples: ["svc why worker", "svc why worker --at 03:12", 'svc why worker --at "10m ago"'],
-      args: { ...nameOnly, at: momentFlag },
-      words: ({ name, at }) => single(name, "why", ...flagged("at", at)),
-    }),
-    record: shorthand({
-      name: "record",
-      description: "record what the agent's terminal shows and why it waits: on, off or status",
-      examples: ["svc record worker on", "svc record worker on --max-size 1G", "svc record worker status"],
-      args: {
-        ...nameOnly,
-        action: {
-          type: "positional",
-          description: "on, off or status",
-          words: ["on", "off", "status"],
-        },
-        "max-size": { type: "string", description: "bytes on disk (default 256M)", valueHint: "SIZE" },
-        "max-age": { type: "string", description: "how long it is kept (default 7d)", valueHint: "SPAN" },
-      },
-      words: ({ name, action, ...limits }) => [
-        ...single(name, "record", action),
-        ...flagged("max-size", limits["max-size"]),
-        ...flagged("max-age", limits["max-age"]),
-      ],
-    }),
-    replay: shorthand({
-      name: "replay",
-      description: "show what the agent's terminal showed, or write it as an asciicast file",
-      examples: ["svc replay worker --at 03:12 --speed 4", "svc replay worker --at 03:00 --cast night.cast"],
-      args: {
-        ...nameOnly,
-        at: { ...momentFlag, description: `${momentFlag.description}; default: a minute before the last` },
-        until: { ...momentFlag, description: "the last moment; default: now" },
-        speed: { type: "string", description: "how many times faster", valueHint: "N" },
-        cast: { type: "string", description: "write an asciicast v2 file instead", valueHint: "FILE" },
-      },
-      words: ({ name, at, until, speed, cast }) => [
-        ...single(name, "replay", ...flagged("at", at), ...flagged("until", until)),
-        ...flagged("speed", speed),
-        ...flagged("cast", cast),
-      ],
-    }),
     attach: command({
       name: "attach",
       description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
@@ -458,90 +332,19 @@ export const shortCommands = group({
       },
     }),
     restart,
-    queue: ofOne("queue", {
-      description: "show what waits for the agent, the next one first: number, from whom, reason, text",
-      examples: ["svc queue worker", "svc queue worker --json"],
-      words: ["requests", "list", "--waiting"],
-    }),
-    drop: shorthand({
-      name: "drop",
-      description: "take back prompts that wait, by the numbers that `svc queue` shows, or all",
-      examples: ["svc drop worker 12", "svc drop worker 12 14", "svc drop worker --all"],
-      args: {
-        ...nameOnly,
-        numbers: textOf("numbers of prompts"),
-        all: { type: "boolean", description: "every prompt that waits" },
-      },
-      words: ({ name, numbers, all }) =>
-        single(name, "requests", "withdraw", ...wordsOf(numbers), ...(all ? ["--all"] : [])),
-    }),
-    fix,
+    ...lazyLeaves(["queue", "drop", "fix"], () =>
+      import("./short-queue.ts").then((module) => module.queueCommands),
+    ),
     mail,
-    acp: shorthand({
-      name: "acp",
-      description: "serve an agent to an editor over the Agent Client Protocol, on standard input and output",
-      examples: ["svc acp --agent worker"],
-      args: {
-        agent: { type: "string", required: true, description: "the agent's name", valueHint: "NAME" },
-      },
-      words: ({ agent }) => ["acp", `--agent=${agent}`],
-    }),
-    mcp: shorthand({
-      name: "mcp",
-      description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",
-      examples: ["svc mcp", "svc mcp install", "svc mcp install claude,codex", "svc mcp uninstall"],
-      args: {
-        action: {
-          type: "positional",
-          required: false,
-          description: "serve, install or uninstall",
-          words: ["serve", "install", "uninstall"],
-        },
-        tool: {
-          type: "positional",
-          required: false,
-          description: "claude, codex, gemini, opencode",
-          words: ["claude", "codex", "gemini", "opencode"],
-        },
-      },
-      words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
-    }),
-    ...extensionCommands("svc"),
-    watch: shorthand({
+    watch: command({
       name: "watch",
       description: "watch all agents and work with them by keys; ? lists the keys",
       examples: ["svc watch"],
-      words: () => ["agents", "watch"],
+      run: async (invocation) => (await import("../commands/agents-watch.ts")).default.call(invocation, {}),
     }),
-    cost: shorthand({
-      name: "cost",
-      description: "show what the agents used and cost",
-      examples: ["svc cost", "svc cost worker --since 24h --by model"],
-      args: {
-        name: { ...agentName, required: false },
-        by: {
-          type: "string",
-          valueHint: "KEYS",
-          description: "a row for each agent, team, host, day, model or wake_reason, or for several",
-        },
-        since: { type: "string", valueHint: "TIME", description: "24h, 7d, today or an RFC 3339 time" },
-      },
-      words: ({ name, by, since }) => [
-        "ledger",
-        ...flagged("agent", name),
-        ...flagged("by", by),
-        ...flagged("since", since),
-      ],
-    }),
-    console: shorthand({
-      name: "console",
-      description: "print where the console is in a browser; starts its server when none runs",
-      examples: ["svc console", "svc console --open"],
-      args: { open: { type: "boolean", description: "open it in your browser" } },
-      words: ({ open }) => ["console", ...(open ? ["--open"] : [])],
-    }),
+    ...extensionCommands("svc"),
     completion: () => import("../commands/completion.ts").then((module) => module.completionCommands("svc")),
-  },
+  }),
 });
 
 /** `help WORD` as `WORD --help`, and a synonym as the word that it stands for. Pure. */

@@ -22,7 +22,7 @@ import {
   requireMayAnswer,
   type Target,
 } from "../../agent/target.ts";
-import { command, type Invocation, UsageError } from "../../command-line/command.ts";
+import { command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { readPrompt } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
@@ -221,8 +221,7 @@ const prompt = command({
     const target = await openLiveTarget(invocation);
     const { link, agent, advise } = target;
     // Its Enter would take the marked option of an open question.
-    if (args["admission-policy"] !== "ready-only")
-      await requireMayAnswer(invocation as unknown as Invocation, target);
+    if (args["admission-policy"] !== "ready-only") await requireMayAnswer(invocation, target);
     const response = await link.client.call("controlPrompt", {
       body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
     });

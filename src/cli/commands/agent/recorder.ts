@@ -14,7 +14,14 @@ import { toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { visibleLine } from "../../../system/visible.ts";
-import { blockText, bodyOf, openMaybeLive, openTarget, type Target } from "../../agent/target.ts";
+import {
+  blockText,
+  bodyOf,
+  type CallOf,
+  openMaybeLive,
+  openTarget,
+  type Target,
+} from "../../agent/target.ts";
 import { renderExplanation } from "../../agent/terminal-text.ts";
 import { type Answer, command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
@@ -22,6 +29,7 @@ import { toSeconds } from "../../command-line/flag-values.ts";
 import { renderPairs } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
 import { sentenceWithCommand, withRemedy } from "../../command-line/remedies.ts";
+import { nameOnly, toNamed } from "../../command-line/shared-flags.ts";
 import { parseMoment, parseSize, parseSpan } from "../../extensions/observe/moment.ts";
 import { renderMoment, renderRecorder } from "../../extensions/observe/moment-text.ts";
 import { playCast } from "../../extensions/observe/replay-screen.ts";
@@ -39,7 +47,7 @@ const record = command({
     "svc-mgr agents single --agent-name worker record status",
   ],
   args: {
-    action: { type: "positional", description: "on, off or status" },
+    action: { type: "positional", description: "on, off or status", words: actions },
     "max-size": {
       type: "string",
       description: "bytes on disk; the oldest part goes beyond them (default 256M)",
@@ -204,8 +212,8 @@ const why = command({
   },
 });
 
-async function whyNow(invocation: Parameters<typeof openMaybeLive>[0]): Promise<Answer> {
-  const { target, link, ...unserved } = await openMaybeLive(invocation);
+async function whyNow(call: CallOf): Promise<Answer> {
+  const { target, link, ...unserved } = await openMaybeLive(call);
   if (link === null) return whyUnserved(target, unserved as Unserved);
   const { agent } = target;
   const { status, terminal } = bodyOf(await link.client.call("snapshot", { query: { limit: 1 } }));
@@ -271,3 +279,38 @@ function whyUnserved({ context, agent, advise }: Target, { why, diagnosis }: Uns
 }
 
 export const recorderCommands = { record, replay, why };
+
+/** The same in `svc`. */
+export const shortRecorderCommands = {
+  why: command({
+    name: "why",
+    description: "say what keeps the agent from taking a prompt, or kept it at a recorded moment",
+    examples: ["svc why worker", "svc why worker --at 03:12", 'svc why worker --at "10m ago"'],
+    args: { ...nameOnly, at: timeFlag },
+    run: (invocation) => why.call(toNamed(invocation), invocation.args),
+  }),
+  record: command({
+    name: "record",
+    description: "record what the agent's terminal shows and why it waits: on, off or status",
+    examples: ["svc record worker on", "svc record worker on --max-size 1G", "svc record worker status"],
+    args: {
+      ...nameOnly,
+      ...record.flags,
+      "max-size": { ...record.flags["max-size"], description: "bytes on disk (default 256M)" },
+    },
+    run: (invocation) => record.call(toNamed(invocation), invocation.args),
+  }),
+  replay: command({
+    name: "replay",
+    description: "show what the agent's terminal showed, or write it as an asciicast file",
+    examples: ["svc replay worker --at 03:12 --speed 4", "svc replay worker --at 03:00 --cast night.cast"],
+    args: {
+      ...nameOnly,
+      at: replay.flags.at,
+      until: replay.flags.until,
+      speed: replay.flags.speed,
+      cast: { ...replay.flags.cast, description: "write an asciicast v2 file instead" },
+    },
+    run: (invocation) => replay.call(toNamed(invocation), invocation.args),
+  }),
+};

@@ -12,12 +12,13 @@ import {
   sourceNote,
   withWholeAnswer,
 } from "../../agent/agent-transcript.ts";
-import { openTarget } from "../../agent/target.ts";
-import { command, type Invocation, UsageError } from "../../command-line/command.ts";
+import { type CallOf, openTarget } from "../../agent/target.ts";
+import { command, UsageError } from "../../command-line/command.ts";
 import { CommandFailure, exitCodes } from "../../command-line/dispatch.ts";
 import { toWholeNumber } from "../../command-line/flag-values.ts";
 import { narrate, warn } from "../../command-line/narrate.ts";
 import { withRemedy } from "../../command-line/remedies.ts";
+import { nameOnly, toNamed } from "../../command-line/shared-flags.ts";
 import { openReadable } from "../../operations/read.ts";
 
 const followIntervalMs = 500;
@@ -182,6 +183,42 @@ const screen = command({
 
 export const transcriptCommands = { log, last, search, screen };
 
+/** The same in `svc`. */
+export const shortTranscriptCommands = {
+  last: command({
+    name: "last",
+    description: "print the agent's last answer",
+    examples: ["svc last worker"],
+    args: nameOnly,
+    run: (invocation) => last.call(toNamed(invocation), {}),
+  }),
+  log: command({
+    name: "log",
+    description: "show what the agent was asked and what it answered",
+    examples: ["svc log worker", "svc log worker -f", "svc log worker --turn 1"],
+    args: {
+      ...nameOnly,
+      turn: { ...log.flags.turn, description: "one turn: its id, or 1 for the last" },
+      follow: { ...log.flags.follow, description: "go on with each turn as it ends" },
+    },
+    run: (invocation) => log.call(toNamed(invocation), invocation.args),
+  }),
+  search: command({
+    name: "search",
+    description: "show the turns whose prompt or answer has these words",
+    examples: ["svc search worker parser"],
+    args: { ...nameOnly, text: { ...search.flags.text, many: true } },
+    run: (invocation) => search.call(toNamed(invocation), invocation.args),
+  }),
+  screen: command({
+    name: "screen",
+    description: "show the agent's terminal as it is",
+    examples: ["svc screen worker", "svc screen worker -f"],
+    args: { ...nameOnly, follow: { ...screen.flags.follow, description: "show it again when it changed" } },
+    run: (invocation) => screen.call(toNamed(invocation), invocation.args),
+  }),
+};
+
 async function chooseTurn(
   client: Parameters<typeof readTranscript>[0],
   wanted: string,
@@ -222,8 +259,8 @@ interface ShownScreen {
   at_utc?: string;
 }
 
-async function openScreen(invocation: Invocation<never> | Invocation) {
-  const { context, agent, advise } = await openTarget(invocation);
+async function openScreen(call: CallOf) {
+  const { context, agent, advise } = await openTarget(call);
   const { tmux: place, tmux_session_name: session } = agent.manifest;
   const tmux = context.tmuxFor(place.socket);
   return {
@@ -233,10 +270,7 @@ async function openScreen(invocation: Invocation<never> | Invocation) {
       if (pane) return { rows: await paneScreen(tmux, pane.paneId) };
       const kept = readLastScreen(context.files, agent.sessionRoot);
       if (kept !== null) {
-        await warn(
-          invocation.io,
-          `its terminal has gone; this is what it showed at ${localDateTime(kept.at_utc)}`,
-        );
+        await warn(call.io, `its terminal has gone; this is what it showed at ${localDateTime(kept.at_utc)}`);
         return { rows: kept.rows, at_utc: kept.at_utc };
       }
       const { agent_name } = agent.manifest;

@@ -7,7 +7,7 @@ import { gatewayIdentity } from "../../../services/sessions/manifest.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { endpointCommand } from "../../agent/endpoint-command.ts";
-import { openLiveTarget, requireMayAnswer, toCaller } from "../../agent/target.ts";
+import { openLiveTarget, toCaller } from "../../agent/target.ts";
 import { renderExplanation, renderTerminal, renderTerminalLine } from "../../agent/terminal-text.ts";
 import { type CliIo, command } from "../../command-line/command.ts";
 import { exitCodes } from "../../command-line/dispatch.ts";
@@ -16,6 +16,7 @@ import { readPrompt, toSeconds } from "../../command-line/flag-values.ts";
 import { renderTable } from "../../command-line/format.ts";
 import { warn } from "../../command-line/narrate.ts";
 import { promptFlag } from "../../command-line/shared-flags.ts";
+import { chooseOption } from "../../operations/attention.ts";
 import { waitForState } from "../../operations/session.ts";
 import { answerWait } from "../work-answers.ts";
 
@@ -76,10 +77,16 @@ const wait = command({
   },
 });
 
-/** The gateway reads the screen after each key that moves the selection. */
-const decideTimeoutMs = 30_000;
+const decideFields = fieldFlags(gatewayEndpoints.decide.body, {
+  option: {
+    required: true,
+    description: "the option's number as shown, or its text without regard to case",
+    valueHint: "INDEX_OR_TEXT",
+  },
+  id: null,
+});
 
-const decide = endpointCommand("decide", {
+const decide = command({
   name: "decide",
   description:
     "answer what the agent asks a person; the question is checked on the screen before a key is pressed",
@@ -87,17 +94,11 @@ const decide = endpointCommand("decide", {
     "svc-mgr agents single --agent-name worker gateway tui decide --option 1",
     'svc-mgr agents single --agent-name worker gateway tui decide --option "yes" --question "Go on with this?"',
   ],
-  fields: {
-    option: {
-      required: true,
-      description: "the option's number as shown, or its text without regard to case",
-      valueHint: "INDEX_OR_TEXT",
-    },
-    id: null,
+  args: decideFields.flags,
+  async run(invocation) {
+    const decided = await chooseOption(toCaller(invocation), decideFields.read(invocation.args));
+    return { json: decided, text: `answered ${decided.option.index}. ${decided.option.text}` };
   },
-  timeoutMs: decideTimeoutMs,
-  allow: requireMayAnswer,
-  render: ({ option }) => `answered ${option.index}. ${option.text}`,
 });
 
 const watch = command({

@@ -5,6 +5,7 @@ import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import { demoProfile } from "../../src/services/terminal/profiles/demo.ts";
 import { launchedIn } from "../support/cli-agent.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
+import { requestEnd } from "../support/gateway-events.ts";
 import { until } from "../support/until.ts";
 
 const agent = "agents single --agent-name worker";
@@ -34,7 +35,8 @@ test("without reports a queued prompt of an unproved version waits for a still s
   await until("the reason why it waits", async () => (await request()).waiting?.detail?.includes(missing));
   const explained = await at.type(`${agent} gateway tui explain`);
   expect(explained.stdout).toContain("a prompt with --delivery immediate needs no second witness");
-  await until("the prompt to go out", async () => (await request()).state === "completed");
+  await requestEnd(at.baseUrl, String(id));
+  expect((await request()).state).toBe("completed");
   expect(at.heard()).toEqual(["now FAST", "later FAST"]);
 }, 60_000);
 

@@ -22,7 +22,7 @@ import { awaitOutcome } from "../support/await-outcome.ts";
 import { type Bus, startBus } from "../support/bus.ts";
 import { createCliFixture } from "../support/cli-fixture.ts";
 import { sampleKnown } from "../support/fleet-fakes.ts";
-import { until } from "../support/until.ts";
+import { createTestSignal, until } from "../support/until.ts";
 
 const system = () => ({ clock: createClock(), ids: createIds(), log: () => {} });
 const names = busNames("svc");
@@ -40,7 +40,7 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
   const operator = await operateBus({ ...system(), address: addressOf(bus, bus.operatorKey) });
   const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
   const handled: string[] = [];
-  const mail: { from: string; message: unknown }[] = [];
+  const mail = createTestSignal<{ from: string; message: unknown }>();
   const host = await joinBus({
     ...system(),
     address: addressOf(bus, bus.keyOf("build-1")),
@@ -63,7 +63,7 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
       again: () => {},
       counts: () => ({ waiting: 0, oldest_age_ms: null, delivered: 0, refused: 0, given_up: 0 }),
       async receive(from, message) {
-        mail.push({ from, message });
+        mail.emit({ from, message });
       },
     }),
   });
@@ -108,13 +108,13 @@ const asOperator = (bus: Bus) => connectAs(bus, "operator", bus.operatorKey);
 /** Somebody who has the key of build-2 and does with it what the server lets them. */
 async function takenOver(bus: Bus) {
   const connection = await connectAs(bus, "build-2", bus.keyOf("build-2"));
-  const refused: string[] = [];
+  const refusals = createTestSignal<string>();
   void (async () => {
     for await (const status of connection.status()) {
-      if (status.type === "error") refused.push(String(status.error.message));
+      if (status.type === "error") refusals.emit(String(status.error.message));
     }
   })();
-  return { connection, refused };
+  return { connection, refusals };
 }
 
 /** Asks for what build-2 has at the server, until it is there. */
@@ -171,7 +171,7 @@ describe("a host that is taken over", () => {
   test("reaches its agents and no others: it calls, hears and impersonates no other host", async () => {
     await using world = await setup();
     const { bus, operator, handled } = world;
-    const { connection, refused } = await takenOver(bus);
+    const { connection, refusals } = await takenOver(bus);
     const record = {
       schema_version: 1,
       host: "build-1",
@@ -191,7 +191,8 @@ describe("a host that is taken over", () => {
     ];
     for (const subject of subjects) connection.publish(subject, forged);
     await connection.flush();
-    await until("every message to be refused", () => refused.length >= subjects.length);
+    const { values: refused } = refusals;
+    await refusals.until("every message to be refused", () => refused.length >= subjects.length);
     for (const subject of subjects) {
       expect(refused.some((one) => one.includes(`"${subject}"`))).toBe(true);
     }
@@ -267,13 +268,13 @@ describe("a host that is taken over", () => {
   test("sends mail in its own name only, and touches no mail but its own", async () => {
     await using world = await setup();
     const { bus, mail } = world;
-    const { connection, refused } = await takenOver(bus);
+    const { connection, refusals } = await takenOver(bus);
     const bytes = (text: string) =>
       encodeMessage({ kind: "mail" }, new TextEncoder().encode(JSON.stringify(text)));
     await shareOf(connection);
     await connection.request(names.mail("build-2", "build-1"), bytes("mine"), { timeout: 5000 });
-    await until("the mail to arrive", () => mail.length > 0);
-    expect(mail[0]).toEqual({ from: "build-2", message: "mine" });
+    const arrived = await mail.first("the mail", () => true);
+    expect(arrived).toEqual({ from: "build-2", message: "mine" });
 
     const api = "$JS.API.CONSUMER";
     const [queue, foreign] = [names.mailStream("build-2"), names.mailStream("build-1")];
@@ -293,7 +294,8 @@ describe("a host that is taken over", () => {
     ];
     for (const subject of subjects) connection.publish(subject, bytes("forged"));
     await connection.flush();
-    await until("every message to be refused", () => refused.length >= subjects.length);
+    const { values: refused } = refusals;
+    await refusals.until("every message to be refused", () => refused.length >= subjects.length);
     for (const subject of subjects) {
       expect([subject, refused.some((one) => one.includes(`"${subject}"`))]).toEqual([subject, true]);
     }
@@ -321,8 +323,8 @@ describe("a host that is taken over", () => {
     const bytes = encodeMessage({ kind: "mail" }, new TextEncoder().encode(JSON.stringify("mine")));
     const kept = await one.request(names.mail("build-1", "build-1"), bytes, { timeout: 5000 });
     expect(kept.string()).not.toContain("maximum bytes exceeded");
-    await until("mail of another host", () => mail.length > 0);
-    expect(mail).toEqual([{ from: "build-1", message: "mine" }]);
+    await mail.first("mail of another host", () => true);
+    expect(mail.values).toEqual([{ from: "build-1", message: "mine" }]);
     await one.close();
     await connection.close();
   }, 60_000);

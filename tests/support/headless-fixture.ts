@@ -4,6 +4,7 @@ import type { RequestRecord } from "../../src/protocol/gateway.ts";
 import type { TurnProcess } from "../../src/protocol/turn-files.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { type CliFixture, createCliFixture } from "./cli-fixture.ts";
+import { requestEnd } from "./gateway-events.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";
 
@@ -97,11 +98,10 @@ export async function launchHeadless(
     },
     request: async (requestId) =>
       (await agent.call(`/v1/requests/${requestId}`)).body as unknown as RequestRecord,
-    settled: (requestId) =>
-      until(`the end of ${requestId}`, async () => {
-        const record = await agent.request(requestId);
-        return record.state === "accepted" || record.state === "running" ? null : record;
-      }),
+    async settled(requestId) {
+      await requestEnd(agent.baseUrl(), requestId);
+      return agent.request(requestId);
+    },
     async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
       const status = ["turn", "status", turnId, "--json"];

@@ -81,6 +81,7 @@ export const areas: readonly Area[] = [
       "faults/soak",
       "faults/sick-",
       "faults/withdrawal-killed",
+      "faults/keyed-call-killed",
       "e2e/svc-queue",
       "hostile/paste",
       "hostile/limits",

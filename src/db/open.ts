@@ -37,6 +37,11 @@ export interface Store {
     options?: { durable?: boolean; waits?: boolean },
   ): T;
   /**
+   * Runs `work`; the first write in it makes `change` too, in the same transaction. Without a write nothing is
+   * changed.
+   */
+  joining<T>(change: () => void, work: () => Sync<T>): T;
+  /**
    * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing
    * is known. Looks at the file, and writes only where the last write was refused or the disk is nearly full.
    */
@@ -126,6 +131,8 @@ export function openStore(options: {
   let refused: unknown = null;
   let damage: unknown = null;
   let seen = opened === null ? null : fileShape(path);
+  /** What the next write changes too. */
+  let joined: (() => void) | null = null;
 
   /** SQLite would go on writing into a file that nobody can ever open again. */
   function refuseLost(): void {
@@ -155,7 +162,13 @@ export function openStore(options: {
       if (!durable) client.run("PRAGMA synchronous=NORMAL");
       if (!waits) client.run("PRAGMA busy_timeout=0");
       // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
-      const result = client.transaction(() => change(db)).immediate() as T;
+      const result = client
+        .transaction(() => {
+          joined?.();
+          return change(db);
+        })
+        .immediate() as T;
+      joined = null;
       steps.after(label);
       refused = null;
       return result;
@@ -174,6 +187,14 @@ export function openStore(options: {
     db,
     client,
     write,
+    joining(change, work) {
+      joined = change;
+      try {
+        return work();
+      } finally {
+        joined = null;
+      }
+    },
     fault() {
       try {
         refuseLost();
@@ -244,6 +265,7 @@ export function openStoreForReading(options: {
     write() {
       throw new Error(`${basename(path)} was opened for reading`);
     },
+    joining: (_change, work) => work(),
     fault: () => null,
     version: () => "",
     carryOver: () => {},

@@ -370,6 +370,7 @@ export const aguiEndpoints = {
   aguiDetach: endpoint({
     method: "DELETE",
     path: "/v1/ag-ui/connections/:connection_id",
+    withoutKey: true,
     summary: "Detach a GUI stream",
     description: "Ends the stream; the agent does not change.",
     status: 200,
@@ -383,6 +384,7 @@ export const aguiStreamEndpoints = {
   aguiConnect: endpoint({
     method: "POST",
     path: "/v1/ag-ui/connect",
+    withoutKey: true,
     summary: "Attach a GUI client, as an AG-UI event stream",
     description:
       "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 clients are attached at once; further ones get 503.",
@@ -394,6 +396,7 @@ export const aguiStreamEndpoints = {
   aguiRun: endpoint({
     method: "POST",
     path: "/v1/ag-ui/runs",
+    withoutKey: true,
     summary: "Run a task from a GUI client, as an AG-UI event stream",
     description:
       "The task becomes an ordinary request of the queue; the stream carries what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",

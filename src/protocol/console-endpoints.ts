@@ -30,6 +30,7 @@ export const consoleEndpoints = {
   createSignInCode: endpoint({
     method: "POST",
     path: "/svc/console/sign-in-codes",
+    withoutKey: true,
     summary: "Make a one-time link by which a browser signs in",
     description:
       "The browser that opens the link first gets a cookie for this server, within two minutes. A browser that signed in by such a link may make another one.",
@@ -39,6 +40,7 @@ export const consoleEndpoints = {
   signOut: endpoint({
     method: "POST",
     path: "/svc/console/sign-out",
+    withoutKey: true,
     summary: "Sign this browser out",
     description: "Its cookie is invalid afterwards. Harmless to repeat.",
     status: 200,

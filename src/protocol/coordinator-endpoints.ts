@@ -77,6 +77,7 @@ export const coordinatorEndpoints = {
   shutdown: endpoint({
     method: "POST",
     path: "/svc/coord/shutdown",
+    withoutKey: true,
     summary: "End the coordination server",
     description: "Agents and gateways keep running. The server ends a moment after the answer.",
     status: 200,
@@ -147,6 +148,7 @@ export const coordinatorEndpoints = {
   answerAttention: endpoint({
     method: "POST",
     path: "/svc/attention/:attention_id/answers",
+    withoutKey: true,
     summary: "Answer a question or a permission",
     description:
       "The agent's gateway compares the question on the screen before each key. 409, and no key is pressed, when the item no longer waits, the agent is another instance or it asks another question by then.",
@@ -227,6 +229,7 @@ export const coordinatorEndpoints = {
   attachAgentGateway: endpoint({
     method: "POST",
     path: `${agent}/gateway/attach`,
+    withoutKey: true,
     summary: "Not offered: a gateway is attached on the agent's own machine",
     body: RemoteAttach,
     status: 501,
@@ -236,6 +239,7 @@ export const coordinatorEndpoints = {
   detachAgentGateway: endpoint({
     method: "POST",
     path: `${agent}/gateway/detach`,
+    withoutKey: true,
     summary: "Not offered: a gateway is detached on the agent's own machine",
     status: 501,
     response: ErrorBody,
@@ -253,6 +257,7 @@ export const coordinatorEndpoints = {
   stopAgent: endpoint({
     method: "POST",
     path: `${agent}/stop`,
+    withoutKey: true,
     summary: "End an agent: its gateway, its processes, its tmux session",
     description: "Its record stays, so that it can be launched again. Harmless to repeat.",
     status: 200,
@@ -272,6 +277,7 @@ export const coordinatorEndpoints = {
   launchHeadless: endpoint({
     method: "POST",
     path: "/svc/agents/headless/launches",
+    withoutKey: true,
     summary: "Create a headless agent",
     description: "No process of the tool runs until its first turn.",
     body: HeadlessLaunch,
@@ -310,6 +316,7 @@ export const coordinatorEndpoints = {
   interruptAgent: endpoint({
     method: "POST",
     path: `${agent}/interrupt`,
+    withoutKey: true,
     summary: "Stop the turn of a headless agent; new callers use /requests",
     status: 200,
     response: TurnInterruption,

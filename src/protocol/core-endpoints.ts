@@ -126,7 +126,7 @@ export const coreEndpoints = {
     status: 200,
     response: PromptControlResult,
     errors: {
-      409: PromptRefusalBody,
+      409: Type.Union([PromptRefusalBody, ErrorBody]),
       422: Type.Union([PromptRefusalBody, ValidationErrorBody]),
       501: PromptRefusalBody,
       503: PromptRefusalBody,

@@ -31,6 +31,11 @@ export interface Endpoint<
   readonly status: Status;
   readonly response: ResponseSchema;
   readonly errors: Errors;
+  /**
+   * Sent again with the same Idempotency-Key it is done once, and answered as the first time. So is all that
+   * acts, but what is declared `withoutKey`.
+   */
+  readonly keepsKey: boolean;
 }
 
 type Declaration<
@@ -40,10 +45,15 @@ type Declaration<
   Path extends string,
   Errors extends ErrorResponses,
   Query extends TObject | null,
-> = Omit<Endpoint<Body, ResponseSchema, Status, Path, Errors, Query>, "query" | "body" | "errors"> & {
+> = Omit<
+  Endpoint<Body, ResponseSchema, Status, Path, Errors, Query>,
+  "query" | "body" | "errors" | "keepsKey"
+> & {
   readonly query?: Query;
   readonly body?: Body;
   readonly errors?: Errors;
+  /** It only reads, is harmless to repeat, or answers with a stream or a secret. */
+  readonly withoutKey?: true;
 };
 
 export function endpoint<
@@ -56,9 +66,10 @@ export function endpoint<
 >(
   declaration: Declaration<Body, ResponseSchema, Status, Path, Errors, Query>,
 ): Endpoint<Body, ResponseSchema, Status, Path, Errors, Query> {
-  const { query, body, errors, ...rest } = declaration;
+  const { query, body, errors, withoutKey, ...rest } = declaration;
   return {
     ...rest,
+    keepsKey: rest.method !== "GET" && !withoutKey,
     query: (query ?? null) as Query,
     body: (body ?? null) as Body,
     errors: (errors ?? {}) as Errors,

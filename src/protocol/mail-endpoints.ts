@@ -40,6 +40,7 @@ export const mailEndpoints = {
   mailList: endpoint({
     method: "POST",
     path: "/v1/mail/list",
+    withoutKey: true,
     summary: "List mail, newest first",
     description:
       "The limit applies after all conditions. The three counts cover the returned messages; `next_cursor` asks for the next page.",
@@ -51,6 +52,7 @@ export const mailEndpoints = {
   mailPeek: endpoint({
     method: "POST",
     path: "/v1/mail/peek",
+    withoutKey: true,
     summary: "Look at one message without marking it read",
     body: MailRefRequest,
     status: 200,
@@ -60,6 +62,7 @@ export const mailEndpoints = {
   mailRead: endpoint({
     method: "POST",
     path: "/v1/mail/read",
+    withoutKey: true,
     summary: "Read one message and mark it read",
     body: MailRefRequest,
     status: 200,

@@ -154,11 +154,12 @@ export const challengeAnswerHeader = "x-svc-challenge-answer";
 /** The header of a GUI stream with the id of its connection. */
 export const aguiConnectionHeader = "x-svc-connection-id";
 
-/** The header with a caller's idempotency key: requests with the same key are accepted once. */
+/** The header with a caller's idempotency key: calls with the same key are carried out once. */
 export const idempotencyHeader = "idempotency-key";
 export const IdempotencyKey = Type.String({
   pattern: "^[A-Za-z0-9_.:-]{1,128}$",
-  description: "the caller's idempotency key: requests with the same key are accepted once",
+  description:
+    "the caller's idempotency key: the same call with the same key is carried out once and gets the first answer, or 504 when no answer was kept; another call with the key is refused with 409",
 });
 
 /** The operation may have been carried out: its answer is lost. */

@@ -8,6 +8,7 @@ import { aguiConnectionHeader } from "../../src/protocol/wire.ts";
 import { gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { notReady } from "../support/fake-agent.ts";
+import { settle } from "../support/fake-clock.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
@@ -169,6 +170,27 @@ async function executeRequest({ queue, store }: GatewayBundle, isFresh: boolean)
   return request_id;
 }
 
+/** How often the agent was made to do something, and what was told of it. */
+function countWork({ agent, events }: GatewayBundle): () => number[] {
+  let acts = 0;
+  const counted = <Given extends unknown[], Result>(act: (...given: Given) => Result) =>
+    ((...given: Given) => {
+      acts += 1;
+      return act(...given);
+    }) as typeof act;
+  agent.decide = counted(agent.decide);
+  agent.terminal.notePrompt = counted(agent.terminal.notePrompt);
+  if (agent.turns) agent.turns.overrideNextPrompt = counted(agent.turns.overrideNextPrompt);
+  return () => [
+    acts,
+    agent.prompts.length,
+    agent.keysSent.length,
+    agent.typed.length,
+    agent.interrupts,
+    events.length,
+  ];
+}
+
 /** The agent asks something; what waits for a person. */
 async function askQuestion({ app, agent }: GatewayBundle): Promise<AttentionList> {
   const { state } = giveTerminal(agent);
@@ -195,8 +217,8 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     bundle: GatewayBundle;
     http: HttpSurface;
   }
-  const serve = (): Server => {
-    const bundle = createGatewayBundle();
+  const serve = (options: Parameters<typeof createGatewayBundle>[0] = {}): Server => {
+    const bundle = createGatewayBundle(options);
     giveTerminal(bundle.agent);
     giveTurns(bundle.agent);
     return { bundle, http: open((request) => bundle.app.fetch(request)) };
@@ -253,6 +275,46 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]) {
       const example = recorder.compare(exchanged);
       if (example) expect(example.body).toEqual(example.recorded as never);
+    }
+  });
+
+  // The queue keeps the keys of requests: tests/contract/idempotency-keys.test.ts.
+  const keyed = names.filter((name) => declared[name].keepsKey && name !== "submitRequest");
+  test.each(keyed)("%s with a key is done once, and answered as the first time", async (name) => {
+    const writes: string[] = [];
+    const server = serve({ onWrite: (label) => void writes.push(label) });
+    const { bundle } = server;
+    const done = countWork(bundle);
+    try {
+      const url = (await calls[name].url?.(bundle, true)) ?? declared[name].path;
+      const withKey = (other: Name, to: string) => {
+        const { body } = calls[other];
+        const { method } = declared[other];
+        const init: RequestInit = body ? json(body, method) : { method };
+        return server.http.request(to, { ...init, headers: { ...init.headers, "Idempotency-Key": "key-1" } });
+      };
+      const ask = async () => {
+        const reply = await withKey(name, url);
+        return { status: reply.status, body: (await reply.json()) as unknown };
+      };
+      const effects = () => [...done(), writes.filter((label) => !label.startsWith("sql:key")).length];
+      const first = await ask();
+      expect(first.status).toBe(declared[name].status);
+      await settle();
+      const once = effects();
+      expect(await ask()).toEqual(first);
+      await settle();
+      expect(effects()).toEqual(once);
+      // The key belongs to this call alone.
+      const other = name === "sendKeys" ? "decide" : "sendKeys";
+      const refusal = await withKey(other, declared[other].path);
+      expect([refusal.status, await refusal.json()]).toEqual([
+        409,
+        { detail: "this idempotency key was used for another request" },
+      ]);
+      expect(effects()).toEqual(once);
+    } finally {
+      await end(server);
     }
   });
 

@@ -8,7 +8,7 @@ import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 152, wholeKilobytes: 272 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 156, wholeKilobytes: 276 },
   { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 192, wholeKilobytes: 336 },
 ];
 
@@ -106,8 +106,9 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     const parameters = Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ operationId, parameters = [] }) =>
-        parameters.filter(({ description }) => !description).map(({ name }) => `${operationId} ${name}`),
+        parameters.flatMap((one) => ("$ref" in one || one.description ? [] : [`${operationId} ${one.name}`])),
       );
+    expect(document.components.parameters["Idempotency-Key"]?.description).toBeTruthy();
     expect([...nothing, ...parameters]).toEqual([]);
   });
 

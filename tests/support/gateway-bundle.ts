@@ -249,6 +249,7 @@ function observePart(gateway: OpenGateway, source = fakeTurns([fakeTurn("turn-on
       }),
       ledger: openLedger(gateway, { counted: () => [] }),
       metrics,
+      answers: gateway.answers,
     }),
     services: [{ name: "metrics", stop: metrics.close }],
   };
@@ -263,6 +264,7 @@ function consolePart({
   leases,
   sockets,
   requiresToken,
+  answers,
   ...session
 }: OpenGateway): GatewayPart {
   const { clock, files } = system;
@@ -283,6 +285,7 @@ function consolePart({
     routes: gatewayConsoleRoutes({
       console,
       sockets,
+      answers,
       ownAgent: async () => ownAgent,
       terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
       screen: {

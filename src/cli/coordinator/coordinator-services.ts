@@ -22,6 +22,7 @@ import type { Links, ReadingLinks } from "../../services/fleet/links.ts";
 import { createLiveness } from "../../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
+import { createSessionAnswers } from "../../services/sessions/kept-answers.ts";
 import type { PlanSignals } from "../../services/sessions/tool-signals.ts";
 import { profileFor } from "../../services/terminal/profiles/profile.ts";
 import type { Clock } from "../../system/clock.ts";
@@ -131,6 +132,7 @@ export function createFleet(base: FleetBase): Fleet {
       turns,
       stopping: context,
       relaunching: launching,
+      answersOf: createSessionAnswers({ ...system, log: log.line }),
       clock,
       ids,
     }),

@@ -1,3 +1,4 @@
+import { answerStoreOn } from "../../db/gateway/answer-store.ts";
 import { reminderStoreOn } from "../../db/gateway/reminder-store.ts";
 import { type GatewayDatabase, type RequestStore, requestStoreOn } from "../../db/gateway/request-store.ts";
 import type { Agent } from "../../services/agent/agent.ts";
@@ -12,6 +13,7 @@ import {
 import { createQueue, type Queue } from "../../services/queue/queue.ts";
 import { createExecutionSlot, type ExecutionSlot } from "../../services/queue/slot.ts";
 import { createReminders, type Reminders } from "../../services/reminders/reminders.ts";
+import { createKeptAnswers, type KeptAnswers } from "../../services/sessions/kept-answers.ts";
 import type { Registry } from "../../services/sessions/registry.ts";
 import type { GatewayIdentity } from "../../services/status/project.ts";
 import {
@@ -44,6 +46,8 @@ export interface GatewayCore extends GatewayBase {
   reminders: Reminders;
   prompt: PromptControl;
   keys: KeyControl;
+  /** To calls with a key of their caller. */
+  answers: KeptAnswers;
 }
 
 export function createGatewayCore(base: GatewayBase): GatewayCore {
@@ -119,5 +123,6 @@ export function createGatewayCore(base: GatewayBase): GatewayCore {
     reminders,
     prompt: createPromptControl({ agent, queue, slot, board, events, log, clock }),
     keys: createKeyControl({ agent, board, events, clock }),
+    answers: createKeptAnswers({ store: answerStoreOn(database), clock, log: log.line }),
   };
 }

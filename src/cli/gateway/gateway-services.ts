@@ -101,6 +101,7 @@ export function openGateway(
       reminders,
       stream,
       leases,
+      answers: gateway.answers,
     },
     guards: [
       ...options.guards,

@@ -20,6 +20,7 @@ import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
 import idempotencyKeys from "./migrations/0005_idempotency_keys.sql" with { type: "text" };
 import ledger from "./migrations/0006_ledger.sql" with { type: "text" };
 import finishedByState from "./migrations/0007_finished_by_state.sql" with { type: "text" };
+import keyedCalls from "./migrations/0008_keyed_calls.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -32,10 +33,11 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0004_reminders", sql: reminders },
   { tag: "0005_idempotency_keys", sql: idempotencyKeys },
   { tag: "0006_ledger", sql: ledger },
+  { tag: "0007_finished_by_state", sql: finishedByState },
   {
-    tag: "0007_finished_by_state",
-    sql: finishedByState,
-    digest: "ca2c8b27bff423cd375897a2ced16f3f7b64b46b7ea2e42b15db6c3b490ab019",
+    tag: "0008_keyed_calls",
+    sql: keyedCalls,
+    digest: "626b55fc221c8fc7642c866a7a293207ffc782018fbf23bf5966ebf676e0c079",
   },
 ];
 

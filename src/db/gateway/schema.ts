@@ -134,6 +134,20 @@ export const reminderFirings = sqliteTable("gateway_reminder_firings", {
 });
 
 /**
+ * One row a call with a caller's key, but for requests, which keep theirs. It is there before the call changes
+ * anything, or with it.
+ */
+export const keyedCalls = sqliteTable("gateway_keyed_calls", {
+  seq: integer().primaryKey({ autoIncrement: true }),
+  idempotencyKey: text("idempotency_key").notNull().unique(),
+  /** Of the operation and all that it was asked. */
+  digest: text().notNull(),
+  /** A `KeptAnswer` as JSON; null while it is carried out, and where the answer was too large. */
+  answerJson: text("answer_json"),
+  begunAtUtc: text("begun_at_utc").notNull(),
+});
+
+/**
  * Rows of a turn, one for each model that it used, the first with `part` 0; a turn without a count has one
  * row. Times are those of the tool. Source: decision 80.
  */

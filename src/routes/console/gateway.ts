@@ -4,6 +4,7 @@ import { streamEndpoints } from "../../protocol/endpoints.ts";
 import type { LiveTerminal } from "../../services/extensions/console/live-terminal.ts";
 import type { OwnAgent } from "../../services/extensions/console/own-agent.ts";
 import type { ScreenItem } from "../../services/extensions/console/screens.ts";
+import type { KeptAnswers } from "../../services/sessions/kept-answers.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 import { createFollowers, streamOf } from "../http/sse.ts";
@@ -19,13 +20,19 @@ interface GatewayConsole {
   console: ConsoleServices;
   /** Opened by the first call, since only a console at this gateway needs it. */
   ownAgent: () => Promise<OwnAgent>;
+  answers: KeptAnswers;
 }
 
 /** The routes of the console of one gateway: page, screen, live terminal and attention items. */
 export function gatewayConsoleRoutes(services: GatewayConsole): readonly Routes[] {
   return [
     screenRoutes(services),
-    mount({ name: "gateway-own", endpoints: ownAgentEndpoints, handlers: ownHandlers(services) }),
+    mount({
+      name: "gateway-own",
+      endpoints: ownAgentEndpoints,
+      handlers: ownHandlers(services),
+      answers: services.answers,
+    }),
     terminalSocket({
       path: gatewaySocketPath,
       sockets: services.sockets,

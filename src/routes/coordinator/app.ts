@@ -130,7 +130,7 @@ const coordinatorHandlers = ({
   detachAgentGateway: ({ params }) => notOffered(view, params.agent_ref, "detach"),
   agentMailResolveLive: ({ params }) => view.resolveLive(params.agent_ref),
   stopAgent: ({ params }) => work.stop(params.agent_ref),
-  relaunchAgent: ({ params }) => work.relaunch(params.agent_ref),
+  relaunchAgent: ({ params, request }) => work.relaunch(params.agent_ref, idempotencyKeyOf(request)),
   launchHeadless: ({ body }) => launches.launch(body),
   submitTurn: async ({ params, body, request }) =>
     bodyOf(await turns.submit(params.agent_ref, body, idempotencyKeyOf(request))),

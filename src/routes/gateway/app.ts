@@ -22,19 +22,30 @@ export function createGatewayApp(
   },
 ) {
   const { services, extensions = [] } = options;
+  const { answers } = services;
   const app = createCoreApp(options)
-    .use(mount({ name: "gateway-mail", endpoints: mailEndpoints, handlers: mailHandlers(services) }))
+    .use(mount({ name: "gateway-mail", endpoints: mailEndpoints, handlers: mailHandlers(services), answers }))
     .use(
-      mount({ name: "gateway-notifier", endpoints: notifierEndpoints, handlers: notifierHandlers(services) }),
+      mount({
+        name: "gateway-notifier",
+        endpoints: notifierEndpoints,
+        handlers: notifierHandlers(services),
+        answers,
+        inStore: ["updateNotifier", "disableNotifier"],
+      }),
     )
     .use(
       mount({
         name: "gateway-reminders",
         endpoints: reminderEndpoints,
         handlers: reminderHandlers(services),
+        answers,
+        inStore: ["createReminders", "updateReminder", "deleteReminder"],
       }),
     )
-    .use(mount({ name: "gateway-turns", endpoints: turnEndpoints, handlers: turnHandlers(services) }))
+    .use(
+      mount({ name: "gateway-turns", endpoints: turnEndpoints, handlers: turnHandlers(services), answers }),
+    )
     .use(
       mount({
         name: "gateway-artifacts",
@@ -44,7 +55,14 @@ export function createGatewayApp(
       }),
     )
     .use(eventRoutes(services))
-    .use(mount({ name: "gateway-typing", endpoints: typingEndpoints, handlers: typingHandlers(services) }))
+    .use(
+      mount({
+        name: "gateway-typing",
+        endpoints: typingEndpoints,
+        handlers: typingHandlers(services),
+        answers,
+      }),
+    )
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).gatewayOpenApi));
   for (const routes of extensions) app.use(routes);
   return app;

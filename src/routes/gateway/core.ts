@@ -52,6 +52,9 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
         // Building a check takes milliseconds, and a gateway answers `health` while it starts. The parts of a
         // snapshot are checked in the answers of their separate routes.
         unchecked: ["health", "snapshot"],
+        answers: services.answers,
+        inStore: ["withdrawRequest", "reconcile", "keepRequests"],
+        handlersKeepKey: ["submitRequest"],
       }),
     );
 }

@@ -6,6 +6,7 @@ import type { HeadlessControl, KeyControl, PromptControl } from "../../services/
 import type { TypingLeases } from "../../services/prompt/typing-lease.ts";
 import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
+import type { KeptAnswers } from "../../services/sessions/kept-answers.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 
 /** The services behind the core routes of a gateway. */
@@ -15,6 +16,7 @@ export interface CoreServices {
   prompt: PromptControl;
   keys: KeyControl;
   agent: Pick<Agent, "terminal" | "decide">;
+  answers: KeptAnswers;
 }
 
 /** The services behind all routes of a gateway except those of extensions. */

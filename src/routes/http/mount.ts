@@ -1,10 +1,11 @@
 import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { Elysia, ParseError } from "elysia";
+import { Elysia, ElysiaCustomStatusResponse, ParseError } from "elysia";
 import type { Endpoint, ErrorResponses } from "../../protocol/endpoint.ts";
 import { findJsonExcess } from "../../protocol/json.ts";
 import { dropNulls } from "../../protocol/null-absence.ts";
 import { IdempotencyKey, idempotencyHeader } from "../../protocol/wire.ts";
+import type { KeptAnswers } from "../../services/sessions/kept-answers.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { maxBodyBytes } from "./gate.ts";
 
@@ -58,6 +59,9 @@ export type Routes = Elysia;
  *
  * `unchecked`: endpoints whose answers are not validated, because they are streams or because building the
  * check makes the start too slow. `bodyOptional`: endpoints that take a missing body for an empty object.
+ * `answers` keeps the idempotency keys of the endpoints with `keepsKey`, except `handlersKeepKey`, whose
+ * handlers keep them. `inStore`: endpoints whose handlers are synchronous and write only to the database that
+ * holds `answers`.
  */
 export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>>(table: {
   name: string;
@@ -65,17 +69,60 @@ export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>
   handlers: Handlers<Endpoints>;
   unchecked?: readonly (keyof Endpoints)[] | "all";
   bodyOptional?: readonly (keyof Endpoints)[];
+  answers?: KeptAnswers;
+  inStore?: readonly (keyof Endpoints)[];
+  handlersKeepKey?: readonly (keyof Endpoints)[];
 }): Routes {
-  const { name, endpoints, handlers, unchecked = [], bodyOptional = [] } = table;
+  const { name, endpoints, handlers, unchecked = [], bodyOptional = [], answers } = table;
+  const { inStore = [], handlersKeepKey = [] } = table;
   const app = new Elysia({ name }).use(jsonBody);
   for (const [key, endpoint] of Object.entries(endpoints)) {
-    app.route(endpoint.method, endpoint.path, handlers[key] as never, {
+    const handler = handlers[key] as unknown as Handler<Endpoint>;
+    const once = answers && endpoint.keepsKey && !handlersKeepKey.includes(key);
+    const answer = once
+      ? keyed(handler, { key, endpoint, answers, inStore: inStore.includes(key) })
+      : handler;
+    app.route(endpoint.method, endpoint.path, answer as never, {
       ...(endpoint.body ? bodyRules(endpoint.body, bodyOptional.includes(key)) : {}),
       ...(endpoint.query ? { query: endpoint.query, transform: numberParser(endpoint.query) } : {}),
       ...(unchecked === "all" || unchecked.includes(key) ? {} : { response: responsesOf(endpoint) }),
     });
   }
   return app as unknown as Routes;
+}
+
+/** Wraps a handler: a call with an idempotency key is carried out once, and its answer is kept. */
+function keyed(
+  handler: Handler<Endpoint>,
+  {
+    key,
+    endpoint,
+    answers,
+    inStore,
+  }: { key: string; endpoint: Endpoint; answers: KeptAnswers; inStore: boolean },
+): Handler<Endpoint> {
+  const toKept = (answer: unknown): HandlerAnswer =>
+    answer instanceof ElysiaCustomStatusResponse
+      ? { status: answer.code as number, body: answer.response }
+      : { status: endpoint.status, body: answer };
+  return async (call) => {
+    const idempotencyKey = idempotencyKeyOf(call.request);
+    if (idempotencyKey === undefined) return handler(call);
+    const work = {
+      key: idempotencyKey,
+      operation: key,
+      request: [call.params, call.query, call.body ?? null],
+    };
+    const { status, body } = inStore
+      ? await answers.onceInStore(work, () => toKept(handler(call)))
+      : await answers.once(work, async () => toKept(await handler(call)));
+    return call.status(status, body);
+  };
+}
+
+interface HandlerAnswer {
+  status: number;
+  body: unknown;
 }
 
 /** Parses a body within the limits, drops nulls of optional fields (ruling 35), then validates it. */

@@ -7,6 +7,7 @@ import { transcriptEndpoints } from "../../protocol/transcript.ts";
 import type { Ledger } from "../../services/extensions/observe/ledger/ledger.ts";
 import type { RecorderControl } from "../../services/extensions/observe/recorder/recorder-control.ts";
 import type { Transcript } from "../../services/extensions/observe/transcript/transcript.ts";
+import type { KeptAnswers } from "../../services/sessions/kept-answers.ts";
 import { type Handlers, mount, type Routes } from "../http/mount.ts";
 
 /** The services behind the routes about the past of one agent. */
@@ -16,6 +17,7 @@ export interface GatewayObservers {
   recorder: Pick<RecorderControl, "status" | "update" | "moment" | "cast">;
   /** A scrape in the Prometheus text format. */
   metrics: { scrape(): Promise<{ text: string; contentType: string }> };
+  answers: KeptAnswers;
 }
 
 /** Transcript, ledger, recorder and metrics of one gateway. */
@@ -27,7 +29,12 @@ export function gatewayObserveRoutes(services: GatewayObservers): readonly Route
       handlers: transcriptHandlers(services),
     }),
     mount({ name: "gateway-ledger", endpoints: ledgerEndpoints, handlers: ledgerHandlers(services) }),
-    mount({ name: "gateway-recorder", endpoints: recorderEndpoints, handlers: recorderHandlers(services) }),
+    mount({
+      name: "gateway-recorder",
+      endpoints: recorderEndpoints,
+      handlers: recorderHandlers(services),
+      answers: services.answers,
+    }),
     mount({
       name: "gateway-metrics",
       endpoints: metricsEndpoints,

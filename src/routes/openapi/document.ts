@@ -43,14 +43,14 @@ interface Operation {
   description?: string;
   tags: string[];
   security?: Record<string, string[]>[];
-  parameters?: Parameter[];
+  parameters?: (Parameter | { $ref: string })[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, { description: string; content: Content } | { $ref: string }>;
 }
 
 interface Parameter {
   name: string;
-  in: "query" | "path";
+  in: "query" | "path" | "header";
   required: boolean;
   description: string;
   schema: JsonSchema;
@@ -70,6 +70,7 @@ export interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>;
   components: {
     securitySchemes: Record<string, Record<string, string>>;
+    parameters: Record<string, Parameter>;
     responses: Record<string, { description: string; content: Content }>;
     schemas: Record<string, JsonSchema>;
   };
@@ -131,15 +132,30 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
           description: "the operator's token; always required off loopback, on loopback only if one is set",
         },
       },
+      parameters: { "Idempotency-Key": keyParameter },
       responses,
       schemas: writer.components(),
     },
   };
 }
 
+const { description: keyDescription = "", pattern: keyPattern = "" } = wireSchemas.IdempotencyKey;
+/** Of each endpoint that keeps the key of its caller. */
+const keyParameter: Parameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: keyDescription,
+  schema: { type: "string", pattern: keyPattern },
+};
+
 function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer: SchemaWriter): Operation {
   const { body, description } = endpoint;
-  const parameters = [...toPathParameters(endpoint.path), ...toQueryParameters(endpoint.query, writer)];
+  const parameters = [
+    ...toPathParameters(endpoint.path),
+    ...toQueryParameters(endpoint.query, writer),
+    ...(endpoint.keepsKey ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
+  ];
   const refusals = api.refusals.filter(
     (refusal) => refusal.appliesTo(endpoint) && !(refusal.status in endpoint.errors),
   );

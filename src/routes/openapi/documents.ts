@@ -12,7 +12,7 @@ import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as fleetLedgerSchemas from "../../protocol/fleet-ledger.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import * as recorderSchemas from "../../protocol/recorder.ts";
-import { ErrorBody } from "../../protocol/wire.ts";
+import { ErrorBody, outcomeUnknownStatus } from "../../protocol/wire.ts";
 import { maxBodyBytes, openPaths } from "../http/gate.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument, type Refusal } from "./document.ts";
 import recordedExamples from "./examples.json" with { type: "json" };
@@ -70,13 +70,16 @@ function gateRefusals(): Refusal[] {
     appliesTo: (endpoint: Endpoint) => boolean,
   ): Refusal => ({ status, description, schema: ErrorBody, appliesTo });
   const withBody = ({ body }: Endpoint) => body !== null;
+  const withKey = ({ keepsKey }: Endpoint) => keepsKey;
   return [
     refusal(401, "A bearer token is required", ({ path }) => !openPaths.has(path)),
     refusal(403, "A page of another origin may not call", () => true),
+    refusal(409, "Its Idempotency-Key was used for another request", withKey),
     refusal(413, `The body is larger than ${maxBodyBytes} bytes`, withBody),
     refusal(415, "The body is not application/json", withBody),
     refusal(421, "This host name is not served here", () => true),
     refusal(500, "An unexpected fault; its error_id is in the log", () => true),
+    refusal(outcomeUnknownStatus, "The outcome of the call with this Idempotency-Key is unknown", withKey),
   ];
 }
 

@@ -5,6 +5,8 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { type Refusal, submitAtOnce } from "../agent/agent.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import type { KeptAnswers } from "../sessions/kept-answers.ts";
 import { TmuxError } from "../terminal/tmux/protocol.ts";
 import { noLiveGateway } from "./diagnose-agent.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
@@ -27,6 +29,8 @@ export interface FleetWorkDeps {
   turns: Pick<FleetTurns, "submit" | "interrupt">;
   stopping: StopAgentDeps;
   relaunching: Parameters<typeof relaunchAgent>[0];
+  /** To what is done without a gateway: they are kept where its gateway keeps its own. */
+  answersOf: (agent: FoundAgent) => KeptAnswers;
   clock: Clock;
   ids: Ids;
 }
@@ -38,12 +42,9 @@ const interruptMs = 15_000;
 const pollIntervalMs = 25;
 /** How long a terminal may take to become stable. */
 const settleMs = 3000;
-const maxTypedHere = 1000;
 
 export function createFleetWork(deps: FleetWorkDeps) {
   const { directory, links, clock, ids } = deps;
-  const typedHere = new Map<string, Promise<Outcome>>();
-
   async function prompt(
     agent: KnownAgent,
     { text, execution }: { text: string; execution: Execution | undefined },
@@ -57,7 +58,8 @@ export function createFleetWork(deps: FleetWorkDeps) {
       );
     }
     const client = await gatewayOf(agent);
-    if (!client) return done(await onceHere(agent, key, () => typed(agent, text)));
+    if (!client)
+      return done(await once(agent, { key, operation: "prompt", request: text }, () => typed(agent, text)));
     const body = { kind: "submit_prompt", payload: { prompt: text } } as const;
     const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") return refused(agent, accepted, key);
@@ -68,20 +70,12 @@ export function createFleetWork(deps: FleetWorkDeps) {
     });
   }
 
-  /** What is typed into a terminal directly has no record but this one. */
-  function onceHere(
+  function once<T>(
     agent: KnownAgent,
-    key: string | undefined,
-    act: () => Promise<Outcome>,
-  ): Promise<Outcome> {
-    if (key === undefined) return act();
-    const name = `${agent.record.agent_id} ${key}`;
-    const before = typedHere.get(name);
-    if (before) return before;
-    const outcome = act();
-    typedHere.set(name, outcome);
-    if (typedHere.size > maxTypedHere) typedHere.delete(typedHere.keys().next().value ?? "");
-    return outcome;
+    { key, ...work }: { key: string | undefined; operation: string; request: unknown },
+    act: () => Promise<T>,
+  ): Promise<T> {
+    return key === undefined ? act() : deps.answersOf(openedAgent(agent)).once({ key, ...work }, act);
   }
 
   async function turn(
@@ -151,7 +145,8 @@ export function createFleetWork(deps: FleetWorkDeps) {
       });
     }
     const client = await gatewayOf(agent);
-    if (!client) return done(await onceHere(agent, key, () => pressed(agent)));
+    if (!client)
+      return done(await once(agent, { key, operation: "interrupt", request: null }, () => pressed(agent)));
     const body = { kind: "interrupt", payload: {} } as const;
     const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") return refused(agent, accepted, key);
@@ -193,11 +188,34 @@ export function createFleetWork(deps: FleetWorkDeps) {
     return { kind: "done", outcome } as const;
   }
 
+  async function relaunchKnown(known: KnownAgent): Promise<AgentRelaunched> {
+    const found = openedAgent(known);
+    const wish = {
+      resume: { mode: "new" },
+      reconcile: null,
+      gateway: true,
+      needsVariables: true,
+    } as const;
+    try {
+      const done = await relaunchAgent(deps.relaunching, found, wish);
+      const admission = done.attached?.link.status.request_admission ?? null;
+      return {
+        success: true,
+        tracked_agent_id: known.identity.tracked_agent_id,
+        in_place: done.inPlace,
+        request_admission: admission,
+        detail: `started again ${done.inPlace ? "in its tmux session" : "in a new tmux session"}`,
+      };
+    } finally {
+      links.doubt(found);
+      directory.refresh();
+    }
+  }
+
   return {
     /**
      * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is
-     * driven directly. With a key, which the gateway keeps with the request, the same work is done once; for a
-     * terminal without a gateway, while this process lives. Throws `invalid_request` for what the agent does
+     * driven directly. With a key the same work is done once. Throws `invalid_request` for what the agent does
      * not take, `conflict` while it is busy or a person writes in it, `unavailable` when it cannot be reached.
      */
     async submit(ref: string, request: AgentRequest, key?: string): Promise<Answer<AgentSubmission>> {
@@ -246,31 +264,11 @@ export function createFleetWork(deps: FleetWorkDeps) {
 
     /**
      * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot
-     * be, also for want of a variable of its launch; nothing has changed then.
+     * be, also for want of a variable of its launch; nothing has changed then. With a key it is done once.
      */
-    async relaunch(ref: string): Promise<AgentRelaunched> {
+    async relaunch(ref: string, key?: string): Promise<AgentRelaunched> {
       const known = directory.resolve(ref);
-      const found = openedAgent(known);
-      const wish = {
-        resume: { mode: "new" },
-        reconcile: null,
-        gateway: true,
-        needsVariables: true,
-      } as const;
-      try {
-        const done = await relaunchAgent(deps.relaunching, found, wish);
-        const admission = done.attached?.link.status.request_admission ?? null;
-        return {
-          success: true,
-          tracked_agent_id: known.identity.tracked_agent_id,
-          in_place: done.inPlace,
-          request_admission: admission,
-          detail: `started again ${done.inPlace ? "in its tmux session" : "in a new tmux session"}`,
-        };
-      } finally {
-        links.doubt(found);
-        directory.refresh();
-      }
+      return once(known, { key, operation: "relaunch", request: null }, () => relaunchKnown(known));
     },
   };
 }

@@ -101,7 +101,7 @@ function toConfig(parameters: Readonly<Record<string, string | number>>): string
     // A 422 is judged by its text.
     `expected-statuses = ${list([...refusals, "422"])}`,
     "[checks.not_a_server_error]",
-    `expected-statuses = ${list(["2xx", "3xx", "4xx", "501", "502", "503"])}`,
+    `expected-statuses = ${list(["2xx", "3xx", "4xx", "501", "502", "503", "504"])}`,
     "[parameters]",
     ...Object.entries(parameters).map(
       ([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`,

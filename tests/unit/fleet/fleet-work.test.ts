@@ -1,10 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { answerStoreOn } from "../../../src/db/gateway/answer-store.ts";
+import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
 import type { TurnHandle } from "../../../src/protocol/coordinator.ts";
 import { createFleetWork, type FleetWorkDeps } from "../../../src/services/fleet/fleet-work.ts";
 import type { Answer } from "../../../src/services/fleet/gateway-client.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";
+import { createKeptAnswers } from "../../../src/services/sessions/kept-answers.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeAgent, notReady } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 import { createFakeDirectory, liveLink, lostLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
@@ -52,6 +56,11 @@ function setup(
     },
   });
   const asked: unknown[] = [];
+  const answers = createKeptAnswers({
+    store: answerStoreOn(openGatewayDatabase({ path: ":memory:", clock: gateway.clock, steps: quietSteps })),
+    clock: gateway.clock,
+    log: () => {},
+  });
   let ids = 0;
   const work = createFleetWork({
     directory: createFakeDirectory([
@@ -79,6 +88,7 @@ function setup(
     },
     stopping: {} as FleetWorkDeps["stopping"],
     relaunching: {} as FleetWorkDeps["relaunching"],
+    answersOf: () => answers,
     clock: gateway.clock,
     ids: { hex: (bytes) => String(ids++).padStart(bytes * 2, "0"), uuid: () => "u" },
   });

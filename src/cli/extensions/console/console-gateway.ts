@@ -33,6 +33,7 @@ export function openConsole(gateway: OpenGateway): GatewayPart {
     services: [{ name: "screens of the console", stop: () => ended.abort() }],
     routes: gatewayConsoleRoutes({
       sockets: gateway.sockets,
+      answers: gateway.answers,
       terminal: createLiveTerminal({ leases, pane: terminal?.pane ?? null, epoch: board.epoch }),
       screen: {
         follow: ({ signal }) =>

@@ -64,7 +64,7 @@ export function openObservers(gateway: OpenGateway, turns: SessionTurns): Gatewa
     end: () => (terminal?.state().diagnostics.process_state === "tui_down" ? "its program has ended" : null),
   });
   return {
-    routes: gatewayObserveRoutes({ transcript, ledger, recorder, metrics }),
+    routes: gatewayObserveRoutes({ transcript, ledger, recorder, metrics, answers: gateway.answers }),
     onStreamed: metrics.streamed,
     around: metrics.around,
     services: [

@@ -38,6 +38,11 @@ export const promises: readonly UserPromise[] = [
     "e2e/headless-turns.test.ts",
   ),
   one(
+    "README, Headless agents, editors",
+    "one command brings agents back after a reboot",
+    "e2e/svc-resume.test.ts",
+  ),
+  one(
     "README, What it never does",
     "answers 202 before the request is on disk",
     "faults/durable-answer.test.ts",

@@ -109,6 +109,14 @@ const commands: Readonly<Record<string, (load: ExtensionLoaders) => Readonly<Rec
       doctor: () => import("./commands/doctor.ts").then((module) => module.default),
       prune: () => import("./commands/prune.ts").then((module) => module.default),
       resume: resume("svc-mgr"),
+      service: group({
+        name: "service",
+        description: "the coordination server as a service that starts with the machine",
+        examples: ["svc-mgr service install --resume", "svc-mgr service status"],
+        subCommands: lazyLeaves(["install", "status", "uninstall"], () =>
+          import("./commands/service.ts").then((module) => module.serviceCommands),
+        ),
+      }),
       uninstall: () => import("./commands/uninstall.ts").then((module) => module.default),
     },
     "svc-mgr mailbox": lazyLeaves(["repair", "verify", "cleanup", "clear-messages", "export"], upkeep),

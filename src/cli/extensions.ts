@@ -137,10 +137,13 @@ const upkeep: Extension = {
     "cli/commands/mailbox-upkeep",
     "cli/commands/prune",
     "cli/commands/resume",
+    "cli/commands/service",
     "cli/commands/uninstall",
     "cli/extensions/upkeep/",
     "cli/operations/resume",
+    "cli/operations/service",
     "services/extensions/backup/",
+    "services/extensions/boot/",
   ],
 };
 

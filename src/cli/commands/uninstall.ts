@@ -1,5 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import { serviceNames } from "../../services/extensions/boot/boot-services.ts";
 import { createWorktrees, pathsIn, type Worktrees } from "../../services/extensions/team/worktrees.ts";
 import { coordinatorFolders, isHeld } from "../../services/fleet/coordinator-files.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
@@ -13,6 +14,7 @@ import { confirmed } from "../command-line/confirm.ts";
 import { CommandFailure, exitCodes } from "../command-line/dispatch.ts";
 import { openPeopleMail, usedMailboxRoots } from "../command-line/mailbox-openers.ts";
 import { warn } from "../command-line/narrate.ts";
+import { openServiceManager } from "../operations/service.ts";
 
 /** What a removal would cost. An agent or a server that runs must be ended first. */
 interface Loss {
@@ -24,7 +26,7 @@ interface Loss {
 export default command({
   name: "uninstall",
   description:
-    "remove svc's state folder and the worktrees of teams; lists what runs and what would be lost, and refuses while there is any",
+    "remove svc's state folder, its services and the worktrees of teams; lists what runs and what would be lost, and refuses while there is any",
   examples: [
     "svc-mgr uninstall --dry-run",
     "svc-mgr uninstall",
@@ -42,18 +44,26 @@ export default command({
       context.files.exists(path),
     );
     const { groups, others } = openAllWorktrees(context, io);
-    const running = [...(await runningAgents(context)), ...(await runningServers(context, io))];
+    const manager = openServiceManager(context, io);
+    const services = (await Promise.all(serviceNames.map(manager.state))).filter(
+      ({ file }) => file === "ours",
+    );
+    const running = [
+      ...(await runningAgents(context)),
+      ...(await runningServers(context, io, new Set(services.map(({ pid }) => pid)))),
+    ];
     const worktrees = [...(await unsavedWorktrees(groups)), ...others];
     const { lost: mail, kept } = await survey(context, io, places);
     const losses = [...running, ...worktrees, ...mail];
-    const document = { schema_version: 1, removes: places, losses, keeps: kept };
+    const removes = [...services.map(({ path }) => path), ...places];
+    const document = { schema_version: 1, removes, losses, keeps: kept };
     const isRefused = running.length > 0 || (losses.length > 0 && !args.discard);
     const lines = [
       ...losses.map(({ kind, what, why }) => `${titles[kind]}: ${visibleLine(what)}: ${visibleLine(why)}`),
       ...kept.map(
         ({ path, unread }) => `stays: ${visibleLine(path)}, mail${unread > 0 ? `, ${unread} unread` : ""}`,
       ),
-      ...(places.length === 0 ? ["there is nothing to remove"] : []),
+      ...(removes.length === 0 ? ["there is nothing to remove"] : []),
     ];
     if (isRefused && !args["dry-run"]) {
       const advice =
@@ -64,19 +74,21 @@ export default command({
       throw new CommandFailure(exitCodes.refused, detail, { error: "conflict", detail, ...document });
     }
     if (args["dry-run"]) {
-      const removes = places.map((path) => `would remove: ${visibleLine(path)}`);
+      const planned = removes.map((path) => `would remove: ${visibleLine(path)}`);
       return {
         json: { ...document, removed: false },
-        text: [...lines, ...removes].join("\n"),
+        text: [...lines, ...planned].join("\n"),
         exitCode: isRefused ? exitCodes.refused : exitCodes.done,
       };
     }
-    if (places.length > 0) {
+    if (removes.length > 0) {
       if (!args.yes) for (const line of lines) await io.writeError(`${line}\n`);
-      await confirmed(io, `Remove ${places.join(" and ")}?`, args.yes);
+      await confirmed(io, `Remove ${removes.join(" and ")}?`, args.yes);
     }
+    // Its server holds a lock in what is removed.
+    for (const { name } of services) await manager.remove(name);
     const failures = await removeAll(context, { groups, places, discard: args.discard });
-    const gone = places.filter((path) => !context.files.exists(path));
+    const gone = removes.filter((path) => !context.files.exists(path));
     const removed = gone.map((path) => `removed: ${visibleLine(path)}`);
     if (failures.length === 0)
       return { json: { ...document, removed: true }, text: [...lines, ...removed].join("\n") };
@@ -142,13 +154,17 @@ async function runningAgents({ registry, sessionAlive, files, locks }: CliContex
   return losses.filter((one) => one !== null);
 }
 
-/** Programs of svc that hold a lock in what is removed. */
-async function runningServers({ files, locks, processes, roots }: CliContext, io: CliIo): Promise<Loss[]> {
+/** Programs of svc that hold a lock in what is removed. `services`: processes that end with our services. */
+async function runningServers(
+  { files, locks, processes, roots }: CliContext,
+  io: CliIo,
+  services: ReadonlySet<number | null>,
+): Promise<Loss[]> {
   const state = stateRootOf(io.env, io.home);
   const runtimeRoots = [...new Set([roots.runtimeRoot, join(state, "runtime")])];
   const coordinators = runtimeRoots
     .flatMap((runtimeRoot) => coordinatorFolders({ files, locks, runtimeRoot }))
-    .filter(({ held }) => held)
+    .filter(({ held, instance }) => held && !services.has(instance?.pid ?? -1))
     .map(({ paths, instance }): Loss => {
       const process = instance === null ? "" : `, process ${instance.pid}`;
       return {

@@ -268,7 +268,7 @@ const helpOrder = [
   ["ls", "new", "ask", "tell", "ok"],
   ["last", "log", "search", "screen", "why", "record", "replay"],
   ["attach", "int", "stop", "restart", "queue", "drop", "fix"],
-  ["mail", "acp", "mcp", "up", "down", "status", "watch", "cost", "console"],
+  ["mail", "acp", "mcp", "up", "down", "status", "resume", "watch", "cost", "console"],
 ].flat();
 
 /** Pure. */

@@ -90,6 +90,57 @@ const silenceMs = 75_000;
 /** When a server without a working stream is asked for one again. */
 const streamRetryMs = 300_000;
 
+export interface ArrivalsState {
+  /** The first look waits for what else begins with the mailbox. */
+  isBegun: boolean;
+  /** The server's state of the mail as of the last answer; null: the next look asks for it. */
+  mailState: string | null;
+  /** Looks that failed in a row. */
+  failures: number;
+  /** The last failure, as it was reported; null since the server answered. */
+  reported: string | null;
+  /** Until then the server is not asked for a stream. Monotonic. */
+  noStreamUntilMs: number;
+}
+
+export type ArrivalsEvent =
+  | { kind: "began" }
+  /** `mailState`: null when more changes remain than one answer has. */
+  | { kind: "asked"; mailState: string | null }
+  | { kind: "stream_absent"; nowMs: number }
+  | { kind: "looked" }
+  | { kind: "failed"; why: string };
+
+export const initialState: ArrivalsState = {
+  isBegun: false,
+  mailState: null,
+  failures: 0,
+  reported: null,
+  noStreamUntilMs: 0,
+};
+
+/** Pure. */
+export function next(state: ArrivalsState, event: ArrivalsEvent): ArrivalsState {
+  switch (event.kind) {
+    case "began":
+      return { ...state, isBegun: true };
+    case "asked":
+      return { ...state, mailState: event.mailState };
+    case "stream_absent":
+      return { ...state, noStreamUntilMs: event.nowMs + streamRetryMs };
+    case "looked":
+      return { ...state, failures: 0, reported: null };
+    case "failed":
+      // What came meanwhile is unknown: the next answer is a reason to look.
+      return { ...state, failures: state.failures + 1, reported: event.why, mailState: null };
+  }
+}
+
+/** The pause after a failed look. Pure. */
+export function retryAfterMs({ failures }: Pick<ArrivalsState, "failures">): number {
+  return Math.min(maxRetryMs, 1000 * 2 ** Math.min(failures - 1, 6));
+}
+
 /**
  * Calls `notify` after mail may have come: by the server's event stream where it has one, else by asking for
  * changes every `pollMs`; also whenever the server is reached again. After a failure it tries again, in
@@ -104,42 +155,36 @@ export function watchArrivals(deps: {
   onFault?: (why: string) => void;
 }): () => void {
   const { client, clock, notify, pollMs } = deps;
-  let reported: string | null = null;
-  let known: string | null = null;
-  let failures = 0;
-  let noStreamUntilMs = 0;
-  let begun = false;
+  let state = initialState;
+
+  function apply(event: ArrivalsEvent): void {
+    const { reported } = state;
+    state = next(state, event);
+    if (state.reported !== null && state.reported !== reported) deps.onFault?.(state.reported);
+  }
 
   async function turn(signal: AbortSignal): Promise<number | null> {
-    if (!begun) {
-      begun = true;
+    if (!state.isBegun) {
+      apply({ kind: "began" });
       return firstLookMs;
     }
     try {
       const pauseMs = await look(signal);
-      failures = 0;
-      reported = null;
+      apply({ kind: "looked" });
       return pauseMs;
     } catch (error) {
-      report(messageOf(error));
-      failures += 1;
-      known = null;
-      return Math.min(maxRetryMs, 1000 * 2 ** Math.min(failures - 1, 6));
+      apply({ kind: "failed", why: messageOf(error) });
+      return retryAfterMs(state);
     }
-  }
-
-  function report(why: string): void {
-    if (why !== reported) deps.onFault?.(why);
-    reported = why;
   }
 
   async function look(signal: AbortSignal): Promise<number> {
-    if (clock.monotonicMs() >= noStreamUntilMs) {
-      const followed = await follow(signal);
-      if (followed || signal.aborted) return 0;
-      noStreamUntilMs = clock.monotonicMs() + streamRetryMs;
+    if (clock.monotonicMs() >= state.noStreamUntilMs) {
+      const isFollowed = await follow(signal);
+      if (isFollowed || signal.aborted) return 0;
+      apply({ kind: "stream_absent", nowMs: clock.monotonicMs() });
     }
-    if (await changed()) notify();
+    if (await askForChanges()) notify();
     return pollMs;
   }
 
@@ -172,19 +217,25 @@ export function watchArrivals(deps: {
     return true;
   }
 
-  async function changed(): Promise<boolean> {
-    if (known === null) {
+  /** Whether mail may have come. */
+  async function askForChanges(): Promise<boolean> {
+    const { mailState: sinceState } = state;
+    if (sinceState === null) {
       const answers = await client.call([["Email/get", { ids: [] }, "state"]], { safe: true });
-      known = answers.of(EmailState, "Email/get", "state").state;
+      apply({ kind: "asked", mailState: answers.of(EmailState, "Email/get", "state").state });
       return true;
     }
-    const answers = await client.call([["Email/changes", { sinceState: known }, "changes"]], { safe: true });
+    const answers = await client.call([["Email/changes", { sinceState }, "changes"]], { safe: true });
     const { newState, created, hasMoreChanges } = answers.of(EmailChanges, "Email/changes", "changes");
-    known = hasMoreChanges ? null : newState;
+    apply({ kind: "asked", mailState: hasMoreChanges ? null : newState });
     return created.length > 0 || hasMoreChanges;
   }
 
-  const loop = createLoop({ clock, turn, onError: (error) => report(messageOf(error)) });
+  const loop = createLoop({
+    clock,
+    turn,
+    onError: (error) => apply({ kind: "failed", why: messageOf(error) }),
+  });
   loop.start();
   return () => void loop.stop();
 }

@@ -29,11 +29,60 @@ const maxAnswerBytes = 64 * 1024;
 /** Answers after which the specification of OTLP asks to try again. */
 const retried = new Set(["429", "502", "503", "504"]);
 
-type Sent =
+export type Sent =
   | { sent: "taken"; rejected: number }
   | { sent: "refused"; why: string }
   /** `cut`: the exporter itself ended the request, which says nothing of the collector. */
   | { sent: "later"; why: string; askedMs: number | null; cut: boolean };
+
+/**
+ * ```
+ *   nothing due ──queued──> due ──sent──> nothing due, or due at once for what is queued
+ *                            ^     └────> due later, when the collector did not take them
+ *                            └──────────────┘
+ * ```
+ */
+export interface ExportState {
+  /** When the next request may go, on the monotonic clock; null: nothing waits. */
+  dueAtMs: number | null;
+  /** The pause after the next request that fails. */
+  retryMs: number;
+  /** Why spans are not taken, as it was logged; empty while they are. */
+  problem: string;
+}
+
+export type ExportEvent =
+  | { kind: "queued"; nowMs: number }
+  /** `isMore`: further spans are queued. */
+  | { kind: "sent"; nowMs: number; result: Sent; isMore: boolean }
+  | { kind: "ended" };
+
+export const initialState: ExportState = { dueAtMs: null, retryMs: firstRetryMs, problem: "" };
+
+/** Pure. */
+export function next(state: ExportState, event: ExportEvent): ExportState {
+  switch (event.kind) {
+    case "queued":
+      return state.dueAtMs === null ? { ...state, dueAtMs: event.nowMs + gatherMs } : state;
+    case "sent": {
+      const { nowMs, result, isMore } = event;
+      if (result.sent === "later") {
+        return {
+          dueAtMs: nowMs + Math.max(state.retryMs, result.askedMs ?? 0),
+          retryMs: Math.min(state.retryMs * 2, maxRetryMs),
+          problem: result.cut ? state.problem : result.why,
+        };
+      }
+      return {
+        dueAtMs: isMore ? nowMs : null,
+        retryMs: firstRetryMs,
+        problem: result.sent === "taken" ? "" : result.why,
+      };
+    }
+    case "ended":
+      return { ...state, dueAtMs: null };
+  }
+}
 
 export function createSpanExporter(deps: {
   clock: Clock;
@@ -48,19 +97,24 @@ export function createSpanExporter(deps: {
   /** They are a request under way. */
   let sending: readonly TraceSpan[] = [];
   const counts = { exported: 0, dropped: 0, rejected: 0 };
-  /** When the next request may go, on the monotonic clock; null: nothing waits. */
-  let dueAtMs: number | null = null;
-  let retryMs = firstRetryMs;
-  let problem = "";
+  let state = initialState;
+
+  /** One line for each change of the problem: a collector may be gone for days. */
+  function apply(event: ExportEvent): void {
+    const { problem } = state;
+    state = next(state, event);
+    if (state.problem === problem) return;
+    if (state.problem === "") log.line("traces are exported again");
+    else log.line("traces not exported", { error: state.problem });
+  }
 
   function add(spans: readonly TraceSpan[]): void {
     if (spans.length === 0) return;
     queue.push(...spans);
     bound();
-    if (dueAtMs === null) {
-      dueAtMs = clock.monotonicMs() + gatherMs;
-      loop.wake();
-    }
+    const wasDue = state.dueAtMs !== null;
+    apply({ kind: "queued", nowMs: clock.monotonicMs() });
+    if (!wasDue) loop.wake();
   }
 
   function bound(): void {
@@ -80,33 +134,21 @@ export function createSpanExporter(deps: {
   }
 
   function settle(result: Sent): void {
-    const count = sending.length;
     if (result.sent === "later") {
       queue = [...sending, ...queue];
       bound();
-      dueAtMs = clock.monotonicMs() + Math.max(retryMs, result.askedMs ?? 0);
-      retryMs = Math.min(retryMs * 2, maxRetryMs);
     } else {
+      const count = sending.length;
       const rejected = result.sent === "refused" ? count : Math.min(count, result.rejected);
       counts.rejected += rejected;
       counts.exported += count - rejected;
-      retryMs = firstRetryMs;
-      dueAtMs = queue.length > 0 ? clock.monotonicMs() : null;
     }
-    if (!(result.sent === "later" && result.cut)) report(result.sent === "taken" ? "" : result.why);
-  }
-
-  /** One line for each change: a collector may be gone for days. */
-  function report(why: string): void {
-    if (why === problem) return;
-    problem = why;
-    if (why === "") log.line("traces are exported again");
-    else log.line("traces not exported", { error: why });
+    apply({ kind: "sent", nowMs: clock.monotonicMs(), result, isMore: queue.length > 0 });
   }
 
   async function turn(signal: AbortSignal): Promise<number | null> {
-    if (dueAtMs === null) return null;
-    const restMs = dueAtMs - clock.monotonicMs();
+    if (state.dueAtMs === null) return null;
+    const restMs = state.dueAtMs - clock.monotonicMs();
     if (restMs > 0) return restMs;
     await sendSome(settings.timeoutMs, signal);
     return 0;
@@ -131,7 +173,7 @@ export function createSpanExporter(deps: {
       }
       counts.dropped += queue.length;
       queue = [];
-      dueAtMs = null;
+      apply({ kind: "ended" });
     },
   };
 }

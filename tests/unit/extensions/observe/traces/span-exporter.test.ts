@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { createOtlpEncoding } from "../../../../../src/services/extensions/observe/traces/otlp-encoding.ts";
 import type { TraceSpan } from "../../../../../src/services/extensions/observe/traces/request-trace.ts";
-import { createSpanExporter } from "../../../../../src/services/extensions/observe/traces/span-exporter.ts";
+import {
+  createSpanExporter,
+  type ExportEvent,
+  type ExportState,
+  initialState,
+  next,
+  type Sent,
+} from "../../../../../src/services/extensions/observe/traces/span-exporter.ts";
 import { createFakeClock, settle } from "../../../../support/fake-clock.ts";
 
 /** Spans on their way to a collector that is well, slow, gone or hostile. */
@@ -218,3 +225,78 @@ function endless(): Response {
   const part = new TextEncoder().encode("x".repeat(1024));
   return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(part) }));
 }
+
+describe("when the next spans are sent", () => {
+  const nowMs = 10_000;
+  const due: ExportState = { dueAtMs: 10_500, retryMs: 1000, problem: "" };
+  const failing: ExportState = { dueAtMs: 10_500, retryMs: 4000, problem: "no connection" };
+  const sent = (result: Sent, isMore = false): ExportEvent => ({ kind: "sent", nowMs, result, isMore });
+  const later = (change: Partial<Extract<Sent, { sent: "later" }>> = {}): Sent => ({
+    sent: "later",
+    why: "no connection",
+    askedMs: null,
+    cut: false,
+    ...change,
+  });
+  const cases: { id: string; from: ExportState; event: ExportEvent; want: Partial<ExportState> }[] = [
+    {
+      id: "a second after the first span",
+      from: initialState,
+      event: { kind: "queued", nowMs },
+      want: { dueAtMs: 11_000 },
+    },
+    { id: "not later for the next span", from: due, event: { kind: "queued", nowMs }, want: {} },
+    {
+      id: "never once all are taken",
+      from: due,
+      event: sent({ sent: "taken", rejected: 0 }),
+      want: { dueAtMs: null },
+    },
+    {
+      id: "at once while more are queued",
+      from: due,
+      event: sent({ sent: "taken", rejected: 0 }, true),
+      want: { dueAtMs: nowMs },
+    },
+    {
+      id: "spans that are taken end the pauses and the problem",
+      from: failing,
+      event: sent({ sent: "taken", rejected: 0 }),
+      want: { dueAtMs: null, retryMs: 1000, problem: "" },
+    },
+    {
+      id: "a refusal is a problem, and is not tried again",
+      from: due,
+      event: sent({ sent: "refused", why: "status 400" }),
+      want: { dueAtMs: null, problem: "status 400" },
+    },
+    {
+      id: "after a pause that doubles",
+      from: failing,
+      event: sent(later()),
+      want: { dueAtMs: 14_000, retryMs: 8000 },
+    },
+    {
+      id: "after at most a minute",
+      from: { ...failing, retryMs: 60_000 },
+      event: sent(later()),
+      want: { dueAtMs: 70_000, retryMs: 60_000 },
+    },
+    {
+      id: "not before the collector asked for",
+      from: due,
+      event: sent(later({ askedMs: 30_000 })),
+      want: { dueAtMs: 40_000, retryMs: 2000, problem: "no connection" },
+    },
+    {
+      id: "a request that the exporter ended is no problem of the collector",
+      from: due,
+      event: sent(later({ cut: true })),
+      want: { dueAtMs: 11_000, retryMs: 2000, problem: "" },
+    },
+    { id: "never after the end", from: failing, event: { kind: "ended" }, want: { dueAtMs: null } },
+  ];
+  test.each(cases)("$id", ({ from, event, want }) => {
+    expect(next(from, event)).toEqual({ ...from, ...want });
+  });
+});

@@ -23,6 +23,47 @@ interface Head extends TurnHead {
   model: string | null;
 }
 
+/** Between two items of a file: what decides whether the next prompt begins a turn. */
+export interface Preceding {
+  /** Which the file named last. */
+  model: string | null;
+  /** Nothing came since the newest prompt: some versions of a tool write it twice. */
+  justAsked: string | null;
+  /** Nothing came since the tool's own notice: of several one turn begins. */
+  justNoticed: boolean;
+}
+
+export const nothingPreceding: Preceding = { model: null, justAsked: null, justNoticed: false };
+
+/** `begins`: the prompt that begins a turn, or null. Pure. */
+export function next(
+  preceding: Preceding,
+  item: TurnItem,
+): { preceding: Preceding; begins: Extract<TurnItem, { kind: "prompt" }> | null } {
+  const { model, justAsked, justNoticed } = preceding;
+  if (item.kind === "model") return { preceding: { ...preceding, model: item.model }, begins: null };
+  if (item.kind !== "prompt") return { preceding: { ...nothingPreceding, model }, begins: null };
+  if (item.text === justAsked || (item.own && justNoticed)) return { preceding, begins: null };
+  return { preceding: { model, justAsked: item.text, justNoticed: item.own === true }, begins: item };
+}
+
+/** What of a file was read. */
+interface Scan {
+  identity: string;
+  scannedTo: number;
+  heads: Head[];
+  damagedLines: number;
+  preceding: Preceding;
+}
+
+const newScan = (identity: string): Scan => ({
+  identity,
+  scannedTo: 0,
+  heads: [],
+  damagedLines: 0,
+  preceding: nothingPreceding,
+});
+
 interface RecordFileFacts {
   /** What it is, for people: `the record of claude`. */
   what: string;
@@ -40,21 +81,9 @@ interface RecordFileFacts {
  */
 export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSource {
   const idBase = sha256(`${facts.source}\n${facts.what}\n${facts.conversationId ?? ""}`).slice(0, 10);
-  let identity = "";
-  let scannedTo = 0;
-  let heads: Head[] = [];
-  let damaged = 0;
+  let scan = newScan("");
   let gap: string | null = null;
-  /** Nothing came since the newest prompt: some versions of a tool write it twice. */
-  let justAsked: string | null = null;
-  /** Nothing came since the tool's own notice: of several one turn begins. */
-  let justNoticed = false;
-  let model: string | null = null;
   let looking: Promise<void> | null = null;
-
-  function forget(): void {
-    [scannedTo, heads, damaged, justAsked, justNoticed, model] = [0, [], 0, null, false, null];
-  }
 
   /** The file as it is now, or null with `gap` set. */
   function find(): { path: string; size: number } | null {
@@ -65,8 +94,8 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
         gap = `${facts.what} is not there any more: ${basename(path)}`;
         return null;
       }
-      if (found.identity !== identity || found.size < scannedTo) forget();
-      identity = found.identity;
+      const isSame = found.identity === scan.identity && found.size >= scan.scannedTo;
+      if (!isSame) scan = newScan(found.identity);
       return { path, size: found.size };
     } catch (error) {
       gap = `${facts.what} is not read: ${messageOf(error)}`;
@@ -79,19 +108,16 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
     const found = find();
     if (!found) return;
     const { path, size } = found;
-    let lineStart = scannedTo;
-    let skipping = false;
-    if (size - scannedTo > maxScannedBytes) {
-      forget();
-      lineStart = size - maxScannedBytes;
-      skipping = true;
-    }
+    let skipping = size - scan.scannedTo > maxScannedBytes;
+    if (skipping) scan = { ...newScan(scan.identity), scannedTo: size - maxScannedBytes };
+    let lineStart = scan.scannedTo;
     if (skipping) gap = `${facts.what} is large: only its last ${maxScannedBytes / 2 ** 20} MiB are read`;
     const splitter = createLineSplitter(boundsOfRecords);
     for (let at = lineStart; at < size; ) {
       const part = files.readPart(path, at, Math.min(size, at + partBytes));
       if (part.length === 0) {
-        if (at === scannedTo) gap = `${facts.what} is not read: it is no regular file of this user alone`;
+        if (at === scan.scannedTo)
+          gap = `${facts.what} is not read: it is no regular file of this user alone`;
         break;
       }
       at += part.length;
@@ -103,30 +129,29 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
       // Others are served between two parts.
       if (at < size) await new Promise<void>(afterThisTurn);
     }
-    scannedTo = lineStart;
+    scan.scannedTo = lineStart;
   }
 
   function note(line: string | null, offset: number): void {
     if (line?.trim() === "") return;
     const items = line === null ? null : parseRecordLine(facts.reader, line);
-    if (items === null) damaged += 1;
+    if (items === null) scan.damagedLines += 1;
     for (const item of items ?? []) {
-      if (item.kind === "model") model = item.model;
-      else if (item.kind !== "prompt") [justAsked, justNoticed] = [null, false];
-      else if (item.text !== justAsked && !(item.own && justNoticed)) {
-        justAsked = item.text;
-        justNoticed = item.own === true;
-        const promptKey = item.own || item.text === "" ? null : keyOfText(item.text);
-        heads.push({
-          turnId: `${idBase}-${offset.toString(36)}`,
-          startedMs: item.atMs,
-          promptKey,
-          ...(item.own ? { own: true } : {}),
-          offset,
-          model,
-        });
-      }
+      const { preceding, begins } = next(scan.preceding, item);
+      scan.preceding = preceding;
+      if (begins) scan.heads.push(toHead(begins, offset));
     }
+  }
+
+  function toHead({ text, own, atMs }: Extract<TurnItem, { kind: "prompt" }>, offset: number): Head {
+    return {
+      turnId: `${idBase}-${offset.toString(36)}`,
+      startedMs: atMs,
+      promptKey: own || text === "" ? null : keyOfText(text),
+      ...(own ? { own: true } : {}),
+      offset,
+      model: scan.preceding.model,
+    };
   }
 
   /** Callers of one moment share a look. */
@@ -161,16 +186,18 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
 
   return {
     gap: () => gap,
-    damagedLines: () => damaged,
+    damagedLines: () => scan.damagedLines,
     async heads() {
       await lookOnce();
-      return heads;
+      return scan.heads;
     },
     async read(turnId, { last }) {
+      const { heads } = scan;
       const index = heads.findIndex((head) => head.turnId === turnId);
       const head = heads[index];
       const found = head && find();
-      if (!head || !found || heads[index] !== head) return null;
+      // A file that was replaced has other turns.
+      if (!head || !found || scan.heads !== heads) return null;
       const next = heads[index + 1];
       const { items, cut } = await itemsOf(found.path, head.offset, next?.offset ?? found.size);
       const fold = createTurnFold(head.model);

@@ -11,8 +11,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { createRecordFile } from "../../../../../src/services/extensions/observe/transcript/record-file.ts";
+import {
+  createRecordFile,
+  next,
+  nothingPreceding,
+  type Preceding,
+} from "../../../../../src/services/extensions/observe/transcript/record-file.ts";
 import { lineReaders } from "../../../../../src/services/extensions/observe/transcript/record-lines.ts";
+import type { TurnItem } from "../../../../../src/services/extensions/observe/transcript/turn-source.ts";
 import {
   createConversations,
   recordRootOf,
@@ -209,5 +215,64 @@ describe("conversations", () => {
     expect(recordRootOf({ tool: "gemini", env, home: null })).toBe("/home/u/.gemini/tmp");
     expect(recordRootOf({ tool: "opencode", env, home: null })).toBe("/home/u/.local/share/opencode");
     expect(recordRootOf({ tool: "kimi", env, home: null })).toBeNull();
+  });
+});
+
+describe("which prompt of a file begins a turn", () => {
+  const prompt = (text: string, own?: true): TurnItem => ({
+    kind: "prompt",
+    text,
+    ...(own ? { own } : {}),
+    atMs: null,
+  });
+  const text: TurnItem = { kind: "text", text: "done", key: null, atMs: null };
+  const model: TurnItem = { kind: "model", model: "m", atMs: null };
+  const asked: Preceding = { ...nothingPreceding, justAsked: "a" };
+  const noticed: Preceding = { ...nothingPreceding, justAsked: "n", justNoticed: true };
+  const cases: { id: string; after: Preceding; item: TurnItem; begins: boolean; want: Preceding }[] = [
+    { id: "the first one", after: nothingPreceding, item: prompt("a"), begins: true, want: asked },
+    { id: "not the same again", after: asked, item: prompt("a"), begins: false, want: asked },
+    {
+      id: "another one",
+      after: asked,
+      item: prompt("b"),
+      begins: true,
+      want: { ...nothingPreceding, justAsked: "b" },
+    },
+    {
+      id: "a notice of the tool",
+      after: nothingPreceding,
+      item: prompt("n", true),
+      begins: true,
+      want: noticed,
+    },
+    { id: "not a second notice", after: noticed, item: prompt("o", true), begins: false, want: noticed },
+    { id: "a person's after a notice", after: noticed, item: prompt("a"), begins: true, want: asked },
+    {
+      id: "no text, which lets the same be asked",
+      after: asked,
+      item: text,
+      begins: false,
+      want: nothingPreceding,
+    },
+    {
+      id: "no name of a model, which changes nothing else",
+      after: asked,
+      item: model,
+      begins: false,
+      want: { ...asked, model: "m" },
+    },
+    {
+      id: "a text keeps the model",
+      after: { ...asked, model: "m" },
+      item: text,
+      begins: false,
+      want: { ...nothingPreceding, model: "m" },
+    },
+  ];
+  test.each(cases)("$id", ({ after, item, begins, want }) => {
+    const { preceding, begins: began } = next(after, item);
+    expect(preceding).toEqual(want);
+    expect<unknown>(began).toEqual(begins ? item : null);
   });
 });

@@ -25,6 +25,31 @@ const freshMs = 1_000;
 const reachedMs = 2_000;
 const teamsMs = 5_000;
 
+/** What a look found. */
+export interface BudgetFindings {
+  /** The same object while it says the same. */
+  reached: BudgetState | null;
+  /** A budget that can hold turns is set. */
+  hasHold: boolean;
+}
+
+/** `since_utc` is kept while the level and its owner are the same. Pure but for `advise`. */
+export function nextFindings(
+  previous: BudgetFindings,
+  budgets: readonly BudgetFacts[],
+  { nowUtc, advise }: { nowUtc: string; advise: Advise },
+): BudgetFindings {
+  const { reached } = previous;
+  const hasHold = budgets.some(({ limit }) => limit.hold !== null);
+  const decision = decideBudget(budgets);
+  if (decision?.level === reached?.level && decision?.detail === reached?.detail) return { reached, hasHold };
+  if (decision === null) return { reached: null, hasHold };
+  const isSame = decision.level === reached?.level && decision.of === reached.of;
+  const since_utc = isSame ? reached.since_utc : nowUtc;
+  const command = advise(budgetRemedy(decision)).command ?? "";
+  return { reached: { ...decision, since_utc, command }, hasHold };
+}
+
 export function createBudgetWatch(deps: {
   files: Files;
   clock: Clock;
@@ -46,22 +71,24 @@ export function createBudgetWatch(deps: {
   onError: (error: unknown) => void;
 }): BudgetWatch {
   const { files, clock, agent } = deps;
-  let reached: BudgetState | null = null;
-  let hasHold = false;
-  let lookedMs = Number.NEGATIVE_INFINITY;
-  let team: KnownTeam | null = null;
-  let teamLookedMs = Number.NEGATIVE_INFINITY;
-  let reported: string | null = null;
+  let findings: BudgetFindings & { lookedMs: number } = {
+    reached: null,
+    hasHold: false,
+    lookedMs: Number.NEGATIVE_INFINITY,
+  };
+  let team: { known: KnownTeam | null; lookedMs: number } = {
+    known: null,
+    lookedMs: Number.NEGATIVE_INFINITY,
+  };
+  let published: string | null = null;
 
   function ownTeam(): KnownTeam | null {
     const nowMs = clock.monotonicMs();
-    if (nowMs - teamLookedMs >= teamsMs) {
-      team =
-        listTeams(files, deps.teamsFolder, deps.ownerOf).find(({ members }) => members.includes(agent.id)) ??
-        null;
-      teamLookedMs = nowMs;
+    if (nowMs - team.lookedMs >= teamsMs) {
+      const teams = listTeams(files, deps.teamsFolder, deps.ownerOf);
+      team = { known: teams.find(({ members }) => members.includes(agent.id)) ?? null, lookedMs: nowMs };
     }
-    return team;
+    return team.known;
   }
 
   function groupsOf(ids: readonly string[], period: { since?: string }): LedgerGroup[] {
@@ -100,20 +127,16 @@ export function createBudgetWatch(deps: {
   }
 
   function look(): void {
-    lookedMs = clock.monotonicMs();
+    findings.lookedMs = clock.monotonicMs();
     const own = factsOf("agent", agent.name, deps.sessionRoot, [agent.id]);
     const known = ownTeam();
     const all = known ? [...own, ...factsOf("team", known.name, known.folder, known.members)] : own;
-    hasHold = all.some(({ limit }) => limit.hold !== null);
-    const next = decideBudget(all);
-    if (next?.level === reached?.level && next?.detail === reached?.detail) return;
-    const isSame = next !== null && next.level === reached?.level && next.of === reached.of;
-    const since_utc = isSame && reached ? reached.since_utc : timestampNow(clock);
-    reached = next && { ...next, since_utc, command: deps.advise(budgetRemedy(next)).command ?? "" };
+    const facts = { nowUtc: timestampNow(clock), advise: deps.advise };
+    findings = { ...nextFindings(findings, all, facts), lookedMs: findings.lookedMs };
   }
 
   function lookIfStale(): void {
-    if (clock.monotonicMs() - lookedMs < freshMs) return;
+    if (clock.monotonicMs() - findings.lookedMs < freshMs) return;
     try {
       look();
     } catch (error) {
@@ -125,9 +148,10 @@ export function createBudgetWatch(deps: {
     clock,
     async turn() {
       look();
+      const { reached } = findings;
       const now = `${reached?.level} ${reached?.detail}`;
-      if (now !== reported) {
-        reported = now;
+      if (now !== published) {
+        published = now;
         deps.onChange();
       }
       return reached === null ? null : reachedMs;
@@ -138,16 +162,17 @@ export function createBudgetWatch(deps: {
   return {
     state() {
       lookIfStale();
-      return reached;
+      return findings.reached;
     },
     holds() {
       lookIfStale();
+      const { reached, hasHold } = findings;
       if (reached?.level === "hold") return `${reached.detail}; raise it with: ${reached.command}`;
       return hasHold && deps.counting() ? "the tokens of the last turn are being counted" : null;
     },
     wake() {
       // A request that waits for a count looks again, also when nothing was counted.
-      reported = null;
+      published = null;
       loop.wake();
     },
     start: loop.start,

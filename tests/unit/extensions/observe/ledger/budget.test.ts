@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { adviseInManager } from "../../../../../src/cli/command-line/remedies.ts";
 import type { Budget, BudgetLimit } from "../../../../../src/protocol/budget.ts";
@@ -13,7 +13,9 @@ import {
   writeBudget,
 } from "../../../../../src/services/extensions/observe/ledger/budget.ts";
 import {
+  type BudgetFindings,
   createBudgetWatch,
+  nextFindings,
   reportOnce,
 } from "../../../../../src/services/extensions/observe/ledger/budget-watch.ts";
 import { settle } from "../../../../support/fake-clock.ts";
@@ -251,4 +253,75 @@ test("a damaged budget holds nothing and is named once", async () => {
   await at.clock.advance(1_500);
   expect(watch.state()).toBeNull();
   expect(problems).toHaveLength(1);
+});
+
+describe("what a look at the budgets finds", () => {
+  const nowUtc = "2026-06-01T12:00:00.000+00:00";
+  const earlierUtc = "2026-06-01T11:00:00.000+00:00";
+  const nothing: BudgetFindings = { reached: null, hasHold: false };
+  const look = (previous: BudgetFindings, budgets: readonly BudgetFacts[], atUtc = nowUtc) =>
+    nextFindings(previous, budgets, { nowUtc: atUtc, advise: adviseInManager });
+  const warned = look(nothing, [facts(60, limit(50, 100))], earlierUtc);
+
+  const cases: {
+    id: string;
+    previous: BudgetFindings;
+    budgets: BudgetFacts[];
+    level: "warn" | "hold" | null;
+    since: string | null;
+    hasHold: boolean;
+  }[] = [
+    { id: "no budget", previous: nothing, budgets: [], level: null, since: null, hasHold: false },
+    {
+      id: "a budget that is not reached",
+      previous: nothing,
+      budgets: [facts(10, limit(50, 100))],
+      level: null,
+      since: null,
+      hasHold: true,
+    },
+    {
+      id: "a warning",
+      previous: nothing,
+      budgets: [facts(60, limit(50, null))],
+      level: "warn",
+      since: nowUtc,
+      hasHold: false,
+    },
+    {
+      id: "a warning with more tokens began when it did",
+      previous: warned,
+      budgets: [facts(70, limit(50, 100))],
+      level: "warn",
+      since: earlierUtc,
+      hasHold: true,
+    },
+    {
+      id: "a hold begins",
+      previous: warned,
+      budgets: [facts(100, limit(50, 100))],
+      level: "hold",
+      since: nowUtc,
+      hasHold: true,
+    },
+    {
+      id: "a warning of the team begins",
+      previous: warned,
+      budgets: [facts(60, limit(50, 100), "team")],
+      level: "warn",
+      since: nowUtc,
+      hasHold: true,
+    },
+    { id: "the end of a warning", previous: warned, budgets: [], level: null, since: null, hasHold: false },
+  ];
+  test.each(cases)("$id", ({ previous, budgets, level, since, hasHold }) => {
+    const after = look(previous, budgets);
+    expect(after.reached?.level ?? null).toBe(level);
+    expect(after.reached?.since_utc ?? null).toBe(since);
+    expect(after.hasHold).toBe(hasHold);
+  });
+
+  test("is the same object while it says the same", () => {
+    expect(look(warned, [facts(60, limit(50, 100))]).reached).toBe(warned.reached);
+  });
 });

@@ -2,7 +2,7 @@ import type { Advise } from "../../protocol/remedy.ts";
 import type { PersonMail } from "../../services/attention/people-mail.ts";
 import type { AgentSnapshot } from "../../services/fleet/fleet-list.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
-import { assertNever, messageOf } from "../../system/errors.ts";
+import { assertNever, messageOf, runStep } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { awaitsSequence, emptyParser, flushInput, parseInput } from "../../system/terminal-input.ts";
 import { renderDashboard } from "./render.ts";
@@ -166,7 +166,7 @@ export async function runDashboard(
   const mail = createLoop({
     clock,
     async turn() {
-      dispatch({ kind: "mail", mail: await deps.unreadMail() });
+      dispatch({ kind: "mail", mail: await runStep("unread mail", deps.unreadMail) });
       return mailPollIntervalMs;
     },
     onError: (error) => dispatch({ kind: "warning", text: messageOf(error) }),

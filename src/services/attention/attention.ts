@@ -9,7 +9,7 @@ import type {
 import type { Advise } from "../../protocol/remedy.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, runStep, stepError } from "../../system/errors.ts";
 import { createLoop, orAborted } from "../../system/lifecycle.ts";
 import { askEach } from "../fleet/ask-each.ts";
 import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
@@ -142,7 +142,7 @@ export function createAttention(deps: AttentionDeps) {
       clock,
       onError: deps.onError,
       async turn(signal) {
-        const unread = await deps.people.unread();
+        const unread = await runStep("mail of people", deps.people.unread);
         if (!signal.aborted && JSON.stringify(unread) !== JSON.stringify(mail)) {
           mail = unread;
           show();
@@ -173,7 +173,7 @@ export function createAttention(deps: AttentionDeps) {
         const id = item === "event" && "event" in rest ? rest.event.agent_id : null;
         if (id !== null) fleet.hint(id);
       }
-    })().catch(deps.onError);
+    })().catch((error) => deps.onError(stepError("events of agents", error)));
     const watch: Watch = {
       items: null,
       async end() {
@@ -192,6 +192,8 @@ export function createAttention(deps: AttentionDeps) {
     await ended?.end();
   }
 
+  const failToEnd = (error: unknown) => deps.onError(stepError("end of a watch", error));
+
   function endExpectation(): void {
     cancelExpected?.();
     cancelExpected = null;
@@ -201,7 +203,7 @@ export function createAttention(deps: AttentionDeps) {
   function lookForExpected(): void {
     const isUnderWay = watching !== null && waitingItems() === null;
     if (readers.size > 0 || cancelExpected === null || isUnderWay) return;
-    endWatching().catch(deps.onError);
+    endWatching().catch(failToEnd);
     watching = startWatching();
   }
 
@@ -210,7 +212,7 @@ export function createAttention(deps: AttentionDeps) {
     endExpectation();
     cancelExpected = clock.after(expectedMs, () => {
       cancelExpected = null;
-      if (readers.size === 0) endWatching().catch(deps.onError);
+      if (readers.size === 0) endWatching().catch(failToEnd);
     });
     lookForExpected();
   }

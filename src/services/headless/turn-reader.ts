@@ -2,7 +2,7 @@ import { parseJson } from "../../protocol/json.ts";
 import { CanonicalEvent, type TurnProcess, type TurnResult } from "../../protocol/turn-files.ts";
 import { type TurnEvent, toTurnEvent } from "../../protocol/turns.ts";
 import { sleep } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, runStep } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import type { FolderWatch } from "../../system/watch.ts";
@@ -196,9 +196,9 @@ export function followTurn(
     if (ended) return null;
     tellStarted();
     // The final state is written after the last event: in this order none is missed.
-    const result = await settleIfGone();
+    const result = await runStep("end of the turn", settleIfGone);
     tellStarted();
-    await readEvents();
+    await runStep("events of the turn", readEvents);
     news.onLook?.();
     if (!result) return pollIntervalMs;
     ended = true;

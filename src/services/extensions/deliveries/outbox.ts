@@ -2,6 +2,7 @@ import type { DeliveryStore, PendingDelivery } from "../../../db/coordinator/del
 import type { AttentionItem } from "../../../protocol/attention.ts";
 import type { DeliveredItem } from "../../../protocol/delivery.ts";
 import { afterThisTurn, type Clock, sleep, withinTime } from "../../../system/clock.ts";
+import { stepError } from "../../../system/errors.ts";
 import type { Ids } from "../../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../../system/lifecycle.ts";
 import type { Attention } from "../../attention/attention.ts";
@@ -202,7 +203,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
         await writeDown(rules, state.items, signal);
       } catch (error) {
         state.store = "behind";
-        throw error;
+        throw stepError("record of what waits", error);
       }
     }
     if (signal.aborted) return 0;

@@ -1,6 +1,7 @@
 import type { HostMailCounts } from "../../../protocol/host-states.ts";
 import { type HostAgentEntry, type HostRecord, maxEntryText } from "../../../protocol/hosts.ts";
 import { type Clock, timestampNow } from "../../../system/clock.ts";
+import { runStep } from "../../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../../system/lifecycle.ts";
 import { maxAgentsOfHost, toRemoteIdentity } from "./host-directory.ts";
 import type { HostDirectory } from "./host-link.ts";
@@ -59,7 +60,9 @@ export function createPublisher(deps: {
   async function put(entries: readonly [string, HostAgentEntry][]): Promise<void> {
     for (let at = 0; at < entries.length; at += atOnce) {
       const some = entries.slice(at, at + atOnce);
-      await Promise.all(some.map(([agentId, entry]) => outlet.agent(agentId, entry)));
+      await runStep("entries of agents", () =>
+        Promise.all(some.map(([agentId, entry]) => outlet.agent(agentId, entry))),
+      );
       for (const [agentId, entry] of some) {
         published.set(agentId, { text: JSON.stringify(entry), atMs: clock.monotonicMs() });
       }
@@ -69,7 +72,8 @@ export function createPublisher(deps: {
   const agentsLoop = createLoop({
     clock,
     async turn() {
-      const agents = (await deps.directory.agents()).slice(0, maxAgentsOfHost);
+      const all = await runStep("list of agents", deps.directory.agents);
+      const agents = all.slice(0, maxAgentsOfHost);
       const now = clock.monotonicMs();
       const entries = new Map<string, HostAgentEntry>();
       for (const { identity } of agents) {
@@ -91,7 +95,7 @@ export function createPublisher(deps: {
       );
       for (const id of [...published.keys()]) {
         if (entries.has(id)) continue;
-        await outlet.agent(id, null);
+        await runStep(`end of ${id}`, () => outlet.agent(id, null));
         published.delete(id);
       }
       // Entries of this start first: with the record an operator drops those of earlier starts.
@@ -105,7 +109,7 @@ export function createPublisher(deps: {
     clock,
     async turn() {
       const next = clock.monotonicMs() + deps.heartbeatMs;
-      await outlet.record(recordNow(published.size));
+      await runStep("record of this host", () => outlet.record(recordNow(published.size)));
       return Math.max(0, next - clock.monotonicMs());
     },
     onError: deps.onError,

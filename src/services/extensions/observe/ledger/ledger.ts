@@ -2,8 +2,9 @@ import type { LedgerReader, LedgerStore, LedgerTurn } from "../../../../db/gatew
 import type { RequestStore } from "../../../../db/gateway/request-store.ts";
 import type { LedgerPage, LedgerSummary } from "../../../../protocol/ledger.ts";
 import type { TokenSum } from "../../../../protocol/usage.ts";
-import { afterThisTurn, type Clock, parseTimestamp, sleep, toTimestamp } from "../../../../system/clock.ts";
+import { afterThisTurn, type Clock, parseTimestamp, toTimestamp } from "../../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../../system/errors.ts";
+import { createLoop } from "../../../../system/lifecycle.ts";
 import type { Submission } from "../../../agent/agent.ts";
 import type { EventLog } from "../../../diagnostics/event-log.ts";
 import { hasTokens, sumOf } from "../../../headless/turn-usage.ts";
@@ -51,6 +52,44 @@ const knownRun = 50;
 const requestsLookedAt = 100;
 const maxGiven = 200;
 
+/**
+ * When turns are looked up after the end of a turn. `asked` counts the ends, `answered` is the newest of them
+ * that a look began after.
+ */
+export interface LooksState {
+  asked: number;
+  answered: number;
+  /** On the monotonic clock, the next one first. */
+  dueAtMs: readonly number[];
+  isStopped: boolean;
+}
+
+export type LooksEvent =
+  | { kind: "asked"; nowMs: number }
+  | { kind: "look_began" }
+  /** `ask`: how often a look was asked for when this one began. */
+  | { kind: "look_ended"; ask: number }
+  | { kind: "stopped" };
+
+export const initialLooks: LooksState = { asked: 0, answered: 0, dueAtMs: [], isStopped: false };
+
+/** Pure. */
+export function next(state: LooksState, event: LooksEvent): LooksState {
+  switch (event.kind) {
+    case "asked": {
+      if (state.isStopped) return state;
+      // A look reads all turns since the last one that was counted: one row of looks serves all ends.
+      return { ...state, asked: state.asked + 1, dueAtMs: looksMs.map((ms) => event.nowMs + ms) };
+    }
+    case "look_began":
+      return { ...state, dueAtMs: state.dueAtMs.slice(1) };
+    case "look_ended":
+      return { ...state, answered: event.ask };
+    case "stopped":
+      return { ...state, isStopped: true, dueAtMs: [] };
+  }
+}
+
 export function createLedger(deps: {
   store: LedgerStore;
   requests: Pick<RequestStore, "get" | "list">;
@@ -73,13 +112,8 @@ export function createLedger(deps: {
   const claimed = new Set<string>();
   let since: string | null = null;
   let shown: TokenSum | null | undefined;
-  let stopping: AbortController | null = null;
-  let looking: Promise<void> = Promise.resolve();
-  /** How often a look was asked for, and how many of these were followed by one. */
-  let asked = 0;
-  let answered = 0;
+  let looks = initialLooks;
   const listeners: (() => void)[] = [];
-  let stopped = false;
 
   const sinceUtc = () => {
     since ??= store.since() ?? store.begin(toTimestamp(deps.countedSinceMs() ?? beganMs));
@@ -95,7 +129,7 @@ export function createLedger(deps: {
 
   function beginNow(): void {
     try {
-      if (!stopped) sinceUtc();
+      if (!looks.isStopped) sinceUtc();
     } catch (error) {
       deps.onProblem(`the ledger is not begun: ${messageOf(error)}`);
     }
@@ -190,17 +224,22 @@ export function createLedger(deps: {
     return true;
   }
 
-  async function lookLater(signal: AbortSignal, ask: number): Promise<void> {
-    let waitedMs = 0;
-    for (const atMs of looksMs) {
-      await sleep(clock, atMs - waitedMs, signal);
-      if (signal.aborted) return;
-      waitedMs = atMs;
+  const loop = createLoop({
+    clock,
+    async turn() {
+      const [dueAtMs] = looks.dueAtMs;
+      if (dueAtMs === undefined) return null;
+      const waitMs = dueAtMs - clock.monotonicMs();
+      if (waitMs > 0) return waitMs;
+      const { asked: ask } = looks;
+      looks = next(looks, { kind: "look_began" });
       await look().catch((error) => deps.onProblem(`tokens are not counted: ${messageOf(error)}`));
-      answered = ask;
-      for (const tell of listeners) tell();
-    }
-  }
+      looks = next(looks, { kind: "look_ended", ask });
+      for (const notify of listeners) notify();
+      return 0;
+    },
+    onError: (error) => deps.onProblem(`a listener of the ledger failed: ${messageOf(error)}`),
+  });
 
   function note({ prompt, requestId: id }: Pick<Submission, "prompt" | "requestId">, atMs: number): void {
     const requestId = id ?? null;
@@ -225,24 +264,19 @@ export function createLedger(deps: {
       afterThisTurn(() => note(submission, atMs));
     },
     countSoon() {
-      if (stopped) return;
+      if (looks.isStopped) return;
       // A gateway that is killed before its first look has seen turns all the same.
       if (since === null) afterThisTurn(beginNow);
-      // A look reads all turns since the last one that was counted.
-      stopping?.abort();
-      stopping = new AbortController();
-      const { signal } = stopping;
-      asked += 1;
-      const ask = asked;
-      looking = looking.then(() => lookLater(signal, ask));
+      looks = next(looks, { kind: "asked", nowMs: clock.monotonicMs() });
+      loop.start();
+      loop.wake();
     },
-    counting: () => answered < asked,
+    counting: () => looks.answered < looks.asked,
     onLook: (listener) => void listeners.push(listener),
     ...createLedgerReader(store),
     async stop() {
-      stopped = true;
-      stopping?.abort();
-      await looking;
+      looks = next(looks, { kind: "stopped" });
+      await loop.stop();
     },
   };
 }

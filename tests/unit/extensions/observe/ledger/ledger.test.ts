@@ -1,4 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import {
+  initialLooks,
+  type LooksEvent,
+  type LooksState,
+  next,
+} from "../../../../../src/services/extensions/observe/ledger/ledger.ts";
 import { createFakeClock, settle } from "../../../../support/fake-clock.ts";
 import { fakeTurns } from "../../../../support/fake-transcript.ts";
 import { createLedgerFixture, tokensOf } from "../../../../support/ledger-fixture.ts";
@@ -251,4 +257,41 @@ test("pages, periods and groups agree with each other", async () => {
   expect(at.ledger.summary(ofSecond).groups.every(({ day }) => day === second)).toBe(true);
   expect(at.ledger.page({ limit: 100, ...ofSecond }).entries).toHaveLength(10);
   expect(() => at.ledger.page({ limit: 1, since: "yesterday" })).toThrow("since is no time");
+});
+
+describe("when turns are looked up", () => {
+  const asked: LooksState = { asked: 1, answered: 0, dueAtMs: [1500, 3500], isStopped: false };
+  const stopped: LooksState = { ...asked, dueAtMs: [], isStopped: true };
+  const cases: { id: string; from: LooksState; event: LooksEvent; want: Partial<LooksState> }[] = [
+    {
+      id: "twice after the end of a turn",
+      from: initialLooks,
+      event: { kind: "asked", nowMs: 1000 },
+      want: { asked: 1, dueAtMs: [1500, 3500] },
+    },
+    {
+      id: "after the newest end only",
+      from: asked,
+      event: { kind: "asked", nowMs: 1400 },
+      want: { asked: 2, dueAtMs: [1900, 3900] },
+    },
+    { id: "once each time", from: asked, event: { kind: "look_began" }, want: { dueAtMs: [3500] } },
+    { id: "a look answers", from: asked, event: { kind: "look_ended", ask: 1 }, want: { answered: 1 } },
+    {
+      id: "a look does not answer for a turn that ended meanwhile",
+      from: { ...asked, asked: 2 },
+      event: { kind: "look_ended", ask: 1 },
+      want: { asked: 2, answered: 1 },
+    },
+    {
+      id: "never once stopped",
+      from: asked,
+      event: { kind: "stopped" },
+      want: { dueAtMs: [], isStopped: true },
+    },
+    { id: "nor after an end then", from: stopped, event: { kind: "asked", nowMs: 1000 }, want: {} },
+  ];
+  test.each(cases)("$id", ({ from, event, want }) => {
+    expect(next(from, event)).toEqual({ ...from, ...want });
+  });
 });

@@ -50,71 +50,95 @@ export async function restoreBackup(
   const { manifest, entries } = archive;
   for (const { path } of plan.mail) prepareMailbox(deps, path);
 
-  const moved = movesOf(manifest, deps.home, [...destinations.values()]);
-  const mailRoots = [...destinations.values()].filter(({ place }) => isMail(place)).map(({ root }) => root);
-  const problems = [...plan.problems];
-  const records: RegistryRecord[] = [];
-  const kept: string[] = [];
-  let count = 0;
+  const roots = [...destinations.values()];
+  const moves: MovedPlaces = {
+    moved: movesOf(manifest, deps.home, roots),
+    mailRoots: roots.filter(({ place }) => isMail(place)).map(({ root }) => root),
+  };
+  const restored: Restored = { records: [], kept: [], problems: [...plan.problems], files: 0 };
   for (const [index, entry] of entries.entries()) {
     onProgress(index, entries.length);
     await breathe(signal);
-    const { destination, names } = locate(destinations, entry);
-    if (destination.place.kind === "registry" && names[0] === "live_agents") {
-      const agentId = agentOf(destination.place, names);
-      if (agentId === null) continue;
-      const parsed = recordOf(archive, entry, { agentId, moved });
-      if (parsed.ok) records.push(parsed.record);
-      else problems.push(`the record of agent ${agentId}: ${parsed.problem}`);
-      continue;
-    }
-    // A file of a process that ran when the archive was made: an earlier version took more of them along.
-    if (entry.kind !== "folder" && judgeFile(destination.place, names.join("/")) === "leave") continue;
-    const to = files.contained(destination.root, names);
-    if (entry.kind !== "folder" && (files.isLink(to) || files.exists(to))) {
-      kept.push(to);
-      continue;
-    }
-    files.ensureDirectory("file:restore-folder", entry.kind === "folder" ? to : dirname(to));
-    if (entry.kind === "folder") continue;
-    if (entry.kind === "link") {
-      const target = targetOf(destination.place, names, { target: entry.target, moved, mailRoots });
-      if (target === null) problems.push(`${to}: a link to ${entry.target}, which is not in the archive`);
-      else files.symlink("file:restore-link", target, to);
-      continue;
-    }
-    const manifestText = isSessionManifest(destination.place, names)
-      ? movedJson(archive.text(entry), moved)
-      : null;
-    if (manifestText !== null) files.write("file:restore-manifest", to, manifestText);
-    else await archive.extract(entry, to, signal);
-    count += 1;
+    await restoreEntry(deps, plan, { entry, moves, restored, signal });
   }
-  problems.push(...moveMailboxes(files, [...destinations.values()]));
-  const agents: RegistryRecord[] = [];
-  for (const record of records) {
-    try {
-      agents.push(await deps.registry.publish(record));
-    } catch (error) {
-      // Its session and its mail are here by now: the others are not lost for it.
-      problems.push(`the record of agent "${record.agent_name}": ${messageOf(error)}`);
-    }
-  }
-  await deps.registry.cleanUp();
+  restored.problems.push(...moveMailboxes(files, roots));
+  const agents = await publishRecords(deps, restored);
   return {
     manifest,
-    kept,
-    problems,
-    files: count,
-    agents: agents
-      .map((one) => deps.registry.read(one.agent_id) ?? one)
-      .sort((left, right) => (left.agent_name < right.agent_name ? -1 : 1)),
-    places: [...destinations.values()].map(({ place, root }) => ({
-      kind: place.kind,
-      from: place.path,
-      to: root,
-    })),
+    kept: restored.kept,
+    problems: restored.problems,
+    files: restored.files,
+    agents,
+    places: roots.map(({ place, root }) => ({ kind: place.kind, from: place.path, to: root })),
   };
+}
+
+/** Where what the entries name lies now. */
+interface MovedPlaces {
+  moved: readonly Move[];
+  mailRoots: readonly string[];
+}
+
+interface Restored extends Pick<RestoreDone, "kept" | "problems" | "files"> {
+  /** They are published once all files are there. */
+  records: RegistryRecord[];
+}
+
+/** Puts one entry in its place, and notes in `restored` what became of it. */
+async function restoreEntry(
+  { files }: RestoreDeps,
+  { archive, destinations }: RestorePlan,
+  step: { entry: FoundEntry; moves: MovedPlaces; restored: Restored; signal: AbortSignal },
+): Promise<void> {
+  const { entry, restored } = step;
+  const { moved, mailRoots } = step.moves;
+  const { destination, names } = locate(destinations, entry);
+  if (destination.place.kind === "registry" && names[0] === "live_agents") {
+    const agentId = agentOf(destination.place, names);
+    if (agentId === null) return;
+    const parsed = recordOf(archive, entry, { agentId, moved });
+    if (parsed.ok) restored.records.push(parsed.record);
+    else restored.problems.push(`the record of agent ${agentId}: ${parsed.problem}`);
+    return;
+  }
+  // A file of a process that ran when the archive was made: an earlier version took more of them along.
+  if (entry.kind !== "folder" && judgeFile(destination.place, names.join("/")) === "leave") return;
+  const to = files.contained(destination.root, names);
+  if (entry.kind !== "folder" && (files.isLink(to) || files.exists(to))) {
+    restored.kept.push(to);
+    return;
+  }
+  files.ensureDirectory("file:restore-folder", entry.kind === "folder" ? to : dirname(to));
+  if (entry.kind === "folder") return;
+  if (entry.kind === "link") {
+    const target = targetOf(destination.place, names, { target: entry.target, moved, mailRoots });
+    if (target === null)
+      restored.problems.push(`${to}: a link to ${entry.target}, which is not in the archive`);
+    else files.symlink("file:restore-link", target, to);
+    return;
+  }
+  const isManifest = isSessionManifest(destination.place, names);
+  const manifestText = isManifest ? movedJson(archive.text(entry), moved) : null;
+  if (manifestText !== null) files.write("file:restore-manifest", to, manifestText);
+  else await archive.extract(entry, to, step.signal);
+  restored.files += 1;
+}
+
+/** By name. A record that cannot be published is noted as a problem. */
+async function publishRecords({ registry }: RestoreDeps, restored: Restored): Promise<RegistryRecord[]> {
+  const agents: RegistryRecord[] = [];
+  for (const record of restored.records) {
+    try {
+      agents.push(await registry.publish(record));
+    } catch (error) {
+      // Its session and its mail are here by now: the others are not lost for it.
+      restored.problems.push(`the record of agent "${record.agent_name}": ${messageOf(error)}`);
+    }
+  }
+  await registry.cleanUp();
+  return agents
+    .map((one) => registry.read(one.agent_id) ?? one)
+    .sort((left, right) => (left.agent_name < right.agent_name ? -1 : 1));
 }
 
 /** The overlay of a mailbox that is made here was made by our own command; one that was there was adopted. */

@@ -122,7 +122,7 @@ const reminderHandlers = ({
 /** Control of a headless agent and its durable turns (contract 4.1). */
 const turnHandlers = ({ headless }: Pick<GatewayServices, "headless">): Handlers<typeof turnEndpoints> => ({
   headlessState: () => headless.state(),
-  nextPromptSession: () => headless.beginNewNext(),
+  nextPromptSession: () => headless.startNewConversationNext(),
   listTurns: ({ query }) => ({ schema_version: 1, turns: headless.turns().list(query.limit) }),
   readTurn: ({ params }) => foundTurn(headless.turns().read(params.turn_id)),
   turnEvents: ({ params: { turn_id }, query, request }) => {

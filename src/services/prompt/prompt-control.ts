@@ -28,7 +28,7 @@ import type { Queue } from "../queue/queue.ts";
 import type { ExecutionSlot } from "../queue/slot.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
-/** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
+/** Direct prompts: typed at once or refused with a reason, never queued. Source: contract 4.2. */
 export type PromptControl = ReturnType<typeof createPromptControl>;
 
 export function createPromptControl(deps: {
@@ -42,7 +42,7 @@ export function createPromptControl(deps: {
 }) {
   const { agent, queue, slot, board, events, log } = deps;
 
-  function tracked() {
+  function trackedFields() {
     const state = agent.terminal?.state();
     return {
       tracked_turn_phase: state?.turn.phase ?? null,
@@ -59,7 +59,7 @@ export function createPromptControl(deps: {
       admission_policy: policy,
       error_code: code,
       detail,
-      ...tracked(),
+      ...trackedFields(),
     });
     return {
       status: "error",
@@ -80,7 +80,7 @@ export function createPromptControl(deps: {
     };
   }
 
-  async function tellEnd({ turnId, ended }: RunningTurn): Promise<void> {
+  async function recordEnd({ turnId, ended }: RunningTurn): Promise<void> {
     const { status, detail } = await ended;
     const kind = status === "completed" ? "control_prompt_completed" : "control_prompt_failed";
     const finished_at_utc = timestampNow(deps.clock);
@@ -89,7 +89,7 @@ export function createPromptControl(deps: {
   }
 
   return {
-    /** Resolves with success only after the agent was seen to take the prompt. Never rejects for a refusal. */
+    /** Resolves with success only after proof that the agent took the prompt. Never rejects for a refusal. */
     async submit(request: PromptControlRequest): Promise<PromptControlResult | PromptRefusal> {
       const policy = request.admission_policy ?? "ready_only";
       const connectivity = agent.connectivity();
@@ -122,8 +122,12 @@ export function createPromptControl(deps: {
           return refuse(policy, "dispatch_failed", outcome.detail);
         case "submitted": {
           const turn = outcome.turn && { turn_id: outcome.turn.turnId };
-          events.append("control_prompt_submitted", { admission_policy: policy, ...tracked(), ...turn });
-          if (outcome.turn) void tellEnd(outcome.turn);
+          events.append("control_prompt_submitted", {
+            admission_policy: policy,
+            ...trackedFields(),
+            ...turn,
+          });
+          if (outcome.turn) void recordEnd(outcome.turn);
           return {
             status: "ok",
             action: "submit_prompt",
@@ -139,7 +143,7 @@ export function createPromptControl(deps: {
 }
 
 /**
- * What a headless agent can be asked beside prompts. Throws ServiceError: `unsupported` for a terminal agent,
+ * Turns and control state of a headless agent. Throws ServiceError: `unsupported` for a terminal agent,
  * `unavailable` when its manifest cannot be read. Source: contract 2.4, 4.1; spec/gateway.md 2.4.
  */
 export type HeadlessControl = ReturnType<typeof createHeadlessControl>;
@@ -176,8 +180,8 @@ export function createHeadlessControl(deps: {
   return {
     turns,
     state,
-    /** The next direct prompt that leaves its conversation open begins a new one. */
-    beginNewNext(): HeadlessState {
+    /** Makes the next direct prompt without a chat session begin a new conversation. */
+    startNewConversationNext(): HeadlessState {
       turns().overrideNextPrompt();
       return state();
     },
@@ -185,9 +189,9 @@ export function createHeadlessControl(deps: {
 }
 
 /**
- * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
- * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request`
- * for a bad token with nothing sent, `dispatch_failed`. Source: contract 4.1, 4.3; spec/gateway.md 4.3.
+ * Raw keys, outside the queue, without a prompt note and without a check of readiness. Throws ServiceError:
+ * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend without keys, `invalid_request` for a
+ * bad token (no key is sent then), `dispatch_failed`. Source: contract 4.1, 4.3; spec/gateway.md 4.3.
  */
 export type KeyControl = ReturnType<typeof createKeyControl>;
 

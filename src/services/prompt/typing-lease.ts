@@ -9,24 +9,24 @@ import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
 /**
- * Who may type into the terminal by hand: one person at a time. While a lease is held nothing takes the
- * execution slot but an interrupt. It ends when its holder gives it back, when anybody ends it, without a key
- * for a minute, and half an hour after it began. Throws ServiceError: `conflict` when another person has it,
- * or this one no more.
+ * The right to type into the terminal by hand, for one person at a time. During a lease only an interrupt
+ * takes the execution slot. A lease ends when a caller ends it, after a minute without a key, and half an
+ * hour after it began. Throws ServiceError: `conflict` when another person holds the lease or the caller's
+ * lease has ended.
  */
 export interface TypingLeases {
   current(): TypingLease | null;
-  /** Ends another person's lease only with `takeOver`. */
+  /** Grants a lease. `takeOver`: ends the lease of another person first. */
   take(options: { holder: string; takeOver: boolean }): LeaseGrant;
-  /** Ends the lease; with an id only that one, else any. Harmless to repeat. */
+  /** Ends the lease with this id; without an id, any lease. Harmless to repeat. */
   end(leaseId?: string): void;
-  /** Types what the keyboard sent, as it is. */
+  /** Types the input of a keyboard unchanged. */
   type(leaseId: string, text: string): Promise<void>;
   onChange(listener: () => void): () => void;
   stop(): void;
 }
 
-interface Held {
+interface HeldLease {
   leaseId: string;
   lease: TypingLease;
   untilMs: number;
@@ -35,7 +35,7 @@ interface Held {
 }
 
 const idleMs = leaseIdleSeconds * 1000;
-/** A lease that is renewed less often is a status that is written less often. */
+/** A lease is renewed at most this often, since each renewal writes the status. */
 const renewMs = 10_000;
 
 export function createTypingLeases(deps: {
@@ -44,19 +44,19 @@ export function createTypingLeases(deps: {
   clock: Clock;
   ids: Ids;
   events: EventLog;
-  /** Who holds it changed, or until when. */
+  /** Called after the holder or the end of the lease changed. */
   onChange: () => void;
 }): TypingLeases {
   const { agent, board, clock, ids, events } = deps;
   const listeners = new Set<() => void>();
-  let held: Held | null = null;
+  let held: HeldLease | null = null;
 
   function changed(): void {
     deps.onChange();
     for (const listener of [...listeners]) listener();
   }
 
-  function arm(leaseId: string, untilMs: number): () => void {
+  function endAt(leaseId: string, untilMs: number): () => void {
     return clock.after(untilMs - clock.monotonicMs(), () => end(leaseId, "it was not used"));
   }
 
@@ -71,13 +71,13 @@ export function createTypingLeases(deps: {
 
   const timestampAt = (monotonicMs: number) => toTimestamp(clock.nowMs() + monotonicMs - clock.monotonicMs());
 
-  function renew(of: Held): void {
-    const untilMs = Math.min(clock.monotonicMs() + idleMs, of.endsMs);
-    if (untilMs - of.untilMs < renewMs) return;
-    of.cancel();
-    of.untilMs = untilMs;
-    of.lease = { ...of.lease, until_utc: timestampAt(untilMs) };
-    of.cancel = arm(of.leaseId, untilMs);
+  function renew(lease: HeldLease): void {
+    const untilMs = Math.min(clock.monotonicMs() + idleMs, lease.endsMs);
+    if (untilMs - lease.untilMs < renewMs) return;
+    lease.cancel();
+    lease.untilMs = untilMs;
+    lease.lease = { ...lease.lease, until_utc: timestampAt(untilMs) };
+    lease.cancel = endAt(lease.leaseId, untilMs);
     changed();
   }
 
@@ -106,19 +106,19 @@ export function createTypingLeases(deps: {
         until_utc: timestampAt(nowMs + idleMs),
       };
       const endsMs = nowMs + leaseMaxSeconds * 1000;
-      held = { leaseId, lease, untilMs: nowMs + idleMs, endsMs, cancel: arm(leaseId, nowMs + idleMs) };
+      held = { leaseId, lease, untilMs: nowMs + idleMs, endsMs, cancel: endAt(leaseId, nowMs + idleMs) };
       events.append("typing_lease_taken", { holder });
       changed();
       return { schema_version: 1, lease_id: leaseId, lease };
     },
     end: (leaseId) => end(leaseId, "it was given back or taken back"),
     async type(leaseId, text) {
-      const mine = held;
-      if (mine === null || mine.leaseId !== leaseId) {
-        const why = mine === null ? "it has ended" : `"${mine.lease.holder}" has it now`;
+      const lease = held;
+      if (lease === null || lease.leaseId !== leaseId) {
+        const why = lease === null ? "it has ended" : `"${lease.lease.holder}" has it now`;
         throw new ServiceError("conflict", `nothing was typed without the typing lease: ${why}`);
       }
-      renew(mine);
+      renew(lease);
       if (text !== "") await terminalOf(agent).type(text);
     },
     onChange(listener) {
@@ -132,8 +132,8 @@ export function createTypingLeases(deps: {
 }
 
 /**
- * Without what a terminal answers by itself when a program asks it: tmux has answered already, and the
- * program would take a second answer for keys. Pure.
+ * Removes the automatic replies of a terminal to queries of a program: tmux has already answered them, and
+ * the program would take a second reply for keys. Pure.
  */
 export function withoutTerminalReplies(text: string): string {
   return text.replace(

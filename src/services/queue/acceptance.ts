@@ -31,7 +31,9 @@ export function createAcceptance(deps: {
   }
 
   return {
-    /** Resolves when the row is on disk; rejects when `guard` throws, and then stores nothing. */
+    /**
+     * Stores a request. Resolves when its row is on disk; rejects, and stores nothing, when `guard` throws.
+     */
     async take(
       request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
       guard?: InsertGuard,
@@ -56,9 +58,8 @@ export function createAcceptance(deps: {
 }
 
 /**
- * Request ids `gwreq-YYYYMMDD-HHMMSSZ-<8 hex>`, unique as far as the random start of each second reaches.
- * They count up within a second: random ids would collide now and then among ten thousand, and each would
- * touch another page of the index.
+ * Creates request ids `gwreq-YYYYMMDD-HHMMSSZ-<8 hex>`. Within a second they count up from a random start:
+ * among ten thousand random ids some would collide, and each would touch another page of the index.
  */
 export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string {
   let second = Number.NaN;
@@ -70,7 +71,7 @@ export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string
     if (thisSecond !== second) {
       second = thisSecond;
       stamp = idStamp(nowMs);
-      // The upper half of the range stays free to count on.
+      // Starts in the lower half of the range, so that the count has room.
       count = Number.parseInt(deps.ids.hex(4), 16) >>> 1;
     }
     return `gwreq-${stamp}-${(count++).toString(16).padStart(8, "0")}`;

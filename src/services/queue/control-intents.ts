@@ -8,14 +8,14 @@ import { type End, endOf } from "./request.ts";
 
 type Action = "interrupt" | "/compact" | "/clear" | "/new";
 
-/** A leading run of control intents, collapsed. */
+/** A leading run of control intents, reduced to the actions that survive. */
 export interface Coalesced {
-  /** What runs now: the interrupt when there is one, else the context action. */
+  /** The request that runs now: the interrupt if there is one, else the context action. */
   next: StoredRequest;
   /** Surviving actions in the order they run: `interrupt`, `submit_prompt:/new`, ... */
   effectiveActions: string[];
   effectiveIds: string[];
-  /** Superseded requests with the surviving one that stands for them, oldest first. */
+  /** Superseded requests, each with the surviving request that replaces it, oldest first. */
   superseded: { request: StoredRequest; into: StoredRequest; originalAction: string }[];
 }
 
@@ -23,7 +23,7 @@ export interface Coalesced {
  * Collapses the leading run of control intents in one epoch. `rows`: oldest first, state `accepted`. Keeps
  * the first interrupt and the last context action of the highest rank (`/new` over `/clear` over `/compact`);
  * the interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with other options end
- * the run. Null when the head is no control intent or there is nothing to collapse. Source: contract 3.1.
+ * the run. Null when the head is not a control intent or is the only one. Source: contract 3.1.
  */
 export function coalesce(rows: readonly StoredRequest[]): Coalesced | null {
   const epoch = rows[0]?.epoch;
@@ -90,17 +90,17 @@ function describe(action: Action): string {
   return action === "interrupt" ? action : `submit_prompt:${action}`;
 }
 
-interface Superseding {
+interface Supersession {
   transitions: Transition[];
-  /** Fields of the event for the requests which `transitions` coalesce; null when there are none. */
+  /** Fields of the event for the requests that `transitions` coalesce; null without any. */
   coalesced: Record<string, unknown> | null;
 }
 
 /**
- * The changes that put `request` into the slot at `at`, in one transaction: first the requests it stands for,
- * then itself. Source: contract 3.1.
+ * The transitions that put `request` into the slot at `at`, for one transaction: first the requests that it
+ * supersedes, then itself. Source: contract 3.1.
  */
-export function promotionOf(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
+export function promotionOf(request: StoredRequest, collapsed: Coalesced | null, at: string): Supersession {
   const { transitions, coalesced } = supersededBy(request, collapsed, at);
   return {
     transitions: [
@@ -118,12 +118,12 @@ export function interruptsOf(request: StoredRequest, rows: readonly StoredReques
   );
 }
 
-/** The changes of interrupts that end with `request`, which is one, too. */
-export function foldedInto(
+/** The transitions of the interrupts that end together with the interrupt `request`. */
+export function foldInto(
   request: StoredRequest,
   folding: readonly StoredRequest[],
   at: string,
-): Superseding {
+): Supersession {
   const originalAction = "interrupt";
   return supersededBy(
     request,
@@ -137,8 +137,8 @@ export function foldedInto(
   );
 }
 
-/** The changes of the requests that `request` stands for. */
-function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
+/** The transitions of the requests that `request` supersedes. */
+function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: string): Supersession {
   const superseded = collapsed?.superseded ?? [];
   const transitions = superseded.map(
     (one): Transition => ({
@@ -178,7 +178,7 @@ export function createPreemption(deps: {
   clock: Clock;
   events: Pick<EventLog, "append">;
   log: Log;
-  /** There is a turn that an interrupt may end from outside, and admission is open. */
+  /** Whether a turn runs that an interrupt may end from outside, and admission is open. */
   turnRuns: () => boolean;
   epoch: () => number;
   onEnd: (request: StoredRequest, end: End) => void;
@@ -224,9 +224,7 @@ export function createPreemption(deps: {
   }
 
   return {
-    /**
-     * Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time.
-     */
+    /** Executes the waiting interrupts, one after another, while `turnRuns`. Safe to call at any time. */
     look(): void {
       running ??= work()
         .catch((error: unknown) => log.line("interrupt fault", { error: messageOf(error) }))
@@ -234,7 +232,7 @@ export function createPreemption(deps: {
           running = null;
         });
     },
-    /** Resolves when none is being executed. */
+    /** Resolves when no interrupt is being executed. */
     async settled(): Promise<void> {
       await running;
     },

@@ -16,21 +16,21 @@ import { assertNever, ServiceError } from "../../system/errors.ts";
 import type { Connectivity, Readiness, SubmitPolicy } from "../agent/agent.ts";
 
 /*
- * May the prompt go? All rules of the gateway, each function with its precedence: the first reason wins.
+ * All rules that decide whether a prompt may be typed. Each function lists its precedence: the first reason
+ * wins.
  *
- * A prompt that may wait is judged twice: `refuseRequest` when it arrives, `decideNext` when its turn comes.
- * A prompt that may not wait is judged once, by `decideDirectPrompt`. In both cases the agent has the last
- * word: it looks at its state again when it is reserved, right before the first byte (`judgeReadiness`).
+ * A queued prompt is judged twice: `refuseRequest` when it arrives, `decideNext` when it is the next one. A
+ * direct prompt is judged once, by `decideDirectPrompt`. In both cases the agent decides last: it reads its
+ * state again when it is reserved, right before the first byte (`judgeReadiness`).
  *
  * All functions are pure.
  */
 
 /**
- * Whether new work is admitted, and if not, why. Precedence:
+ * Whether new work is admitted. Precedence of the reasons against it:
  *
  * 1. the agent is not connected: `blocked_unavailable`;
- * 2. nothing can be stored: `blocked_unavailable`, because a request that cannot be stored is refused like
- *    one that no agent would take (ruling 32);
+ * 2. nothing can be stored: `blocked_unavailable`, as for an agent that is not connected (ruling 32);
  * 3. the agent is a new instance: `blocked_reconciliation`.
  *
  * Source: spec/gateway.md 2.1.
@@ -56,7 +56,7 @@ export function decideAdmission(facts: {
 
 export interface Admission {
   state: RequestAdmission;
-  /** Why it is not open. */
+  /** Why admission is not open; null when it is. */
   block: AdmissionBlock | null;
 }
 
@@ -66,24 +66,24 @@ interface RequestFacts {
   connectivityDetail: string;
   /** Set for an agent whose turns are separate processes. */
   headless: {
-    /** A request or a turn of this id exists. */
-    turnTaken: (turnId: string) => boolean;
-    /** Why the tool cannot run a turn like that, as a clause for people, or null. */
+    /** Whether a request or a turn with this id exists. */
+    isTurnIdUsed: (turnId: string) => boolean;
+    /** Why the tool cannot run a turn with this execution, as a clause for people; null when it can. */
     executionProblem: (execution: Execution | undefined) => string | null;
   } | null;
 }
 
 /**
- * Whether a request may enter the queue: null, or why not. Precedence:
+ * Why a request may not enter the queue; null when it may. Precedence:
  *
  * 1. the chat session is invalid: `invalid_request`;
  * 2. the agent is a new instance: `blocked_reconciliation`;
  * 3. the agent is not connected: `unavailable`;
- * 4. the backend cannot do what the prompt asks for: `invalid_request`;
- * 5. the turn id is taken: `conflict`.
+ * 4. the backend does not support an option of the prompt: `invalid_request`;
+ * 5. the turn id is in use: `conflict`.
  *
- * Only 2 and 3 concern an interrupt. A busy agent is no reason: the prompt waits (ruling 8). Source: contract
- * 4.3, 7; spec/gateway.md 2.2.
+ * Only 2 and 3 apply to an interrupt. A busy agent does not refuse: the prompt waits (ruling 8). Source:
+ * contract 4.3, 7; spec/gateway.md 2.2.
  */
 export function refuseRequest(request: GatewayRequest, facts: RequestFacts): ServiceError | null {
   const chatProblem = request.kind === "interrupt" ? null : chatSessionProblem(request.payload.chat_session);
@@ -109,7 +109,7 @@ function refuseTurn(
 ): ServiceError | null {
   const problem = headless.executionProblem(payload.execution);
   if (problem) return new ServiceError("invalid_request", `payload.execution: invalid_execution: ${problem}`);
-  if (payload.turn_id !== undefined && headless.turnTaken(payload.turn_id)) {
+  if (payload.turn_id !== undefined && headless.isTurnIdUsed(payload.turn_id)) {
     return new ServiceError("conflict", `turn ${payload.turn_id} exists or waits already`);
   }
   return null;
@@ -134,8 +134,8 @@ function refuseTerminalOptions(payload: PromptPayload): ServiceError | null {
 const idForm = new RegExp(patterns.chatSessionId);
 
 /**
- * Why a chat session is invalid, or null: an id belongs to `exact`, and nothing that reads as a flag is one.
- * Holds for terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
+ * Why a chat session is invalid; null when it is valid. Only mode `exact` has an id, and an id must not look
+ * like a flag. The rule is the same for terminal and headless agents (ruling 30).
  */
 export function chatSessionProblem(wanted: ChatSession | undefined): string | null {
   if (!wanted) return null;
@@ -148,40 +148,45 @@ export function chatSessionProblem(wanted: ChatSession | undefined): string | nu
 
 /** The present use of the execution slot. */
 export interface SlotUse {
-  /** A request of the queue runs. */
+  /** Whether a request of the queue runs. */
   request: boolean;
-  /** `attempt`: the reminder looks at the agent and has typed nothing yet. */
+  /** `attempt`: the delivery of a reminder reads the agent's state and has typed nothing yet. */
   reminder: "attempt" | "execution" | null;
-  /** The notifier's work on the agent's conversation before a wake-up, as a clause for people. */
+  /** The notifier's work on the agent's context before a wake-up, as a clause for people. */
   contextMaintenance: string | null;
-  /** A turn that is a separate process runs, for a request or for a direct prompt. */
+  /** Whether a headless turn runs, for a request or for a direct prompt. */
   turn: boolean;
-  /** The person who types into the terminal, and until when. */
+  /** The lease of the person who types into the terminal. */
   typing: TypingLease | null;
-  /** Why no turn may begin: a budget was reached, as a clause for people. */
+  /** The reached budget that keeps turns from beginning, as a clause for people. */
   budget: string | null;
 }
 
-/** Whether the slot is in use by what has begun. A reminder's attempt has not begun anything. */
+/** Whether work that has begun holds the slot. The attempt of a reminder has not begun. */
 export function isSlotRunning(use: SlotUse): boolean {
   return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
 }
 
-/** A claimant of the slot. An `interrupt` stops the running work, so it never waits (ruling 8). */
+/** Work that wants the slot. An `interrupt` stops the running work, so it never waits (ruling 8). */
 export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt";
 
-/** Why `claimant` may not take the slot now, as a clause for people, or null when it may. */
+/** Why a claimant may not take the slot now, as a clause for people; null when it may. */
 export type SlotRefusal = string | null;
 
 /**
- * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness
- * covers it. Rows: the claimant; columns: the holder of the slot, in the order in which they win.
+ * Whether `claimant` may take the execution slot. A running turn does not count here, since the agent's
+ * readiness covers it. Rows: the claimant; columns: the holder of the slot, the strongest first.
  *
- * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease | budget  |
- * | request       | itself  | waits             | waits               | waits               | waits        | waits   |
- * | interrupt     | may     | may               | may                 | may                 | may          | may     |
- * | reminder      | waits   | itself            | itself              | waits               | waits        | waits   |
- * | direct prompt | refused | may               | refused             | refused             | refused      | refused |
+ * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease |
+ * budget  |
+ * | request       | itself  | waits             | waits               | waits               | waits        |
+ * waits   |
+ * | interrupt     | may     | may               | may                 | may                 | may          |
+ * may     |
+ * | reminder      | waits   | itself            | itself              | waits               | waits        |
+ * waits   |
+ * | direct prompt | refused | may               | refused             | refused             | refused      |
+ * refused |
  *
  * Source: contract 2.2, 4.2; ruling 8.
  */
@@ -210,7 +215,7 @@ function typedByHand({ holder, until_utc }: TypingLease): string {
 /** The facts for the choice of the next request. */
 export interface NextFacts {
   admission: RequestAdmission;
-  /** Why it is not open. */
+  /** Why admission is not open; null when it is. */
   block: AdmissionBlock | null;
   epoch: number;
   /** The oldest accepted request of each lane, oldest first. */
@@ -221,23 +226,23 @@ export interface NextFacts {
 
 export type NextDecision =
   | { do: "rest" }
-  /** Nothing is eligible: `head` is the oldest request, and `reason` and `detail` say what it waits for. */
+  /** No request is eligible. `head`: the oldest one; `reason` and `detail`: why it waits. */
   | { do: "wait"; head: StoredRequest; reason: string; detail: string }
-  /** Accepted for an earlier instance of the agent: it can only fail. */
+  /** The request was accepted for an earlier instance of the agent, so it can only fail. */
   | { do: "expire"; request: StoredRequest; errorDetail: string }
   | { do: "run"; request: StoredRequest };
 
 /**
  * Picks the request that takes the slot. Precedence:
  *
- * 1. nothing waits: `rest`;
+ * 1. no request waits: `rest`;
  * 2. admission is not open: the oldest request waits for it;
  * 3. a request was accepted for another instance of the agent: it expires;
- * 4. then the oldest request that is eligible runs. An interrupt always is, and so overtakes prompts that
- *    wait. A prompt is when
- *    1. nobody else holds the slot (`refuseSlot`), and
- *    2. the agent can take it under its delivery;
- * 5. none is eligible: the oldest request waits, for the first of 4.1 and 4.2 that fails.
+ * 4. otherwise the oldest eligible request runs. An interrupt is always eligible, so it overtakes waiting
+ *    prompts. A prompt is eligible when
+ *    1. no other claimant holds the slot (`refuseSlot`), and
+ *    2. the agent is ready for it under its delivery;
+ * 5. no request is eligible: the oldest one waits, for the first of 4.1 and 4.2 that fails.
  *
  * Source: contract 3.1; rulings 7 and 8.
  */
@@ -273,7 +278,7 @@ function slotReason({ typing, budget }: SlotUse): string {
   return budget === null ? "execution_slot" : "budget";
 }
 
-/** How a stored prompt asks to be delivered (ruling 7). */
+/** The submit policy of a stored prompt, by its delivery (ruling 7). */
 export function policyOf(request: StoredRequest): SubmitPolicy {
   return request.lane === "immediate" ? "composer" : "turn_boundary";
 }
@@ -285,15 +290,15 @@ type DirectPromptDecision =
 interface DirectPromptFacts {
   request: PromptControlRequest;
   policy: AdmissionPolicy;
-  /** Direct prompts reach this backend at all. */
+  /** Whether the backend has direct prompts. */
   supported: boolean;
   reconciliationRequired: boolean;
   connected: boolean;
-  /** The agent's screen can be read. */
+  /** Whether the agent's screen can be read. */
   tracked: boolean;
-  /** Why the agent is not connected; for people. */
+  /** Why the agent is not connected, for people. */
   connectivityDetail: string;
-  /** The slot is held (`refuseSlot`). */
+  /** Whether the slot is held (`refuseSlot`). */
   running: boolean;
   queueDepth: number;
   /** Set for an agent whose turns are separate processes. */
@@ -303,20 +308,20 @@ interface DirectPromptFacts {
 export interface DirectTurnFacts {
   /** The running turn, or null. */
   activeTurn: string | null;
-  /** A conversation is pinned, which mode `current` needs. */
+  /** Whether a conversation is pinned, which mode `current` needs. */
   currentPinned: boolean;
-  /** Why the tool cannot run a turn like that, or null. */
+  /** Why the tool cannot run a turn with this execution; null when it can. */
   executionProblem: string | null;
 }
 
 /**
- * Whether a direct prompt goes, as far as that is known without a new look at the screen. Precedence:
+ * Whether a direct prompt may be typed, decided without a new read of the screen. Precedence of the refusals:
  *
  * 1. the chat session is invalid;
  * 2. the backend has no direct prompts;
  * 3. the agent is a new instance;
  * 4. the agent is not connected;
- * 5. the backend cannot do what the prompt asks for: chat session, policy, execution;
+ * 5. the backend does not support an option of the prompt: chat session, policy, execution;
  * 6. the slot is held or requests wait (`ready_only`);
  * 7. the screen cannot be read (not under `always`);
  * 8. a headless agent has no conversation for mode `current`.

@@ -35,7 +35,7 @@ import {
   type Coalesced,
   coalesce,
   createPreemption,
-  foldedInto,
+  foldInto,
   interruptsOf,
   isControlIntent,
   promotionOf,
@@ -65,44 +65,44 @@ interface QueueDeps {
   events: EventLog;
   log: Log;
   admission: () => RequestAdmission;
-  /** Why it is not open. */
+  /** Why admission is not open; null when it is. */
   block: () => AdmissionBlock | null;
   reconciliationRequired: () => boolean;
   epoch: () => number;
-  /** The queue joins it. */
+  /** The queue becomes a member of the slot. */
   slot: Pick<ExecutionSlot, "join" | "changed" | "report" | "decide">;
 }
 
-/** Poll again after this time when a refusal contradicts the known state and no change is reported. */
-const refusedAgainMs = 250;
-/** A control-intent run longer than this is collapsed in steps. */
+/** Pause after a refusal of the agent that its known state did not predict; no change may be reported. */
+const refusalPauseMs = 250;
+/** Requests that one coalescing reads; a longer run of control intents is collapsed in steps. */
 const coalesceWindow = 64;
 
-/** A request with this key is stored; `answer`: what its caller got. */
-class AcceptedBefore extends Error {
+/** A request with this key is already stored; `answer`: the answer to its first acceptance. */
+class AlreadyAccepted extends Error {
   readonly answer: AcceptedRequest;
 
   constructor(answer: AcceptedRequest) {
-    super("accepted before");
+    super("already accepted");
     this.answer = answer;
   }
 }
 
-/** The content of the database at an insert. */
+/** The state of the database at an insert. */
 export interface IdleFacts {
   /** Requests accepted or running. */
   depth: number;
-  /** A request asked for the same turn before. */
-  turnKnown: boolean;
+  /** Whether an earlier request has the same turn id. */
+  isTurnKnown: boolean;
 }
 
 /**
- * The durable queue with one execution slot. A request goes its way in two functions: `accept` takes it from
- * its caller to the disk, and `deliverNext` from the disk to its end.
+ * The durable queue with one execution slot. Two functions process a request: `accept` stores it, and
+ * `deliverNext` takes it from the disk to its end.
  *
- * `start` first settles what a dead process left behind, then works until `stop`, which lets the request in
- * the slot finish. A turn that is a separate process keeps running, and the next start finds it. Source:
- * contract 2.2, 3.1, 4.3.
+ * `start` first settles the request that a dead process left in the slot, then works until `stop`, which lets
+ * the request in the slot finish. A headless turn keeps running after `stop`, and the next start finds it.
+ * Source: contract 2.2, 3.1, 4.3.
  */
 export type Queue = ReturnType<typeof createQueue>;
 
@@ -112,17 +112,17 @@ export function createQueue(deps: QueueDeps) {
   const acceptance = createAcceptance({ ...deps, onAccepted: onChange });
   const unfinished = createUnfinishedWork({ ...deps, addEvidence });
   let depth = store.depth();
-  /** A request holds the execution slot. */
+  /** Whether a request holds the execution slot. */
   let inSlot = false;
   /** Why the oldest request has not started. */
   let waiting: Waiting | null = null;
   let started = false;
   /**
-   * Lanes whose oldest request the last turn has read. A later request of the same lane changes nothing, so it
-   * does not wake the loop: beside a busy agent an answer takes 10 % longer when each does.
+   * Lanes whose oldest request the last turn read. A later request of such a lane does not wake the loop, since
+   * it changes no decision: with a busy agent, a wake for each makes an answer 10 % slower.
    */
   let lanesRead: ReadonlySet<Lane> = new Set();
-  /** The request that a dead process held in the slot. */
+  /** The request that a dead process left in the slot. */
   let unsettled: StoredRequest | null = null;
   /** The request whose end could not be written; the write is repeated before any other work. */
   let unwritten: { request: StoredRequest; end: End } | null = null;
@@ -130,13 +130,13 @@ export function createQueue(deps: QueueDeps) {
   const now = () => timestampNow(clock);
 
   /**
-   * The way of a request from its caller to the disk: take, admit, store, answer. Resolves when the request is
-   * on disk. Throws the refusal, and when it cannot be stored; nothing is stored then. `key`: of the caller, who
-   * may send the request again with it; `conflict` when another request was accepted with it.
+   * Accepts a request: take, admit, store, answer. Resolves when the request is on disk. Throws, and stores
+   * nothing, when the request is refused or cannot be stored. `key`: the caller's idempotency key; throws
+   * `conflict` when another request was accepted with it.
    */
   async function accept(request: GatewayRequest, key?: string): Promise<AcceptedRequest> {
-    // Take: a request that is sent again gets the answer of the first time.
-    const firstAnswer = key === undefined ? null : answerBefore(request, key);
+    // Take: a repeated request gets the first answer again.
+    const firstAnswer = key === undefined ? null : earlierAnswer(request, key);
     if (firstAnswer) return firstAnswer;
 
     // Admit.
@@ -149,25 +149,28 @@ export function createQueue(deps: QueueDeps) {
     });
     if (refusal) throw refusal;
 
-    // Store: of two callers with one key at the same moment the insert decides.
+    // Store: the insert decides between two callers with one key at the same moment.
     try {
       const row = { ...toRow(request), ...(key === undefined ? {} : { idempotencyKey: key }) };
       const stored = await insert(row, () => {
-        const answer = key === undefined ? null : answerBefore(request, key);
-        if (answer) throw new AcceptedBefore(answer);
+        const answer = key === undefined ? null : earlierAnswer(request, key);
+        if (answer) throw new AlreadyAccepted(answer);
       });
 
       // Answer.
       return toAccepted(request, stored, depth);
     } catch (error) {
-      if (error instanceof AcceptedBefore) return error.answer;
+      if (error instanceof AlreadyAccepted) return error.answer;
       throw error;
     }
   }
 
-  /** The way of the next request from the disk to its end. Returns how long the queue may rest. */
+  /**
+   * Delivers the next request and ends it. Returns the milliseconds that the queue may rest; null: until a
+   * wake.
+   */
   async function deliverNext(signal: AbortSignal): Promise<number | null> {
-    // Look at the oldest request of each lane, the slot and the agent, and decide.
+    // Look and decide: the oldest request of each lane, the slot and the agent.
     const heads = store.heads();
     lanesRead = new Set(heads.map((head) => head.lane));
     const next = deps.slot.decide({
@@ -192,29 +195,29 @@ export function createQueue(deps: QueueDeps) {
     }
     const request = collapse(next.request)?.next ?? next.request;
     try {
-      // Reserve the agent: until the permit is used, its state is the one that admitted the request.
+      // Reserve the agent: until the permit is used, the state that admitted the request does not change.
       using permit = await reserve(request);
       if (!permit.ready) {
         setWaiting({ reason: permit.code, detail: permit.detail }, next.request);
-        return refusedAgainMs;
+        return refusalPauseMs;
       }
-      // While the agent was waited for it may have become another instance, which was not asked.
+      // During the reservation the agent may have become another instance, which did not admit the request.
       if (request.epoch !== deps.epoch()) return 0;
 
-      // Promote: no process begins the request again.
+      // Promote: from now on no process starts the request again.
       const collapsed = collapse(next.request);
       promote(request, collapsed?.next.requestId === request.requestId ? collapsed : null);
 
-      // Submit, with a proof of each step.
+      // Submit: the agent proves each step.
       const outcome = await permit.submit();
 
-      // End: with the outcome, or with the turn that was begun.
+      // End: with the outcome, or with the end of the turn.
       const turn = outcome.outcome === "submitted" ? outcome.turn : undefined;
       if (turn) await holdSlot(request, turn, signal);
-      else finish(request, endOf(request, outcome, now()), { folding: repeatedBy(request, outcome) });
+      else finish(request, endOf(request, outcome, now()), { folding: interruptsDuring(request, outcome) });
       return 0;
     } catch (error) {
-      // It was withdrawn or ended while the agent was looked at: nothing was typed.
+      // The request was withdrawn or ended during the reservation: nothing was typed.
       if (error instanceof IllegalTransition && !inSlot) return 0;
       releaseSlot(error);
       throw error;
@@ -224,8 +227,8 @@ export function createQueue(deps: QueueDeps) {
     }
   }
 
-  /** The answer to a request that was accepted with this key; null for none. */
-  function answerBefore(request: GatewayRequest, key: string): AcceptedRequest | null {
+  /** The answer to the request that was accepted with this key; null without one. */
+  function earlierAnswer(request: GatewayRequest, key: string): AcceptedRequest | null {
     const stored = store.byKey(key);
     if (!stored) return null;
     const row = toRow(request);
@@ -240,7 +243,7 @@ export function createQueue(deps: QueueDeps) {
     const { turns } = agent;
     return turns
       ? {
-          turnTaken: (turnId: string) => store.claimsTurn(turnId) || turns.exists(turnId),
+          isTurnIdUsed: (turnId: string) => store.claimsTurn(turnId) || turns.exists(turnId),
           executionProblem: turns.refuseExecution,
         }
       : null;
@@ -258,7 +261,7 @@ export function createQueue(deps: QueueDeps) {
     return stored;
   }
 
-  /** The run of control intents that `head` begins, collapsed. */
+  /** Collapses the run of control intents that begins with `head`; null without such a run. */
   function collapse(head: StoredRequest): Coalesced | null {
     return isControlIntent(head) ? coalesce(store.acceptedFrom(head.seq, coalesceWindow)) : null;
   }
@@ -271,8 +274,8 @@ export function createQueue(deps: QueueDeps) {
 
   function promote(request: StoredRequest, collapsed: Coalesced | null): void {
     const { transitions, coalesced } = promotionOf(request, collapsed, now());
-    // The step "typed", which is synced, comes before Enter; and with the power the instance of the agent is
-    // lost, too.
+    // No sync for a tracked prompt: the step "typed" is synced before Enter, and a power failure also ends
+    // the agent's instance.
     const durable = !isTracked(agent) || request.kind === "interrupt";
     store.transition("sql:request-promoted", transitions, { durable });
     inSlot = true;
@@ -286,8 +289,8 @@ export function createQueue(deps: QueueDeps) {
     changed();
   }
 
-  /** Interrupts that arrived during one that fails would only repeat it. */
-  function repeatedBy(
+  /** The interrupts that arrived during a failed interrupt: executing them would only repeat the failure. */
+  function interruptsDuring(
     request: StoredRequest,
     outcome: SubmitOutcome | InterruptOutcome,
   ): readonly StoredRequest[] {
@@ -296,21 +299,21 @@ export function createQueue(deps: QueueDeps) {
       : [];
   }
 
-  /** Keeps the slot until the turn has ended, or leaves the request `running` when we are stopped before. */
+  /** Keeps the slot until the turn ends. When the queue stops earlier, the request stays `running`. */
   async function holdSlot(request: StoredRequest, turn: RunningTurn, signal: AbortSignal): Promise<void> {
     preemption.look();
     const ended = await orAborted(turn.ended, signal);
     if (ended) finish(request, endOfTurn(request, turn, ended, now()));
-    else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
+    else log.line("the turn continues without this gateway", { turn_id: turn.turnId });
   }
 
-  /** `folding`: those that end with it, in the same transaction. */
+  /** `folding`: interrupts that end with the request, in the same transaction. */
   function finish(
     request: StoredRequest,
     end: End,
     { from = "running", folding = [] }: { from?: RequestState; folding?: readonly StoredRequest[] } = {},
   ): void {
-    const { transitions, coalesced } = foldedInto(request, folding, now());
+    const { transitions, coalesced } = foldInto(request, folding, now());
     try {
       store.transition("sql:request-finished", [
         ...transitions,
@@ -359,21 +362,21 @@ export function createQueue(deps: QueueDeps) {
   }
 
   /**
-   * Settles the request that a dead process held in the slot. Its outcome is unknown, so it is never
-   * repeated. Its text may still be unsent in the composer, where it would keep the agent from being ready. A
-   * turn that is a separate process is found again and followed to its end.
+   * Settles the request that a dead process left in the slot. A headless turn is found again and followed to
+   * its end. For a terminal agent the outcome is unknown, so the prompt is never repeated; text that is
+   * unsent in the composer is cleared, since it would keep the agent from being ready.
    */
   async function settle(request: StoredRequest, signal: AbortSignal): Promise<void> {
-    const steps = new Set(request.evidence.map((one) => one.step));
+    const recordedSteps = new Set(request.evidence.map((one) => one.step));
     const turn = agent.turns?.resume(request.requestId, (evidence) => {
-      if (!steps.has(evidence.step)) addEvidence(request.requestId, evidence);
-      steps.add(evidence.step);
+      if (!recordedSteps.has(evidence.step)) addEvidence(request.requestId, evidence);
+      recordedSteps.add(evidence.step);
     });
     if (turn) return holdSlot(request, turn, signal);
     finish(request, await unfinished.settle(request));
   }
 
-  /** An unexpected fault must not hold the slot for ever. */
+  /** Fails the request in the slot after an unexpected fault, which must not hold the slot for ever. */
   function releaseSlot(cause: unknown): void {
     const held = store.running();
     if (!held || unwritten) return;
@@ -382,14 +385,14 @@ export function createQueue(deps: QueueDeps) {
     finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
   }
 
-  /** Replaces the reason for waiting: a fault keeps the queue from going on. */
+  /** Sets the fault that stops the queue as the reason for which the oldest request waits. */
   function explainFault(error: unknown): void {
     const detail = tellStorageFault(error, "queue.sqlite") ?? deps.block()?.detail;
     const head = detail === undefined ? undefined : store.heads()[0];
     if (head && detail !== undefined) setWaiting({ reason: "blocked_unavailable", detail }, head);
   }
 
-  /** `withPrompt`: also what it asks, in its words. */
+  /** `withPrompt`: with the text of the prompt and its options. */
   function record(requestId: string, { withPrompt = false } = {}): RequestRecord | null {
     const stored = store.get(requestId);
     if (!stored) return null;
@@ -398,8 +401,9 @@ export function createQueue(deps: QueueDeps) {
   }
 
   /**
-   * Takes back a prompt that waits; it ends as failed (ruling 38). Null for an unknown one. Throws
-   * `precondition_failed` for the prompt of somebody else, `conflict` for what runs or has ended.
+   * Withdraws a waiting prompt, which ends as failed (ruling 38). Null for an unknown request. Throws
+   * `precondition_failed` for the prompt of another submitter, `conflict` for a request that runs or has
+   * ended.
    */
   function withdraw(requestId: string, by: Withdrawer): RequestRecord | null {
     const stored = store.get(requestId);
@@ -423,7 +427,7 @@ export function createQueue(deps: QueueDeps) {
     return record(requestId);
   }
 
-  /** What was begun before comes to its end first. */
+  /** Finishes earlier work first, then delivers the next request. */
   async function turn(signal: AbortSignal): Promise<number | null> {
     try {
       if (unwritten) {
@@ -431,8 +435,7 @@ export function createQueue(deps: QueueDeps) {
         unwritten = null;
         inSlot = false;
       }
-      // A turn that a direct prompt began is ended in the same way; what is being executed still counts as
-      // waiting.
+      // Interrupts also end the turn of a direct prompt. While one is executed, it still counts as waiting.
       preemption.look();
       await preemption.settled();
       if (unsettled) {
@@ -481,8 +484,8 @@ export function createQueue(deps: QueueDeps) {
   return {
     accept,
     /**
-     * Accepts a prompt that must not wait behind others: `refuse` decides by the content of the database at the
-     * insert, and `acceptIf` throws the error that it returns. Admission is for the caller to check.
+     * Accepts a prompt that must not wait behind others. `refuse` decides by the state of the database at the
+     * insert; `acceptIf` throws the error that it returns. The caller checks admission.
      */
     async acceptIf(
       request: GatewayRequest & { kind: "submit_prompt" },
@@ -490,15 +493,15 @@ export function createQueue(deps: QueueDeps) {
     ): Promise<AcceptedRequest> {
       const stored = await insert(toRow(request), () => {
         const { turn_id } = request.payload;
-        const turnKnown = turn_id !== undefined && store.knowsTurn(turn_id);
-        const refusal = refuse({ depth: store.depth(), turnKnown });
+        const isTurnKnown = turn_id !== undefined && store.knowsTurn(turn_id);
+        const refusal = refuse({ depth: store.depth(), isTurnKnown });
         if (refusal) throw refusal;
       });
       return toAccepted(request, stored, depth);
     },
     /**
-     * Accepts the notifier's wake-up prompt, which is no public kind; it waits for a turn boundary. Admission is
-     * for the caller to check.
+     * Accepts the notifier's wake-up prompt, an internal kind that waits for a turn boundary. The caller
+     * checks admission.
      */
     async acceptNotice(prompt: string): Promise<{ request_id: string }> {
       const row = { kind: "mail_notifier_prompt", lane: "turn_boundary", payload: { prompt } } as const;
@@ -516,7 +519,7 @@ export function createQueue(deps: QueueDeps) {
     depth: () => depth,
     /** True while a request holds the execution slot. */
     running: () => inSlot,
-    /** Look again: the agent, the admission or stored requests may have changed. */
+    /** Makes the queue look again after a change of the agent, the admission or stored requests. */
     wake: () => loop.wake(),
     start(): void {
       if (started) return;

@@ -23,29 +23,29 @@ interface LoggedRequest {
 }
 
 interface Recovery {
-  /** Missing from the database: rows that end them. */
+  /** Rows, already ended, for requests that are missing from the database. */
   lost: RecoveredRequest[];
-  /** In the database in an earlier state: their ends, so that nothing is executed twice. */
-  begun: Transition[];
+  /** Ends of requests that the database has in an earlier state, so that they are not executed twice. */
+  setBack: Transition[];
 }
 
 const lostDetail =
   "accepted, and then lost with the file queue.sqlite; whether the agent took it is unknown, and its text is not kept";
-const begunDetail =
+const setBackDetail =
   "begun, and then put back by a loss in the file queue.sqlite; whether the agent took it is unknown";
 
 /**
- * Compares the event log with the database. An event is written after its commit, so a request that the log
- * knows better was lost from the database: the file was damaged, truncated, removed or replaced by an older
- * copy. A request that ended in the log gets that end; any other ends as unknown. `stateOf`: the state in the
- * database, or null. Pure. Source: ruling 7.
+ * Compares the event log with the database. An event is written after its commit. So a request with a later
+ * state in the log was lost from the database: the file was damaged, truncated, removed or replaced by an
+ * older copy. A request that ended in the log gets that end; any other ends as unknown. `stateOf`: the state
+ * in the database, or null. Pure. Source: ruling 7.
  */
 export function planRecovery(
   history: Iterable<GatewayEvent>,
   stateOf: (requestId: string) => RequestState | null,
   at: { epoch: number; nowUtc: string },
 ): Recovery {
-  const recovery: Recovery = { lost: [], begun: [] };
+  const recovery: Recovery = { lost: [], setBack: [] };
   for (const logged of readHistory(history)) {
     const stored = stateOf(logged.requestId);
     const ended = logged.state === "completed" || logged.state === "failed" || logged.state === "coalesced";
@@ -63,10 +63,10 @@ export function planRecovery(
       recovery.lost.push({ requestId, kind, acceptedAtUtc, epoch: at.epoch, ...last });
     } else if (progress[stored] < progress[logged.state]) {
       const change = { requestId: logged.requestId, from: stored };
-      recovery.begun.push(
+      recovery.setBack.push(
         ended
           ? { ...change, to: logged.state, ...end }
-          : { ...change, to: "failed", errorDetail: begunDetail, ...unknown },
+          : { ...change, to: "failed", errorDetail: setBackDetail, ...unknown },
       );
     }
   }
@@ -117,13 +117,13 @@ function readHistory(history: Iterable<GatewayEvent>): LoggedRequest[] {
   return [...known.values()];
 }
 
-/** How many of the newest events are compared at each start; when they disagree, every stored event is. */
-const newestCompared = 200;
+/** Newest events that each start compares. When they disagree with the database, all events are compared. */
+const comparedEvents = 200;
 const maxListedIds = 100;
 
 /**
- * Restores the requests that the database lost, as far as the event log knows them, and reports them. Runs
- * before the queue starts. Without a loss it reads the newest events, and the last one that names a request.
+ * Restores lost requests from the event log and reports them. Runs before the queue starts. Without a loss it
+ * reads only the newest events and the last one that names a request.
  */
 export function recoverFromEventLog(deps: {
   events: StoredEventLog;
@@ -136,26 +136,28 @@ export function recoverFromEventLog(deps: {
   const compare = (history: Iterable<GatewayEvent>) =>
     planRecovery(history, (id) => store.get(id)?.state ?? null, at);
   const newest = compare(newestOfRequests(events));
-  if (newest.lost.length + newest.begun.length === 0) return;
-  const { lost, begun } = compare(events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events);
-  store.recover("sql:requests-recalled", lost, begun);
-  const ids = [...lost, ...begun].map((one) => one.requestId);
+  if (newest.lost.length + newest.setBack.length === 0) return;
+  const { lost, setBack } = compare(
+    events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events,
+  );
+  store.recover("sql:requests-recalled", lost, setBack);
+  const ids = [...lost, ...setBack].map((one) => one.requestId);
   events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-maxListedIds) });
   deps.log.line("queue.sqlite had lost requests that were accepted; they are restored from the event log", {
     lost: lost.length,
-    begun: begun.length,
+    set_back: setBack.length,
     error: "a part of queue.sqlite was lost",
   });
 }
 
 /**
- * The newest events, oldest first; when none of them has the state of a request, the last event that does
- * comes first, however old: a damaged file loses its newest rows first, so a database that has this one has
- * lost nothing.
+ * The newest events, oldest first. When none of them has the state of a request, the last event with one
+ * comes first. A damaged file loses its newest rows first, so a database that has the request of this event
+ * has lost nothing.
  */
 function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
   const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
-  const afterSeq = Math.max(0, lastSeq - newestCompared);
+  const afterSeq = Math.max(0, lastSeq - comparedEvents);
   const newest = events.readEvents({ afterSeq, limit: Number.MAX_SAFE_INTEGER }).events;
   if (readHistory(newest).length > 0) return newest;
   for (const event of events.storedWith('"request_kind"')) {
@@ -175,16 +177,17 @@ export function createUnfinishedWork(deps: {
   const { store, agent, addEvidence } = deps;
   return {
     /**
-     * The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again.
+     * The end of the prompt that the dead process was typing. Its text is cleared from the composer when it
+     * is there, and never typed again.
      */
-    async settle(left: StoredRequest): Promise<End> {
-      const { prompt } = left.payload;
-      const sameInstance = left.epoch === deps.epoch();
+    async settle(request: StoredRequest): Promise<End> {
+      const { prompt } = request.payload;
+      const sameInstance = request.epoch === deps.epoch();
       const proof =
         typeof prompt === "string" && sameInstance
           ? ((await agent.terminal?.withdraw(prompt)) ?? "no turn was begun for it")
           : "nothing was looked for";
-      return endUnknown(left, { step: "settled", at_utc: timestampNow(deps.clock), proof });
+      return endUnknown(request, { step: "settled", at_utc: timestampNow(deps.clock), proof });
     },
     /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
     followLast(): void {

@@ -13,10 +13,10 @@ import {
 import type { InterruptOutcome, RunningTurn, Submission, SubmitOutcome, TurnEnd } from "../agent/agent.ts";
 import { policyOf } from "./eligibility.ts";
 
-/** How a request left the execution slot, or never got into it. */
+/** The end of a request, in the execution slot or before it. */
 export type End = Pick<Transition, "result" | "errorDetail" | "evidence"> & { to: "completed" | "failed" };
 
-/** The end of a request that held the slot. Source: contract 3.1; spec/gateway.md 2.2. */
+/** The end of a request by the outcome of its submission. Source: contract 3.1; spec/gateway.md 2.2. */
 export function endOf(request: StoredRequest, outcome: SubmitOutcome | InterruptOutcome, at: string): End {
   const done = { request_kind: request.kind, completed_at_utc: at };
   switch (outcome.outcome) {
@@ -44,7 +44,7 @@ export function toEndEvent(request: StoredRequest, end: End): Record<string, unk
   };
 }
 
-/** The end of a prompt whose turn held the slot until it ended; only a completed turn completes it. */
+/** The end of a prompt by the end of its headless turn; only a completed turn completes it. */
 export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: TurnEnd, at: string): End {
   const result = { outcome: ended.status, turn_id: turn.turnId, turn_index: turn.turnIndex };
   if (ended.status === "completed") {
@@ -54,26 +54,26 @@ export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: Turn
 }
 
 /**
- * The end of a request whose gateway died while it held the slot; `settled` is what was found of it (ruling
- * 7).
+ * The end of a request whose gateway died while it held the slot. `settled`: the findings of the recovery
+ * (ruling 7).
  */
-export function endUnknown(left: StoredRequest, settled: Evidence): End {
+export function endUnknown(request: StoredRequest, settled: Evidence): End {
   return {
     to: "failed",
     errorDetail: `the gateway ended while this request was being executed; whether the agent took it is unknown; ${settled.proof}`,
-    result: unknownOutcome([...left.evidence, settled]),
+    result: unknownOutcome([...request.evidence, settled]),
     evidence: [settled],
   };
 }
 
-/** `result_json` of a request without further evidence. */
+/** `result_json` of a request with an unknown outcome. */
 export function unknownOutcome(evidence: readonly Evidence[]): Record<string, unknown> {
   return { outcome: "unknown", seen: evidence.map((one) => one.step) };
 }
 
 /**
- * The public record of a stored request. The prompt itself is left out: only its length is public. While a
- * request is accepted it says why it waits: the oldest one for `waiting`, the others behind it.
+ * The public record of a stored request, with the length of the prompt instead of its text. An accepted
+ * request has the reason for which it waits: the oldest one `waiting`, the others the request before them.
  */
 export function toRecord(
   stored: StoredRequest,
@@ -104,13 +104,13 @@ export function toRecord(
   };
 }
 
-/** The agent that submitted it, as its program said; null for a person. Pure. */
+/** The agent that submitted the request, as its program reported it; null for a person. Pure. */
 export function submitterOf({ payload }: StoredRequest): Submitter | null {
   const submitter = payload["submitted_by"];
   return Value.Check(Submitter, submitter) ? submitter : null;
 }
 
-/** What a stored prompt asks, in its words; nothing of one whose text was lost. Pure. */
+/** Text and options of a stored prompt; empty when the text was lost. Pure. */
 export function toPromptFields({ payload }: StoredRequest): Pick<RequestRecord, "prompt" | "options"> {
   const { prompt, turn_id: _, submitted_by: __, ...options } = payload;
   return typeof prompt === "string" ? { prompt, options } : {};
@@ -128,20 +128,20 @@ function waitOf(
   };
 }
 
-/** Whether the agent took the prompt and nothing says that its turn has ended. Pure. */
+/** Whether the agent took the prompt and no evidence shows the end of its turn. Pure. */
 export function hasOpenTurn({ kind, state, evidence }: StoredRequest): boolean {
   if (kind === "interrupt" || evidence.some(({ step }) => step === "turn_ended")) return false;
   const isTaken = evidence.some(({ step }) => step === "submitted" || step === "turn_started");
   return state === "running" || (state === "completed" && isTaken);
 }
 
-/** The end of a turn that the agent's own end cut short. Pure. */
+/** The evidence for the end of a turn whose agent ended first. Pure. */
 export function turnLost({ how, atUtc }: { how: string; atUtc: string }): Evidence {
   const proof = `the agent ended before its turn did: ${how}`;
   return { step: "turn_ended", at_utc: atUtc, proof, agent_ended: true };
 }
 
-/** How a request is stored. Pure. */
+/** The row of a request. Pure. */
 export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "lane" | "payload"> {
   if (request.kind === "interrupt") return { kind: request.kind, lane: "interrupt", payload: {} };
   const { kind, payload, submitted_by } = request;
@@ -150,8 +150,7 @@ export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "la
 }
 
 /**
- * The answer to the caller of a stored request; `depth`: requests accepted or running, this one included.
- * Pure.
+ * The answer to the caller of a stored request. `depth`: requests accepted or running, with this one. Pure.
  */
 export function toAccepted(
   request: GatewayRequest,
@@ -168,7 +167,7 @@ export function toAccepted(
   };
 }
 
-/** What a stored prompt asks of the agent; its payload was checked when it was accepted. Pure. */
+/** The submission of a stored prompt, whose payload was checked at its acceptance. Pure. */
 export function toSubmission(request: StoredRequest): Omit<Submission, "onEvidence"> {
   const { prompt, turn_id: turnId, chat_session: chatSession, execution } = request.payload;
   return {

@@ -12,47 +12,47 @@ import {
   type SlotUse,
 } from "./eligibility.ts";
 
-/** The report that the members of the slot fill in. */
+/** The state of the slot, which its members fill in. */
 export interface SlotReport extends SlotUse {
-  /** Whether the gateway's status calls the slot `running`, derived from the other fields. */
+  /** Whether the gateway's status is `running`; derived from the other fields. */
   running: boolean;
   /** Requests accepted or running. */
   depth: number;
   /** Why the oldest request has not started, or null when nothing waits. */
   waiting: Waiting | null;
-  /** The reminders that ended with the former process. */
+  /** The reminders that ended with the previous process. */
   remindersLost: RemindersLost | null;
-  /** Which limit keeps mail from waking the agent. */
+  /** The limit that keeps mail from waking the agent. */
   wakesHeld: WakesHeld | null;
-  /** A budget that was reached. */
+  /** The reached budget. */
   budgetState: BudgetState | null;
-  /** Of all turns so far, the same object while it is unchanged; null until one was counted. */
+  /** Tokens of all turns, the same object while it is unchanged; null before the first counted turn. */
   tokens: TokenSum | null;
 }
 
 interface SlotMember {
-  /** Fills in its own part of the report, which is made for each request for the status. */
+  /** Fills in the member's part of a report. Called for each status request. */
   report?(all: SlotReport): void;
-  /** Look again: another member, the agent, the admission or the disk may have changed. */
+  /** Called after a change of another member, the agent, the admission or the disk. */
   wake?(): void;
-  /** Another member changed stored requests: count them again, then look. */
+  /** Called after another member changed stored requests: counts them again and looks. */
   recount?(): void;
 }
 
 type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing" | "budget" | "ledger";
 
 /**
- * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each
- * joins, reports what it does with the slot, and looks again when another one calls `changed`.
+ * Arbiter of the execution slot. Status, queue, reminders and notifier depend on it and not on one another:
+ * each joins, reports its use of the slot, and looks again when another member calls `changed`.
  */
 export type ExecutionSlot = ReturnType<typeof createExecutionSlot>;
 
 type DecisionListener = (facts: NextFacts, decision: NextDecision) => void;
 
 export function createExecutionSlot() {
-  const deciding = new Set<DecisionListener>();
+  const decisionListeners = new Set<DecisionListener>();
   const members = new Map<MemberName, SlotMember>();
-  const reporting: Required<Pick<SlotMember, "report">>[] = [];
+  const reporters: Required<Pick<SlotMember, "report">>[] = [];
 
   function report(): SlotReport {
     const all: SlotReport = {
@@ -70,7 +70,7 @@ export function createExecutionSlot() {
       wakesHeld: null,
       running: false,
     };
-    for (const member of reporting) member.report(all);
+    for (const member of reporters) member.report(all);
     all.running = isSlotRunning(all);
     return all;
   }
@@ -80,23 +80,23 @@ export function createExecutionSlot() {
     join(name: MemberName, member: SlotMember): void {
       members.set(name, member);
       const { report } = member;
-      if (report) reporting.push({ report });
+      if (report) reporters.push({ report });
     },
     report,
     refusal: (claimant: SlotClaimant): SlotRefusal => refuseSlot(claimant, report()),
     running: (): boolean => report().running,
-    /** Called with each choice of the queue and what it was made by. Returns how to stop listening. */
+    /** Calls `listener` with each decision of the queue and its facts. Returns the unsubscribe function. */
     onDecision(listener: DecisionListener): () => void {
-      deciding.add(listener);
-      return () => deciding.delete(listener);
+      decisionListeners.add(listener);
+      return () => decisionListeners.delete(listener);
     },
-    /** `decideNext`, and who listens hears of it. */
+    /** Calls `decideNext` and reports the decision to the listeners. */
     decide(facts: NextFacts): NextDecision {
       const decision = decideNext(facts);
-      for (const listener of deciding) listener(facts, decision);
+      for (const listener of decisionListeners) listener(facts, decision);
       return decision;
     },
-    /** `by` changed; without it, something outside of the slot did. Every member but `by` looks again. */
+    /** Wakes every member except `by`, the member that changed; without `by` wakes all. */
     changed(by?: MemberName): void {
       for (const [name, member] of members) if (name !== by) member.wake?.();
     },

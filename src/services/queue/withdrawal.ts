@@ -3,18 +3,18 @@ import type { Withdrawal } from "../../protocol/gateway.ts";
 import { assertNever, ServiceError } from "../../system/errors.ts";
 import { type End, submitterOf } from "./request.ts";
 
-/** The agent that takes a prompt back, by its id; null for a person. */
+/** The id of the agent that withdraws a prompt; null for a person. */
 export type Withdrawer = string | null;
 
 type WithdrawalDecision =
   | { do: "withdraw"; end: End }
-  /** The same one has withdrawn it before. */
+  /** The same caller has already withdrawn it. */
   | { do: "nothing" }
   | { do: "refuse"; error: ServiceError };
 
 /**
- * Whether `by` may take a stored request back. In this order: whose prompt it is, since nobody learns of
- * another's; that it is a prompt; how far it got. Pure. Source: ruling 38; decision 134.
+ * Whether `by` may withdraw a stored request. Checks, in order: the submitter, so that an agent learns
+ * nothing about the prompts of others; the kind; the state. Pure. Source: ruling 38; decision 134.
  */
 export function decideWithdrawal(request: StoredRequest, by: Withdrawer): WithdrawalDecision {
   const { requestId, kind, state } = request;
@@ -22,8 +22,8 @@ export function decideWithdrawal(request: StoredRequest, by: Withdrawer): Withdr
     do: "refuse",
     error: new ServiceError(reason, detail),
   });
-  const stranger = by === null ? null : refuseStranger(request, by);
-  if (stranger !== null) return refuse("precondition_failed", stranger);
+  const notSubmitter = by === null ? null : refuseOtherSubmitter(request, by);
+  if (notSubmitter !== null) return refuse("precondition_failed", notSubmitter);
   if (kind === "interrupt") {
     return refuse(
       "conflict",
@@ -47,8 +47,8 @@ export function decideWithdrawal(request: StoredRequest, by: Withdrawer): Withdr
   }
 }
 
-/** An agent takes back its own prompts alone. */
-function refuseStranger(request: StoredRequest, by: string): string | null {
+/** Why the agent `by` may not withdraw the request: another caller submitted it. Null when it may. */
+function refuseOtherSubmitter(request: StoredRequest, by: string): string | null {
   const submitter = submitterOf(request);
   if (submitter?.agent_id === by) return null;
   const owner = submitter === null ? "no agent" : `"${submitter.agent_name}"`;

@@ -26,14 +26,14 @@ import type { Connectivity } from "../agent/agent.ts";
 import { decideAdmission } from "../queue/eligibility.ts";
 import { hasOpenTurn, toPromptFields, toRecord, turnLost } from "../queue/request.ts";
 
-/** Where a gateway runs: as a separate process, or in a window beside the agent. */
+/** How a gateway runs: as a separate process or in a window beside the agent. */
 export interface GatewayExecution {
   executionMode: ExecutionMode;
-  /** Exactly with `tmux_auxiliary_window`, and only of a live gateway. */
+  /** Set only for a live gateway with the mode `tmux_auxiliary_window`. */
   auxiliaryWindow?: { windowId: string; windowIndex: string; paneId: string };
 }
 
-/** What never changes while a gateway runs. */
+/** The constant facts of a running gateway. */
 export interface GatewayIdentity extends GatewayExecution {
   attachIdentity: string;
   backend: string;
@@ -55,12 +55,12 @@ export interface StatusFacts {
   typing: TypingLease | null;
   wakesHeld: WakesHeld | null;
   budget: BudgetState | null;
-  /** Of all turns so far; null until one was counted. */
+  /** Tokens of all turns; null before the first counted turn. */
   tokens: TokenSum | null;
 }
 
 /**
- * The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2).
+ * The status record of a live gateway (contract 2.1). Optional fields are absent, never null (ruling 2).
  */
 export function toStatus(facts: StatusFacts): GatewayStatus {
   const { identity, listener, connectivity, instance } = facts;
@@ -106,25 +106,25 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
   };
 }
 
-/** What the disk shows of the queue while no gateway serves it. */
+/** The queue on disk while no gateway serves it. */
 interface OfflineQueue {
-  /** Null when no gateway has run yet, or the file cannot be read. */
+  /** Null before the first gateway and when the file cannot be read. */
   instance: InstanceRow | null;
-  /** Null when it cannot be read. */
+  /** Null when the file cannot be read. */
   depth: number | null;
-  /** Why it cannot be read. */
+  /** Why the file cannot be read; null when it can. */
   block: AdmissionBlock | null;
 }
 
-/** What an earlier status said, for what the queue itself lacks. */
+/** Fields of an earlier status, for facts that the queue lacks. */
 export type LastStatus = Pick<
   GatewayStatus,
   "queue_depth" | "managed_agent_instance_epoch" | "managed_agent_recovery" | "managed_agent_instance_id"
 >;
 
 /**
- * The status of a session whose gateway does not run: what an attacher seeds and a clean stop leaves. What
- * waits in the queue is there all the same (ruling 34). Pure.
+ * The status of a session without a running gateway: an attach writes it first, and a clean stop leaves it.
+ * It counts the requests that wait in the queue (ruling 34). Pure.
  */
 export function toOfflineStatus(
   identity: GatewayIdentity,
@@ -157,9 +157,9 @@ export function toOfflineStatus(
 }
 
 /**
- * What the queue knows of the agent's instance once `liveId` was seen (contract 3.2; ruling 5). The first
- * instance is epoch 1 and needs no reconciliation. Another id raises the epoch and never lowers it. `liveId`
- * null (the agent cannot be reached) keeps what was known. Returns `stored` itself when nothing changed.
+ * The instance of the agent after `liveId` was observed (contract 3.2; ruling 5). The first instance has
+ * epoch 1 and needs no reconciliation. Another id raises the epoch; nothing lowers it. `liveId` null: the
+ * agent cannot be reached, and the stored instance remains. Returns `stored` itself when nothing changed.
  */
 export function nextInstance(stored: InstanceRow | null, liveId: string | null): InstanceRow {
   const known = stored ?? { epoch: 1, instanceId: null, reconciledEpoch: 1 };
@@ -168,14 +168,14 @@ export function nextInstance(stored: InstanceRow | null, liveId: string | null):
   return { ...known, instanceId: liveId, epoch: known.epoch + 1 };
 }
 
-/** True while requests of an older instance wait for an operator to say what becomes of them. */
+/** Whether requests of an older instance wait for the decision of an operator. */
 export function needsReconciliation(instance: InstanceRow): boolean {
   return instance.epoch > instance.reconciledEpoch;
 }
 
 /**
- * What queue.sqlite shows while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a
- * file which is missing was lost. Never throws: a file that cannot be read is a `block`.
+ * Reads queue.sqlite while no gateway serves it (ruling 34). `served`: a gateway has run here, so a missing
+ * file was lost. Never throws: an unreadable file is a `block`.
  */
 export function readOfflineQueue(files: Pick<Files, "exists">, path: string, served: boolean): OfflineQueue {
   const nothing = { instance: null, depth: null };
@@ -191,21 +191,23 @@ export function readOfflineQueue(files: Pick<Files, "exists">, path: string, ser
   }
 }
 
-/** How an agent ended, as a clause, and when. */
+/** The end of an agent; `how` is a clause. */
 export interface AgentEnd {
   how: string;
   atUtc: string;
 }
 
-/** What the records of a queue need that no gateway serves: why, and how its agent ended, if it did. */
+/**
+ * Facts for the records of a queue without a gateway: why none runs, and the end of its agent if it ended.
+ */
 interface OfflineFacts {
   why: string;
   end?: AgentEnd | null;
 }
 
 /**
- * The requests of the queue at `path`, newest first, each that has not begun with why it waits. Throws as
- * `openQueueForReading`.
+ * The requests of the queue at `path`, newest first. A request that has not begun has the reason for which it
+ * waits. Throws like `openQueueForReading`.
  */
 export function readOfflineRequests(
   path: string,
@@ -217,17 +219,17 @@ export function readOfflineRequests(
   );
 }
 
-/** The text of the newest prompt among the newest requests; null without one. Throws as `readOfflineRequests`. */
+/** The newest prompt among the newest requests; null without one. Throws like `readOfflineRequests`. */
 export function readLastPrompt(files: Pick<Files, "exists">, path: string): string | null {
   if (!files.exists(path)) return null;
-  const newest = withQueue(path, (queue) => queue.list({ limit: maxLooked }));
+  const newest = withQueue(path, (queue) => queue.list({ limit: maxSearched }));
   const prompt = newest.find(({ kind }) => kind === "submit_prompt")?.payload["prompt"];
   return typeof prompt === "string" ? prompt : null;
 }
 
-const maxLooked = 20;
+const maxSearched = 20;
 
-/** Null when there is none with this id. */
+/** The record of a request; null for an unknown id. */
 export function readOfflineRequest(
   path: string,
   requestId: string,
@@ -241,12 +243,12 @@ export function readOfflineRequest(
   });
 }
 
-/** As it is stored; null when there is none with this id. */
+/** The stored row of a request; null for an unknown id. */
 export function readStoredRequest(path: string, requestId: string): StoredRequest | null {
   return withQueue(path, (queue) => queue.get(requestId));
 }
 
-/** The prompts of the queue at `path` that have not begun, oldest first. Throws as `readOfflineRequests`. */
+/** The waiting prompts of the queue at `path`, oldest first. Throws like `readOfflineRequests`. */
 export function readWaitingPrompts(files: Pick<Files, "exists">, path: string): StoredRequest[] {
   if (!files.exists(path)) return [];
   return withQueue(path, (queue) => queue.list({ limit: maxListed, state: "accepted" }))

@@ -28,29 +28,32 @@ import {
 } from "./project.ts";
 
 /**
- * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change
- * of the agent: it settles the instance epoch (in force at once, and durably before an operator can agree to
- * it) and reports listeners when the status differs; it never throws. Source: contract 2.1, 3.2; ruling 5.
+ * The gateway's status, computed from the present facts, never by a timer. `refresh` reads a change of the
+ * agent: it sets the instance epoch and calls the listeners when the status differs; it never throws. An
+ * epoch is in force at once, and on disk before an operator can reconcile it. Source: contract 2.1, 3.2;
+ * ruling 5.
  */
 export interface StatusBoard {
   status(): GatewayStatus;
   admission(): RequestAdmission;
-  /** Why it is not open, for callers; null when it is. */
+  /** Why admission is not open, for callers; null when it is. */
   block(): AdmissionBlock | null;
-  /** True while work of an older instance waits for an operator, also when the agent cannot be reached. */
+  /** Whether work of an older instance waits for an operator, also while the agent cannot be reached. */
   reconciliationRequired(): boolean;
   epoch(): number;
   refresh(): void;
   /**
-   * The operator's word that the present instance may be worked with: fails what was accepted for older ones
-   * and reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
+   * The operator accepts the present instance: fails the requests that were accepted for older ones and
+   * reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
    */
   reconcile(): string[];
-  /** The same, but keeps the accepted requests of older instances for the present one. Returns them. */
+  /**
+   * Like `reconcile`, but keeps the accepted requests of older instances for the present one. Returns them.
+   */
   keepRequests(): string[];
-  /** Whether this is the agent's present instance and no request waits. */
+  /** Whether `instanceId` is the agent's present instance and no request waits. */
   holdsNothingFor(instanceId: string | undefined): boolean;
-  /** Known once the listener is bound. */
+  /** Called when the listener is bound. */
   setListener(listener: { host: string; port: number }): void;
   onChange(listener: (status: GatewayStatus) => void): () => void;
 }
@@ -62,11 +65,11 @@ interface StatusBoardDeps {
   events: EventLog;
   log: Log;
   clock: Clock;
-  /** Requests have been failed and admission may be open again. */
+  /** Called after a reconcile: requests changed and admission may be open again. */
   onReconciled: () => void;
-  /** Why nothing can be stored now; asked for each request. */
+  /** Why nothing can be stored now; called for each request. */
   storage: () => AdmissionBlock | null;
-  /** The execution slot's side of the status; read on every refresh. */
+  /** The part of the status that the execution slot reports; read at every refresh. */
   slot: () => {
     running: boolean;
     depth: number;
@@ -83,23 +86,23 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   const { identity, store, agent, events, log } = deps;
   const listeners = new Set<(status: GatewayStatus) => void>();
   let instance: InstanceRow = nextInstance(store.instance(), null);
-  /** What the database has of it. */
+  /** The instance in the database. */
   let saved = instance;
-  /** Why it has not, as it was logged. */
-  let refused = "";
+  /** The last logged error of saving the instance; empty after a success. */
+  let saveError = "";
   let listener: { host: string; port: number } | null = null;
-  let published = "";
-  let seen: GatewayStatus | null = null;
+  let publishedText = "";
+  let published: GatewayStatus | null = null;
   let latest: { facts: StatusFacts; status: GatewayStatus } | null = null;
 
   /**
-   * In force at once: what was accepted for the former instance must not reach the next, also on a full disk.
+   * In force at once, also on a full disk: requests for the previous instance must not reach the next one.
    */
-  function seeInstance(): void {
+  function updateInstance(): void {
     instance = nextInstance(instance, agent.connectivity().instanceId);
   }
 
-  /** Tried again at every look while the disk refuses. */
+  /** Repeated at every refresh while the disk refuses. */
   function saveInstance(): void {
     if (instance === saved) return;
     store.saveInstance("sql:instance", instance);
@@ -141,7 +144,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       reconciliationRequired: needsReconciliation(instance),
     });
 
-  /** The same object while the facts are the same: it is asked for more often than they change. */
+  /** The same object while the facts are unchanged, since it is read more often than they change. */
   function status(): GatewayStatus {
     const facts = gather();
     if (!latest || !sameFacts(latest.facts, facts)) latest = { facts, status: toStatus(facts) };
@@ -150,31 +153,31 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
   function publish(): void {
     const now = status();
-    if (now === seen) return;
-    seen = now;
+    if (now === published) return;
+    published = now;
     const text = JSON.stringify(now);
-    if (text === published) return;
-    published = text;
-    for (const tell of listeners) tell(now);
+    if (text === publishedText) return;
+    publishedText = text;
+    for (const notify of listeners) notify(now);
   }
 
   function refresh(): void {
-    seeInstance();
-    // Called for every change of anything: what the disk refuses must stop none of those who call.
+    updateInstance();
+    // `refresh` is called for every change, so a refusal of the disk must not stop its callers.
     try {
       saveInstance();
-      refused = "";
+      saveError = "";
     } catch (error) {
       const message = messageOf(error);
-      if (message !== refused) log.line("agent instance not stored", { error: message });
-      refused = message;
+      if (message !== saveError) log.line("agent instance not stored", { error: message });
+      saveError = message;
     }
     publish();
   }
 
-  /** `settle`: what becomes of the accepted requests of older instances. */
+  /** `settle`: fails or keeps the accepted requests of older instances. */
   function settleOlder(settle: (next: InstanceRow) => { failed: string[]; kept: string[] }) {
-    seeInstance();
+    updateInstance();
     saveInstance();
     if (!needsReconciliation(instance)) return { failed: [], kept: [] };
     const next = { ...instance, reconciledEpoch: instance.epoch };
@@ -216,14 +219,14 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       listener = bound;
       refresh();
     },
-    onChange(tell) {
-      listeners.add(tell);
-      return () => listeners.delete(tell);
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
   };
 }
 
-/** None of the facts is changed in place, so the same one is the same. */
+/** Compares by identity, since no fact changes in place. */
 function sameFacts(one: StatusFacts, other: StatusFacts): boolean {
   for (const name in one) {
     if (one[name as keyof StatusFacts] !== other[name as keyof StatusFacts]) return false;
@@ -231,33 +234,36 @@ function sameFacts(one: StatusFacts, other: StatusFacts): boolean {
   return true;
 }
 
-/** Whether the queue's file takes what is accepted, also while nobody submits anything (ruling 32). */
+/** Watches whether the queue's file can be written, also while no request arrives (ruling 32). */
 interface StorageWatch extends Lifecycle {
-  /** Why every request would be refused, or null. At most 100 ms old. */
+  /** The fault for which every request would be refused; null without one. At most 100 ms old. */
   problem(): AdmissionBlock | null;
 }
 
-/** For who reads events or state.json only: answers look for themselves. Each look wakes an idle process. */
+/** For readers of events and state.json; answers check for themselves. Each poll wakes an idle process. */
 const pollIntervalMs = { fine: 30_000, faulty: 10_000 };
 const freshMs = 100;
 
-/** `fault`: what keeps the next write from the file, as it would be thrown; null for nothing. */
+/** `fault`: the error that the next write to the file would throw; null without one. */
 export function createStorageWatch(deps: {
   fault: () => unknown;
   clock: Clock;
-  /** `problem` changed. */
+  /** Called after `problem` changed. */
   onChange: () => void;
-  /** A look failed; the next one comes all the same. */
+  /** Called when a check failed; polling continues. */
   onError: (error: unknown) => void;
 }): StorageWatch {
   const { clock } = deps;
   let problem: AdmissionBlock | null = null;
-  let lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** A caller of `problem` may have acted on a fault that came and went between two polls. */
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  /**
+   * Set until it is reported: a fault may have come and gone between two polls, and a caller may have seen
+   * it.
+   */
   let changed = false;
 
-  function look(): void {
-    lookedAtMs = clock.monotonicMs();
+  function check(): void {
+    checkedAtMs = clock.monotonicMs();
     const before = problem?.detail;
     const fault = deps.fault();
     problem = fault === null ? null : toStorageBlock(fault);
@@ -267,7 +273,7 @@ export function createStorageWatch(deps: {
   const loop = createLoop({
     clock,
     async turn() {
-      look();
+      check();
       if (changed) {
         changed = false;
         deps.onChange();
@@ -279,7 +285,7 @@ export function createStorageWatch(deps: {
 
   return {
     problem() {
-      if (clock.monotonicMs() - lookedAtMs >= freshMs) look();
+      if (clock.monotonicMs() - checkedAtMs >= freshMs) check();
       if (changed) loop.wake();
       return problem;
     },
@@ -291,7 +297,7 @@ export function createStorageWatch(deps: {
 const restart =
   "end the gateway with `gateway detach`, put a copy of the file in its place or move it away, then `gateway attach`";
 
-/** The same for callers: which fault it is, and what to do. Pure. */
+/** The fault and its remedy, for callers. Pure. */
 function toStorageBlock(fault: unknown): AdmissionBlock {
   if (fault instanceof ServiceError) return { reason: "database_lost", detail: fault.message };
   const detail =

@@ -21,7 +21,7 @@ function setup() {
   return bundle;
 }
 
-test("of those that want an idle queue at one moment the first is taken", async () => {
+test("accepts only the first of several prompts that need an idle queue at the same moment", async () => {
   await using bundle = setup();
   const { queue } = bundle;
   expect(await outcomes(["a", "b", "c"].map((text) => queue.acceptIf(prompt(text), whenIdle)))).toEqual([
@@ -32,7 +32,7 @@ test("of those that want an idle queue at one moment the first is taken", async 
   expect([queue.depth(), queue.list({ limit: 9 }).length]).toEqual([1, 1]);
 });
 
-test("what is accepted at the same moment counts, and is not hurt by a refusal", async () => {
+test("a request of the same moment counts as waiting, and a refusal does not affect it", async () => {
   await using bundle = setup();
   const { queue } = bundle;
   const all = [queue.accept(prompt("a")), queue.acceptIf(prompt("b"), whenIdle), queue.accept(prompt("c"))];
@@ -40,12 +40,12 @@ test("what is accepted at the same moment counts, and is not hurt by a refusal",
   expect(queue.list({ limit: 9 })).toHaveLength(2);
 });
 
-test("a turn that a request asked for is known, whatever became of the request", async () => {
+test("a turn id of a request stays known after the request ended", async () => {
   await using bundle = createGatewayBundle();
   const { queue, clock } = bundle;
   const seen: boolean[] = [];
-  const note = ({ turnKnown }: { turnKnown: boolean }) => {
-    seen.push(turnKnown);
+  const note = ({ isTurnKnown }: { isTurnKnown: boolean }) => {
+    seen.push(isTurnKnown);
     return null;
   };
   const { request_id } = await queue.acceptIf(prompt("a", "one"), note);

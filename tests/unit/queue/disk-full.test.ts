@@ -4,7 +4,7 @@ import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 
 const prompt = (text: string) => ({ kind: "submit_prompt" as const, payload: { prompt: text } });
 
-test("a request whose end could not be written gives the slot free once there is room", async () => {
+test("a request whose end could not be written frees the slot once the disk has space", async () => {
   let full = false;
   const steps = {
     before(label: string) {

@@ -58,7 +58,7 @@ const cases: Case[] = [
   ["direct_prompt", "turn", null],
 ];
 
-describe("who may take the execution slot", () => {
+describe("refuseSlot", () => {
   test.each(cases)("%s while %s holds it", (claimant, holder, refusal) => {
     expect(refuseSlot(claimant, { ...free, ...held[holder] })).toBe(refusal);
   });
@@ -121,11 +121,11 @@ const decide = (
   }
 };
 
-describe("which request takes the slot next", () => {
+describe("decideNext", () => {
   test.each([
-    { id: "none waits", got: decide([]), want: "rest" },
+    { id: "no request waits", got: decide([]), want: "rest" },
     {
-      id: "none waits and admission is closed",
+      id: "no request waits and admission is closed",
       got: decide([], { admission: "blocked_unavailable" }),
       want: "rest",
     },
@@ -135,9 +135,13 @@ describe("which request takes the slot next", () => {
       got: decide([prompt, interrupt], { admission: "blocked_unavailable" }),
       want: "prompt waits: blocked_unavailable (it has ended)",
     },
-    { id: "an earlier instance was asked", got: decide([interrupt, stale]), want: "stale expires" },
     {
-      id: "an earlier instance was asked and admission is closed",
+      id: "a request was accepted for an earlier instance",
+      got: decide([interrupt, stale]),
+      want: "stale expires",
+    },
+    {
+      id: "a request was accepted for an earlier instance and admission is closed",
       got: decide([stale], { admission: "blocked_reconciliation" }),
       want: "stale waits: blocked_reconciliation (it has ended)",
     },
@@ -152,7 +156,7 @@ describe("which request takes the slot next", () => {
       want: "immediate runs",
     },
     {
-      id: "an interrupt overtakes a prompt that waits",
+      id: "an interrupt overtakes a waiting prompt",
       got: decide([prompt, interrupt], { boundary: busy }),
       want: "interrupt runs",
     },
@@ -201,7 +205,7 @@ function precedence<Facts>(reasons: readonly Reason<Facts>[], free: Facts) {
 const connected = { connected: true, detail: "connected", instanceId: "one", eligibility: "ready" } as const;
 const exited = { ...connected, connected: false, detail: "the agent has exited" };
 
-describe("whether new work is admitted, by precedence", () => {
+describe("the precedence of decideAdmission", () => {
   type Facts = Parameters<typeof decideAdmission>[0];
   const reasons: Reason<Facts>[] = [
     { id: "not connected", given: { connectivity: exited }, want: "agent_unavailable" },
@@ -220,7 +224,7 @@ describe("whether new work is admitted, by precedence", () => {
   });
 });
 
-describe("whether a request may enter the queue, by precedence", () => {
+describe("the precedence of refuseRequest", () => {
   interface Facts {
     chat: { mode: "new" | "exact"; id?: string } | null;
     execution: { model: { name: string } } | null;
@@ -252,7 +256,9 @@ describe("whether a request may enter the queue, by precedence", () => {
         reconciliationRequired: facts.reconciliationRequired,
         connected: facts.connected,
         connectivityDetail: "the agent has exited",
-        headless: isHeadless ? { turnTaken: () => facts.taken, executionProblem: () => facts.problem } : null,
+        headless: isHeadless
+          ? { isTurnIdUsed: () => facts.taken, executionProblem: () => facts.problem }
+          : null,
       },
     );
   const always: Reason<Facts>[] = [
@@ -282,7 +288,7 @@ describe("whether a request may enter the queue, by precedence", () => {
   test.each(precedence(terminal, free))("of a terminal agent: $id", ({ facts, want }) => {
     expect(answer(facts, false)?.message ?? "").toContain(want);
   });
-  test("an interrupt is refused only where no agent would take it", () => {
+  test("an interrupt is refused only for a new instance and without a connection", () => {
     const refused = (given: { reconciliationRequired?: boolean; connected?: boolean }) =>
       refuseRequest(
         { kind: "interrupt" },
@@ -296,7 +302,7 @@ describe("whether a request may enter the queue, by precedence", () => {
   });
 });
 
-describe("whether a direct prompt goes, by precedence", () => {
+describe("the precedence of decideDirectPrompt", () => {
   type Facts = Parameters<typeof decideDirectPrompt>[0];
   const free: Facts = {
     request: { prompt: "p" } as Facts["request"],
@@ -379,7 +385,7 @@ describe("whether a direct prompt goes, by precedence", () => {
   );
 });
 
-test("a budget that was reached stops all but an interrupt, and is the reason to wait", () => {
+test("a reached budget stops everything except an interrupt, and is the reason for waiting", () => {
   const use: SlotUse = { ...free, budget: "its budget was reached" };
   const refusals = (["request", "reminder", "direct_prompt", "interrupt"] as const).map((one) =>
     refuseSlot(one, use),

@@ -3,7 +3,7 @@ import type { InterruptOutcome } from "../../../src/services/agent/agent.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 
-test("interrupts that wait behind one that fails end with it, and are not tried again one by one", async () => {
+test("interrupts that wait during a failed interrupt end with it and are not executed", async () => {
   await using bundle = createGatewayBundle();
   const tried = Promise.withResolvers<InterruptOutcome>();
   bundle.agent.onInterrupt = () => tried.promise;
@@ -28,7 +28,7 @@ test("interrupts that wait behind one that fails end with it, and are not tried 
   expect(bundle.events.filter((event) => event.kind === "coalesced")).toHaveLength(1);
 });
 
-test("one that comes after it is tried for itself", async () => {
+test("an interrupt after a failed one is executed", async () => {
   await using bundle = createGatewayBundle();
   bundle.agent.onInterrupt = () => ({ outcome: "failed", detail: "not seen to stop" });
   await bundle.queue.accept({ kind: "interrupt" });

@@ -31,7 +31,7 @@ test("a gateway that stops leaves the turn and its request running", async () =>
   expect(later.queue.record(requestId)).toMatchObject({ state: "running" });
 });
 
-test("the next gateway follows it to its end, with each step reported once", async () => {
+test("the next gateway follows the turn to its end and reports each step once", async () => {
   using scratch = createScratch();
   const requestId = await leaveOne(scratch.path("queue.sqlite"));
   const { gateway, turns } = open(scratch.path("queue.sqlite"));
@@ -52,7 +52,7 @@ test("the next gateway follows it to its end, with each step reported once", asy
   expect(later.queue.running()).toBe(false);
 });
 
-test("one whose turn was never begun fails as unknown, and nothing is begun for it", async () => {
+test("a request whose turn never began fails as unknown, and no turn is started for it", async () => {
   using scratch = createScratch();
   const requestId = await leaveOne(scratch.path("queue.sqlite"));
   const { gateway, turns } = open(scratch.path("queue.sqlite"));

@@ -41,7 +41,7 @@ function setup() {
   return { bundle, look };
 }
 
-test("a queued prompt waits for the end of a usage limit, says so, and goes when its time has come", async () => {
+test("a queued prompt waits for the end of a usage limit, with that reason, and is then delivered", async () => {
   const { bundle: at, look } = setup();
   await using bundle = at;
   const { agent, queue, board, clock } = bundle;
@@ -67,7 +67,7 @@ test("a queued prompt waits for the end of a usage limit, says so, and goes when
   expect(queue.record(request_id)?.state).toBe("completed");
 });
 
-test("a limit that shows no time holds the queue until a turn of another hand ran", async () => {
+test("a limit without a time holds the queue until a turn that a person began has run", async () => {
   const { bundle: at, look } = setup();
   await using bundle = at;
   look(working);

@@ -15,7 +15,7 @@ const prompt = (text: string, delivery?: "immediate") =>
 const interrupt = { kind: "interrupt" } as const;
 
 describe("the durable queue", () => {
-  test("a ready agent gets the prompt and the record climbs to completed", async () => {
+  test("a ready agent gets the prompt and the record becomes completed", async () => {
     await using bundle = createGatewayBundle();
     const accepted = await bundle.queue.accept(prompt("hello"));
     expect(accepted).toMatchObject({ state: "accepted", queue_depth: 1, managed_agent_instance_epoch: 1 });
@@ -67,7 +67,7 @@ describe("the durable queue", () => {
     expect(bundle.agent.prompts).toEqual(["one", "two", "three"]);
   });
 
-  test("an interrupt overtakes prompts that wait for a busy agent", async () => {
+  test("an interrupt overtakes prompts that wait because the agent is busy", async () => {
     await using bundle = createGatewayBundle();
     bundle.agent.setReadiness(notReady);
     await bundle.queue.accept(prompt("waits"));
@@ -109,7 +109,7 @@ describe("the durable queue", () => {
     });
   });
 
-  test("a failed dispatch says so and frees the slot", async () => {
+  test("a failed dispatch fails the request with a reason and frees the slot", async () => {
     await using bundle = createGatewayBundle();
     bundle.agent.onSubmit = (): SubmitOutcome => ({
       outcome: "failed",
@@ -215,7 +215,7 @@ describe("the durable queue", () => {
   });
 });
 
-describe("while the agent is looked at for a request", () => {
+describe("while the agent is reserved for a request", () => {
   /** A queue whose next request waits for its permit until `go`. */
   async function reserving() {
     const bundle = createGatewayBundle();
@@ -233,7 +233,7 @@ describe("while the agent is looked at for a request", () => {
     return { bundle, go, request_id, returned: () => returned };
   }
 
-  test("another instance of it is not given the request", async () => {
+  test("a new instance of the agent does not get the request", async () => {
     const { bundle, go, request_id, returned } = await reserving();
     await using _ = bundle;
     bundle.agent.setConnectivity({ instanceId: "two" });
@@ -246,7 +246,7 @@ describe("while the agent is looked at for a request", () => {
     });
   });
 
-  test("a request that ended is not begun, and is no fault", async () => {
+  test("an ended request is not started, and this is not reported as a fault", async () => {
     const { bundle, go, request_id, returned } = await reserving();
     await using _ = bundle;
     bundle.agent.setConnectivity({ instanceId: "two" });
@@ -260,7 +260,7 @@ describe("while the agent is looked at for a request", () => {
 });
 
 describe("the request store", () => {
-  test("a second running row is refused by the database itself", async () => {
+  test("the database refuses a second running row", async () => {
     const store = requestStoreOn(
       openGatewayDatabase({ path: ":memory:", clock: createFakeClock(), steps: quietSteps }),
     );

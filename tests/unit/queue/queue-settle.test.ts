@@ -32,7 +32,7 @@ async function diedWith(request: GatewayRequest, ...behind: GatewayRequest[]) {
 }
 
 describe("the request that a dead gateway held in the slot", () => {
-  test("is looked after before anything else runs, and its record has the observation", async () => {
+  test("is settled before any other request runs, and its record has the finding", async () => {
     using died = await diedWith(prompt("in the slot"), prompt("next"));
     expect(died.stateAtDeath).toBe("running");
     const agent = createFakeAgent();
@@ -57,7 +57,7 @@ describe("the request that a dead gateway held in the slot", () => {
     });
   });
 
-  test("of another instance of the agent is failed without a look at the new one", async () => {
+  test("fails without a read of the terminal when it was for another instance of the agent", async () => {
     using died = await diedWith(prompt("for the former agent"));
     const agent = createFakeAgent();
     agent.setConnectivity({ instanceId: "two" });
@@ -71,7 +71,7 @@ describe("the request that a dead gateway held in the slot", () => {
     expect(next.queue.running()).toBe(false);
   });
 
-  test("an interrupt left no text to look for", async () => {
+  test("fails without a search for text when it was an interrupt", async () => {
     using died = await diedWith({ kind: "interrupt" });
     await using next = createGatewayBundle({ path: died.path });
     await settle();

@@ -27,7 +27,7 @@ const completed = (id: string) => ({
 const plan = (events: GatewayEvent[], stored: Record<string, RequestState> = {}) =>
   planRecovery(events, (id) => stored[id] ?? null, at);
 
-test("what the database knows as the history does is left alone", () => {
+test("requests with the same state in the database and in the log are unchanged", () => {
   const events = history(
     accepted("a"),
     executing("a"),
@@ -36,17 +36,17 @@ test("what the database knows as the history does is left alone", () => {
     accepted("c"),
     executing("c"),
   );
-  expect(plan(events, { a: "completed", b: "accepted", c: "running" })).toEqual({ lost: [], begun: [] });
+  expect(plan(events, { a: "completed", b: "accepted", c: "running" })).toEqual({ lost: [], setBack: [] });
 });
 
 test.each<{ id: string; events: GatewayEvent[]; want: object }>([
   {
-    id: "a lost request that was waiting ends as unknown",
+    id: "a lost request that waited ends as unknown",
     events: history(accepted("a")),
     want: { state: "failed", result: { outcome: "unknown", seen: [] } },
   },
   {
-    id: "a lost request that was begun ends as unknown",
+    id: "a lost request that had started ends as unknown",
     events: history(accepted("a"), executing("a")),
     want: { state: "failed", result: { outcome: "unknown", seen: [] } },
   },
@@ -66,8 +66,8 @@ test.each<{ id: string; events: GatewayEvent[]; want: object }>([
     want: { state: "coalesced" },
   },
 ])("$id", ({ events, want }) => {
-  const { lost, begun } = plan(events);
-  expect(begun).toEqual([]);
+  const { lost, setBack } = plan(events);
+  expect(setBack).toEqual([]);
   expect(lost).toEqual([
     expect.objectContaining({ requestId: "a", kind: "submit_prompt", epoch: 3, ...want }),
   ]);
@@ -75,24 +75,24 @@ test.each<{ id: string; events: GatewayEvent[]; want: object }>([
 
 test.each<{ id: string; events: GatewayEvent[]; want: object }>([
   {
-    id: "a request that is accepted anew after it was begun is not done again",
+    id: "a started request that the database set back to accepted is not executed again",
     events: history(accepted("a"), executing("a")),
     want: { from: "accepted", to: "failed", result: { outcome: "unknown", seen: [] } },
   },
   {
-    id: "a request that is accepted anew after it was completed is completed",
+    id: "a completed request that the database set back to accepted is completed",
     events: history(accepted("a"), executing("a"), completed("a")),
     want: { from: "accepted", to: "completed", result: { outcome: "done" } },
   },
 ])("$id", ({ events, want }) => {
-  const { lost, begun } = plan(events, { a: "accepted" });
+  const { lost, setBack } = plan(events, { a: "accepted" });
   expect(lost).toEqual([]);
-  expect(begun).toEqual([expect.objectContaining({ requestId: "a", ...want })]);
+  expect(setBack).toEqual([expect.objectContaining({ requestId: "a", ...want })]);
 });
 
-test("a request that runs again after it was completed is completed", () => {
+test("a completed request that the database set back to running is completed", () => {
   const events = history(accepted("a"), executing("a"), completed("a"));
-  expect(plan(events, { a: "running" }).begun).toEqual([
+  expect(plan(events, { a: "running" }).setBack).toEqual([
     expect.objectContaining({
       requestId: "a",
       from: "running",
@@ -102,7 +102,7 @@ test("a request that runs again after it was completed is completed", () => {
   ]);
 });
 
-test("events that are of no request, or not of our making, say nothing", () => {
+test("events without a request, and malformed events, are ignored", () => {
   const events = history(
     { kind: "instance_changed" },
     { kind: "accepted", request_id: 7, ...kinds },
@@ -110,7 +110,7 @@ test("events that are of no request, or not of our making, say nothing", () => {
     { kind: "coalesced", coalesced_request_ids: "x" },
     { kind: "request_waiting", request_id: "x" },
   );
-  expect(plan(events)).toEqual({ lost: [], begun: [] });
+  expect(plan(events)).toEqual({ lost: [], setBack: [] });
 });
 
 describe("at the start of a queue", () => {
@@ -142,15 +142,18 @@ describe("at the start of a queue", () => {
     return { states, recalled };
   }
 
-  test.each([0, 199, 200, 5000])("a lost queue is noticed behind %i events of no request", async (others) => {
-    const told = [accepted("a"), executing("a"), completed("a"), accepted("b")];
-    expect(await startAfter(told, { others })).toEqual({
-      states: { a: "completed", b: "failed" },
-      recalled: [["a", "b"]],
-    });
-  });
+  test.each([0, 199, 200, 5000])(
+    "a lost queue is noticed although %i later events name no request",
+    async (others) => {
+      const told = [accepted("a"), executing("a"), completed("a"), accepted("b")];
+      expect(await startAfter(told, { others })).toEqual({
+        states: { a: "completed", b: "failed" },
+        recalled: [["a", "b"]],
+      });
+    },
+  );
 
-  test("an older copy of the file is noticed behind many events of no request", async () => {
+  test("an older copy of the file is noticed although many later events name no request", async () => {
     const told = [accepted("a"), accepted("b"), executing("a"), completed("a")];
     expect(await startAfter(told, { others: 5000, had: ["a"] })).toEqual({
       states: { a: "completed", b: "failed" },
@@ -158,7 +161,7 @@ describe("at the start of a queue", () => {
     });
   });
 
-  test("a queue that is whole, and one that never had a request, are left alone", async () => {
+  test("an intact queue and a queue that never had a request are unchanged", async () => {
     expect(await startAfter([accepted("a")], { others: 5000, had: ["a"] })).toEqual({
       states: { a: "accepted" },
       recalled: [],

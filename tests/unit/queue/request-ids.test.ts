@@ -9,7 +9,7 @@ function setup(...draws: string[]) {
 }
 
 describe("request ids", () => {
-  test("carry the second and count up within it from a random start", () => {
+  test("contain the second and count up within it from a random start", () => {
     const { next } = setup("00000010");
     expect([next(), next(), next()]).toEqual([
       "gwreq-20261121-044700Z-00000008",
@@ -25,7 +25,7 @@ describe("request ids", () => {
     expect(next()).toBe("gwreq-20261121-044701Z-00000080");
   });
 
-  test("keep to eight digits however high they start", () => {
+  test("have eight digits for every start of the count", () => {
     const { next } = setup("ffffffff");
     next();
     expect(next()).toBe("gwreq-20261121-044700Z-80000000");

@@ -61,19 +61,19 @@ describe("decideWithdrawal", () => {
       },
     },
     {
-      id: "a person withdraws a wake for mail",
+      id: "a person withdraws a wake-up prompt for mail",
       given: { kind: "mail_notifier_prompt" },
       by: null,
       want: { do: "withdraw" },
     },
     {
-      id: "the same agent once more",
+      id: "the same agent withdraws it again",
       given: { ...ofReviewer, state: "failed", result: byReviewer },
       by: "id-reviewer",
       want: { do: "nothing" },
     },
     {
-      id: "a person once more",
+      id: "a person withdraws it again",
       given: { state: "failed", result: byPerson },
       by: null,
       want: { do: "nothing" },
@@ -97,7 +97,7 @@ describe("decideWithdrawal", () => {
         want: ["precondition_failed", /"reviewer" submitted gwreq-1/],
       },
       {
-        id: "another's prompt that has ended",
+        id: "an agent and an ended prompt of another agent",
         given: { ...ofReviewer, state: "completed" },
         by: "id-other",
         want: ["precondition_failed", /own prompts only/],
@@ -107,24 +107,24 @@ describe("decideWithdrawal", () => {
         given: { kind: "interrupt", payload: {} },
         want: ["conflict", /is an interrupt/],
       },
-      { id: "one that runs", given: { state: "running" }, want: ["conflict", /is being executed/] },
+      { id: "a running prompt", given: { state: "running" }, want: ["conflict", /is being executed/] },
       {
-        id: "one that was delivered",
+        id: "a delivered prompt",
         given: { state: "completed" },
         want: ["conflict", /was given to the agent already/],
       },
       {
-        id: "one that was coalesced",
+        id: "a coalesced prompt",
         given: { state: "coalesced" },
         want: ["conflict", /another request took its place/],
       },
       {
-        id: "one that failed",
+        id: "a failed prompt",
         given: { state: "failed", errorDetail: "no composer" },
         want: ["conflict", /has ended already: no composer/],
       },
       {
-        id: "a person and one that its agent has withdrawn",
+        id: "a person and a prompt that its agent has withdrawn",
         given: { ...ofReviewer, state: "failed", errorDetail: 'withdrawn by "reviewer"', result: byReviewer },
         want: ["conflict", /withdrawn by "reviewer"/],
       },
@@ -139,7 +139,7 @@ describe("decideWithdrawal", () => {
 describe("the queue", () => {
   const prompt = (text: string) => ({ kind: "submit_prompt", payload: { prompt: text } }) as const;
 
-  test("never types a prompt that was withdrawn, and its record, the status and the events say so", async () => {
+  test("never types a withdrawn prompt, and record, status and events show the withdrawal", async () => {
     await using bundle = createGatewayBundle();
     bundle.agent.setReadiness(notReady);
     const { request_id } = await bundle.queue.accept(prompt("secret words"));
@@ -162,7 +162,7 @@ describe("the queue", () => {
     expect(bundle.queue.depth()).toBe(0);
   });
 
-  test("says nothing of waiting once the only prompt was withdrawn", async () => {
+  test("reports no waiting request after the only prompt was withdrawn", async () => {
     await using bundle = createGatewayBundle();
     bundle.agent.setReadiness(notReady);
     const { request_id } = await bundle.queue.accept(prompt("x"));
@@ -185,7 +185,7 @@ describe("the queue", () => {
     expect(bundle.queue.withdraw("gwreq-none", null)).toBeNull();
   });
 
-  test("goes on at once with the next prompt when one is withdrawn while the agent is looked at", async () => {
+  test("delivers the next prompt at once when one is withdrawn while the agent is reserved", async () => {
     await using bundle = createGatewayBundle();
     const looking = Promise.withResolvers<void>();
     const { reserve } = bundle.agent;
@@ -218,7 +218,7 @@ describe("the queue", () => {
     expect(bundle.queue.record(request_id)).toMatchObject({ state: "completed" });
   });
 
-  test("frees the turn id of a prompt that was withdrawn", async () => {
+  test("frees the turn id of a withdrawn prompt", async () => {
     const agent = createFakeAgent();
     giveTurns(agent);
     await using bundle = createGatewayBundle({ agent });

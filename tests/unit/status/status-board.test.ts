@@ -56,7 +56,7 @@ function openBoard() {
   return { agent, board, rows, told, statuses, disk, lines };
 }
 
-test("another instance is in force and reported at once, also while the disk is too full to know of it", () => {
+test("a new instance is in force and reported at once, also while the full disk cannot store it", () => {
   const { agent, board, rows, told, statuses, disk, lines } = openBoard();
   agent.setConnectivity({ instanceId: "one" });
   board.refresh();
@@ -80,7 +80,7 @@ test("another instance is in force and reported at once, also while the disk is 
   expect(board.admission()).toBe("open");
 });
 
-test("what cannot be stored is reported before it is asked for, and so is how a closed queue is opened", () => {
+test("the status reports that nothing can be stored, and how to reopen a closed queue", () => {
   const { agent, board, disk, statuses } = openBoard();
   agent.setConnectivity({ instanceId: "one" });
   board.refresh();

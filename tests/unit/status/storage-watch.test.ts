@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createStorageWatch } from "../../../src/services/status/status-board.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
-test("a look at the disk that fails is reported once, and the next ones come all the same", async () => {
+test("a failed check of the disk is reported once, and the next checks follow", async () => {
   const clock = createFakeClock();
   const errors: string[] = [];
   let looks = 0;
@@ -22,7 +22,7 @@ test("a look at the disk that fails is reported once, and the next ones come all
   await watch.stop();
 });
 
-test("a fault that only a caller saw, between two polls, is reported as a change when it is over", async () => {
+test("a fault that only a caller saw, between two polls, is reported as a change after its end", async () => {
   const clock = createFakeClock();
   let full = false;
   const seen: (string | null)[] = [];

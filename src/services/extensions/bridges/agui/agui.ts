@@ -187,7 +187,7 @@ export function createAgui(deps: AguiDeps): Agui {
       const turnId = toTurnId(input.runId);
       const dialogBefore = agent.terminal?.state()?.parsed_surface?.dialog_text ?? "";
       const accepted = await queue.acceptIf(toRequest(converted.task, turnId), (facts) =>
-        refuseRun({ ...facts, turnKnown: facts.turnKnown || agent.turns?.exists(turnId) === true }),
+        refuseRun({ ...facts, isTurnKnown: facts.isTurnKnown || agent.turns?.exists(turnId) === true }),
       );
       const translator = createRunTranslator(
         { input, family: target, tracked: isTracked(agent), dialogBefore },
@@ -203,7 +203,7 @@ export function createAgui(deps: AguiDeps): Agui {
     close: () => closing.abort(),
   };
 
-  function refuseRun({ depth, turnKnown }: IdleFacts): ServiceError | null {
+  function refuseRun({ depth, isTurnKnown }: IdleFacts): ServiceError | null {
     const { active_execution, request_admission, managed_agent_connectivity } = board.status();
     if (active_execution !== "idle" || depth > 0) {
       return new ServiceError("conflict", "the agent is at work or requests wait; run again when it is idle");
@@ -212,7 +212,7 @@ export function createAgui(deps: AguiDeps): Agui {
       const why = managed_agent_connectivity === "connected" ? "" : `: ${agent.connectivity().detail}`;
       return new ServiceError("unavailable", `no work is admitted, ${request_admission}${why}`);
     }
-    return turnKnown ? new ServiceError("conflict", "this runId was seen before; use a new one") : null;
+    return isTurnKnown ? new ServiceError("conflict", "this runId was seen before; use a new one") : null;
   }
 }
 

@@ -71,7 +71,7 @@ export function createRequestIds(deps: { clock: Clock; ids: Ids }): () => string
     if (thisSecond !== second) {
       second = thisSecond;
       stamp = idStamp(nowMs);
-      // Starts in the lower half of the range, so that the count has room.
+      // Starts in the lower half of the range, so that the count does not overflow.
       count = Number.parseInt(deps.ids.hex(4), 16) >>> 1;
     }
     return `gwreq-${stamp}-${(count++).toString(16).padStart(8, "0")}`;

@@ -9,32 +9,35 @@ import type { Observation } from "../terminal/screen.ts";
 import type { PaneFrame } from "../terminal/tmux/pane-stream.ts";
 import type { Submission } from "./agent.ts";
 
-/** What happens to an agent, for those that change nothing of it. Each listener is called at once. */
+/** Passive observer of an agent. Each method is called at once. */
 export interface AgentObserver {
   /**
-   * Right before the first byte of a prompt. Not called where each turn is a process, which names its
+   * Called right before the first byte of a prompt. Not called for a headless agent, whose turns name their
    * request.
    */
   promptBegins?(submission: Pick<Submission, "prompt" | "requestId">): void;
-  /** A prompt, and no command, is about to be typed into the terminal. */
+  /** Called before a prompt that is not a command is typed into the terminal. */
   promptTyped?(text: string): void;
   turnBegan?(): void;
-  /** Before anybody can begin the next turn. */
+  /** Called before the next turn can begin. */
   turnEnded?(): void;
-  /** The agent's tool reported; `conversation`: the one that the tracker takes for the agent's own. */
+  /**
+   * Called for a report of the agent's tool. `conversation`: the agent's conversation, as the tracker knows
+   * it.
+   */
   reported?(report: ToolReport, conversation: string | null): void;
-  /** Before the terminal is left. */
+  /** Called before this process stops watching the terminal. */
   stop?(): Promise<void>;
 }
 
-/** An agent's terminal, to read. */
+/** Read access to an agent's terminal. */
 export interface ReadableTerminal {
   state(): TerminalState;
-  /** What was read last. */
+  /** The last read of the terminal. */
   observation(): Observation | null;
-  /** Called when more was read. */
+  /** Calls `listener` after each read. */
   subscribe(listener: (state: TerminalState) => void): () => void;
-  /** Live. `overpaint`: whether the screen is painted over when the pane is quiet, default true. */
+  /** The live output. `overpaint`: repaint the whole screen when the pane is quiet; default true. */
   pane(signal: AbortSignal, options?: { overpaint?: boolean }): AsyncGenerator<PaneFrame>;
   /** The screen, with at most `scrolledRows` rows above it; null when it cannot be read. */
   capture(scrolledRows: number): Promise<{ text: string; height: number } | null>;
@@ -51,9 +54,9 @@ export interface WatchedSession {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What an extension adds to each agent that a program watches. */
+/** The part of an extension that each watched agent gets. */
 export interface AgentExtension {
-  /** Where the reports of the agent's tool come from; the first extension that has one is asked. */
+  /** The source of the tool's reports; the first extension with this method provides it. */
   reports?(session: WatchedSession): ReportSource;
   /** `terminal`: null for an agent without one. */
   observe?(session: WatchedSession, terminal: ReadableTerminal | null): AgentObserver;

@@ -17,53 +17,53 @@ import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../pro
 import { ServiceError } from "../../system/errors.ts";
 
 /**
- * The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier know only
- * this. What an agent of one kind has besides is a capability: absent where it does not exist.
+ * The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier depend only
+ * on this port. `terminal` and `turns` are capabilities, which an agent may lack.
  */
 export interface Agent {
   readonly backend: string;
   readonly tool: string;
   /** Set for an agent in a terminal. */
   readonly terminal?: AgentTerminal;
-  /** Set where each turn is a separate process, which an interrupt may pre-empt. */
+  /** Set for a headless agent, whose turns are separate processes; an interrupt may pre-empt a turn. */
   readonly turns?: AgentTurns;
-  /** What is known at this moment, without I/O. */
+  /** The latest known connectivity, without I/O. */
   connectivity(): Connectivity;
   /** Whether `policy` admits a prompt now, by the latest state; `reserve` reads the state again. */
   readiness(policy: SubmitPolicy): Readiness;
   /**
-   * Reserves the agent for one prompt: waits until no other writer uses it and reads its state again. Resolves
-   * with the refusal, and nothing typed, when the policy does not admit the prompt. Otherwise the state holds
-   * until the permit is used or disposed of. `submit` of the permit proves that the agent took the prompt.
+   * Reserves the agent for one prompt: waits until no other writer uses it, then reads its state again.
+   * Resolves with the refusal, and types nothing, when the policy does not admit the prompt. Otherwise no
+   * other writer uses the agent until the permit is used or disposed of. `submit` of the permit proves that
+   * the agent took the prompt.
    */
   reserve(submission: Submission): Promise<Permit<SubmitOutcome> | RefusedPermit>;
   /**
-   * Reserves the agent for one interrupt, in any state; from the call on, prompts are refused. `submit` of the
-   * permit ends the running turn and proves it; `no_op`, with no key sent, when nothing runs.
+   * Reserves the agent for one interrupt, in any state; prompts are refused from this call on. `submit` of
+   * the permit ends the running turn and proves its end; without a running turn it sends no key: `no_op`.
    */
   interrupt(): Promise<Permit<InterruptOutcome>>;
   /**
    * Answers the agent's question; absent for an agent that asks none. Throws ServiceError:
-   * `precondition_failed` when it asks nothing or something else, `invalid_request` when no option fits,
+   * `precondition_failed` without that question, `invalid_request` when no option fits,
    * `unavailable`, `dispatch_failed`, `unsupported` for a tool whose screen cannot be read.
    */
   decide?(answer: DecisionAnswer): Promise<{ index: number; text: string }>;
   /**
-   * Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it.
+   * Calls `listener` after each change of `connectivity` or `readiness`. Returns the unsubscribe function.
    */
   onChange(listener: () => void): () => void;
 }
 
 /** The terminal of an agent. */
 export interface AgentTerminal {
-  /** Its screen can be read; otherwise only the state of its process is known. */
+  /** Whether the screen can be read; otherwise only the state of the process is known. */
   readonly tracked: boolean;
-  /** Announces a prompt: the terminal may begin to read the state that `reserve` needs. Sends no key. */
+  /** Announces a prompt, so that the terminal may start to read the state for `reserve`. Sends no key. */
   expectPrompt(): void;
   /**
-   * Takes back a prompt that an earlier process began to type and could not finish: clears the composer when
-   * it holds exactly its text, and leaves anything else alone. Resolves with a clause for people that says
-   * what it found and did. Never rejects.
+   * Withdraws a prompt that an earlier process began to type: clears the composer when it holds exactly its
+   * text, and changes no other text. Resolves with a clause for people about the result. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
   /**
@@ -81,17 +81,17 @@ export interface AgentTerminal {
    * agent. Throws ServiceError: `unavailable`, `dispatch_failed`.
    */
   type(text: string): Promise<void>;
-  /** The terminal state record; null when it is not tracked, as of all below. */
+  /** The terminal state record. This and the methods below return null for an untracked terminal. */
   state(): TerminalState | null;
   /** Why the state is what it is. */
   explain(): TerminalExplanation | null;
   /** Recent samples, newest last, at most `limit`. */
   history(limit: number): TerminalHistory | null;
-  /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
+  /** Records that a person or another program gave the agent a prompt (contract 4.3). */
   notePrompt(prompt: string): TerminalState | null;
   /**
-   * Resolves when the terminal is as wanted, or with `satisfied` false after `timeoutMs` or when `signal`
-   * aborts.
+   * Resolves when the terminal is in the state `wanted`; with `satisfied` false after `timeoutMs` or when
+   * `signal` aborts.
    */
   waitFor(
     wanted: WaitFor,
@@ -99,7 +99,7 @@ export interface AgentTerminal {
   ): Promise<{ satisfied: boolean; waitedMs: number; state: TerminalState } | null>;
 }
 
-/** As `decide`; `unsupported` for an agent that asks nothing. */
+/** Calls `decide`. Throws `unsupported` for an agent without it. */
 export async function answerAgent(agent: Pick<Agent, "decide">, answer: DecisionAnswer) {
   if (agent.decide) return agent.decide(answer);
   throw withoutTerminal();
@@ -121,16 +121,16 @@ function withoutTerminal(): ServiceError {
 }
 
 export interface Connectivity {
-  /** The provider process is there and can be driven. */
+  /** Whether the agent's process runs and can be driven. */
   connected: boolean;
-  /** Why not, for people. */
+  /** Why the agent is not connected, for people. */
   detail: string;
   /** The agent's instance; null while it cannot be read. */
   instanceId: string | null;
   eligibility: SurfaceEligibility;
-  /** What an agent without a terminal asks a person; the state of a terminal has it itself. */
+  /** The question of a headless agent to a person; for a terminal agent it is in the terminal state. */
   decision?: AwaitingDecision;
-  /** Set when the agent is there and only a file without which it cannot work is not. */
+  /** Set when the agent runs but lacks a file that it needs. */
   unusable?: "manifest_unusable" | "launch_environment_lost";
 }
 
@@ -157,16 +157,15 @@ export interface Refusal {
   detail: string;
 }
 
-/** The right to write to the agent, for one caller and once; a permit that is not used must be disposed of. */
+/** The right of one caller to write to the agent once. An unused permit must be disposed of. */
 export interface Permit<Outcome> extends Disposable {
   ready: true;
-  /** Begins at once. Never rejects because of the agent's behaviour. */
+  /** Writes at once. Never rejects because of the agent's behaviour. */
   submit(): Promise<Outcome>;
 }
 
 /**
- * A permit that holds `reserved` until it has been used or is disposed of. Once `act` has begun, only its end
- * gives `reserved` back.
+ * A permit that holds `reserved` until it is disposed of, or until the end of `act` once `submit` was called.
  */
 export function createPermit<Outcome>(
   reserved: DisposableStack,
@@ -182,14 +181,14 @@ export function createPermit<Outcome>(
   };
 }
 
-/** In the place of a permit: nothing is reserved. */
+/** A refusal instead of a permit; nothing is reserved. */
 export type RefusedPermit = Refusal & Disposable;
 
 export function refusePermit(refusal: Refusal): RefusedPermit {
   return { ...refusal, [Symbol.dispose]() {} };
 }
 
-/** Submits a prompt that does not wait: it is refused when the agent cannot take it now. */
+/** Submits a prompt now, or refuses it when the agent cannot take it now. */
 export async function submitAtOnce(
   agent: Pick<Agent, "reserve">,
   submission: Submission,
@@ -201,14 +200,15 @@ export async function submitAtOnce(
 export interface Submission {
   prompt: string;
   policy: SubmitPolicy;
-  /** First reset the agent's conversation with its own command and wait until it is ready again. */
+  /** Reset the conversation with the tool's command first, and wait until the agent is ready again. */
   newChat?: boolean;
-  /** Headless agents only, all of these. A queued request and a reminder have an id, a direct prompt none. */
+  // The next four fields are for headless agents only.
+  /** Set for a queued request and a reminder, not for a direct prompt. */
   requestId?: string;
   turnId?: string;
   chatSession?: ChatSession;
   execution?: Execution;
-  /** Called for each step as it is proved, also after `submit` resolved (turn started, turn ended). */
+  /** Called for each step when it is proved, also after `submit` resolved (turn started, turn ended). */
   onEvidence: (evidence: Evidence) => void;
 }
 
@@ -218,9 +218,9 @@ export interface RefusedSubmission {
 }
 
 export type SubmitOutcome =
-  /** `turn`: it was begun, and runs until it ends by itself. */
+  /** `turn`: the headless turn of the prompt. */
   | { outcome: "submitted"; turn?: RunningTurn }
-  /** `typed`: the composer may hold a part of the prompt. */
+  /** `typed`: whether the composer may hold a part of the prompt. */
   | { outcome: "failed"; typed: boolean; detail: string };
 
 export type InterruptOutcome =
@@ -229,40 +229,42 @@ export type InterruptOutcome =
   | { outcome: "unavailable"; detail: string }
   | { outcome: "failed"; detail: string };
 
-/** A turn that was begun; it ends whether or not anyone waits, and outlives this process. */
+/** A turn that runs or has ended. It does not need this process. */
 export interface RunningTurn {
   turnId: string;
   turnIndex: number;
-  /** Its one final state. Never rejects; never resolves once the agent was let go. */
+  /**
+   * Resolves with the final state. Never rejects. Never resolves once this process stopped watching the
+   * agent.
+   */
   ended: Promise<TurnEnd>;
 }
 
 export interface TurnEnd {
   status: "completed" | "failed" | "interrupted";
-  /** Why it is not completed, else what it said, on one line. */
+  /** Why the turn was not completed, or its answer, on one line. */
   detail: string | null;
 }
 
-/** The turns of an agent without a terminal, and the conversation they belong to. */
+/** The turns of a headless agent and their conversation. */
 export interface AgentTurns {
   active(): { turnId: string; turnIndex: number } | null;
   /**
-   * The turn that was begun for a request of the queue by an earlier process, running or ended; null: none
-   * was.
+   * The turn that an earlier process began for a queued request, running or ended; null without one.
    */
   resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
-  /** Why the tool cannot run a turn like that, as a clause for people, or null. */
+  /** Why the tool cannot run a turn with `execution`, as a clause for people; null when it can. */
   refuseExecution(execution: Execution | undefined): string | null;
   chatSession(): HeadlessChatSession;
-  /** The next direct prompt that leaves the conversation open begins a new one. */
+  /** Makes the next direct prompt without a chat session begin a new conversation. */
   overrideNextPrompt(): void;
   exists(turnId: string): boolean;
   /** Newest first. */
   list(limit: number): TurnStatusRecord[];
   read(turnId: string): TurnStatusRecord | null;
-  /** Read from disk as they are taken. `after`: how many to pass over. Null when there is no such turn. */
+  /** Reads events from disk as they are taken. `after`: events to skip. Null for an unknown turn. */
   events(turnId: string, after: number): TurnEventReader | null;
-  /** Bytes as the tool wrote them, also while it writes. Null when there is no such turn. */
+  /** The output of the tool, also while it writes. Null for an unknown turn. */
   artifact(turnId: string, name: "stdout" | "stderr", part: ArtifactPart): ArtifactReader | null;
 }
 
@@ -275,8 +277,8 @@ export interface ArtifactPart {
 }
 
 export interface ArtifactReader {
-  /** Read from disk as they are taken. */
+  /** Read from disk when they are taken. */
   pieces: Iterable<Uint8Array>;
-  /** Where the next part begins; null when nothing follows the asked one at present. */
+  /** Offset of the next part; null when no byte follows now. */
   next: number | null;
 }

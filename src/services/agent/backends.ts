@@ -1,12 +1,12 @@
-/** What a gateway can do for the agents of one kind of session backend. */
+/** What a gateway supports for one session backend. */
 interface BackendFacts {
-  /** Null when this gateway serves the backend, else why it does not, as a clause for people. */
+  /** Why this gateway does not serve the backend, as a clause for people; null when it does. */
   refusal: string | null;
-  /** Direct prompts reach it (contract 4.2 rule 9). */
+  /** Whether direct prompts are supported (contract 4.2 rule 9). */
   directPrompt: boolean;
-  /** Each turn is a separate process; there is no terminal to read or type into. */
+  /** Whether each turn is a separate process, without a terminal to read or type into. */
   headless: boolean;
-  /** Raw keys arrive exactly as they were sent (contract 4.3). */
+  /** Whether raw keys arrive exactly as they were sent (contract 4.3). */
   exactKeys: boolean;
 }
 
@@ -32,7 +32,7 @@ const headless: BackendFacts = {
   exactKeys: false,
 };
 
-const known: Readonly<Record<string, BackendFacts>> = {
+const backends: Readonly<Record<string, BackendFacts>> = {
   local_interactive: localTerminal,
   codex_app_server: {
     refusal: "an app-server session has no terminal that a gateway could drive",
@@ -44,18 +44,18 @@ const known: Readonly<Record<string, BackendFacts>> = {
   svc_server_rest: restBacked,
 };
 
-const unknown: BackendFacts = {
+const unknownBackend: BackendFacts = {
   refusal: "this version does not know it",
   directPrompt: false,
   headless: false,
   exactKeys: false,
 };
 
-/** What the backend of a tool's headless sessions ends with: `claude_headless`. */
+/** The end of a headless backend's name, as in `claude_headless`. */
 const headlessSuffix = "_headless";
 
 /** The facts of a manifest's `backend`. Pure. Source: contract 4.2, 4.3, 7, 9; spec/gateway.md 2.7. */
 export function backendFacts(backend: string): BackendFacts {
   if (backend.endsWith(headlessSuffix)) return headless;
-  return Object.hasOwn(known, backend) ? (known[backend] ?? unknown) : unknown;
+  return Object.hasOwn(backends, backend) ? (backends[backend] ?? unknownBackend) : unknownBackend;
 }

@@ -6,9 +6,9 @@ import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 import type { PaneWriter } from "../terminal/tmux/exclusive-pane.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
-/** How long a dialog may take to show that a key reached it. */
+/** Time for a dialog to show the effect of a key. */
 const keyMs = 2000;
-/** How long it may take to go after that: claude 2.1.150 marks the chosen option first. */
+/** Further time for it to close: claude 2.1.150 marks the chosen option first. */
 const leaveMs = 5000;
 
 export interface Chosen {
@@ -17,8 +17,8 @@ export interface Chosen {
 }
 
 /**
- * The option that an answer names. Throws ServiceError: `precondition_failed` when nothing is asked or
- * another question than the caller saw, `invalid_request` when no option, or more than one, fits. Pure.
+ * The option that an answer names. Throws ServiceError: `precondition_failed` without the question that the
+ * caller saw, `invalid_request` when no option, or more than one, fits. Pure.
  */
 export function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
   if (!decision) throw new ServiceError("precondition_failed", "the agent does not ask anything now");
@@ -45,9 +45,9 @@ function sameText(one: string, other: string): boolean {
 }
 
 /**
- * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed
- * only while the mark is on the wanted option. Resolves once the question has gone or is another, or once the
- * check mark of the option has changed where the question has several choices.
+ * Moves the dialog's mark to the option and confirms it. The screen is read after each key, and the
+ * confirming key is pressed only while the mark is on the option. Resolves when the question has changed or
+ * closed; for a question with several choices, when the check mark of the option has changed.
  */
 export async function answerDecision(
   deps: { view: TerminalView; clock: Clock; profile: CompiledProfile; pane: PaneWriter },
@@ -63,26 +63,26 @@ export async function answerDecision(
 
   for (let moves = 0; ; moves++) {
     const now = (await view.look()).awaiting_decision;
-    // The keys that claude 2.1.331 names below its options, and so the id, differ by the marked one.
+    // claude 2.1.331 names other keys for each marked option, and the id of the question depends on them.
     const { index } = chooseOption(
       now,
       moves > 0 && isSameQuestion(first, now) ? { option: chosen.index } : answer,
     );
-    const places = now?.options ?? [];
-    const marked = places.findIndex((option) => option.selected);
-    const wanted = places.findIndex((option) => option.index === index);
+    const options = now?.options ?? [];
+    const marked = options.findIndex((option) => option.selected);
+    const wanted = options.findIndex((option) => option.index === index);
     if (marked < 0) throw new ServiceError("dispatch_failed", "no option of the question is marked");
     if (marked === wanted) break;
-    if (moves > places.length) {
+    if (moves > options.length) {
       throw new ServiceError("dispatch_failed", "the mark did not move to the option");
     }
     await press(marked > wanted ? back : onward);
     // gemini 0.60.0 shows no option for a moment while its mark moves.
-    const moved = (mark: number | null) => mark !== null && mark !== places[marked]?.index;
+    const moved = (mark: number | null) => mark !== null && mark !== options[marked]?.index;
     await awaitState(view, clock, (state) => moved(markOf(state)), keyMs);
   }
-  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change is the same
-  // dialog; the same question on another screen may be about another command.
+  // claude 2.1.330 ignores keys right after it opens a dialog, so the confirming key is repeated while the
+  // screen is unchanged. The same question on a changed screen may be about another command.
   const checkOf = (of: AwaitingDecision | undefined) =>
     of?.options.find(({ index }) => index === chosen.index)?.checked;
   const gone = (state: TerminalState) =>
@@ -102,8 +102,8 @@ export async function answerDecision(
 }
 
 /**
- * Whether nothing changed but the mark of a running action, which claude 2.1.330 blinks above its question:
- * neither the text nor, as far as the state has it, how it is drawn.
+ * Whether two screens are equal in text and, as far as the state has it, in style. The mark of a running
+ * action is ignored, since claude 2.1.330 blinks it above the question.
  */
 function isSameScreen(one: TerminalState, other: TerminalState): boolean {
   const [before, after] = [one.probe_snapshot, other.probe_snapshot];
@@ -111,13 +111,15 @@ function isSameScreen(one: TerminalState, other: TerminalState): boolean {
   if (before.captured_text_hash === after.captured_text_hash) return true;
   const [text, later] = [one.parsed_surface?.dialog_text, other.parsed_surface?.dialog_text];
   if (text === undefined || later === undefined || unmarked(text) !== unmarked(later)) return false;
-  // The first row of an excerpt may be cut; both end with the last row of the screen.
+  // Both excerpts end with the last row of the screen; the first row of an excerpt may be cut.
   const [rows, laterRows] = [before, after].map((shot) => shot.captured_text_excerpt.split("\n").reverse());
   const max = Math.min(rows?.length ?? 0, laterRows?.length ?? 0) - 1;
   return (rows ?? []).slice(0, max).every((row, at) => isSameRow(row, laterRows?.[at] ?? ""));
 }
 
-/** A row of the same text in another style changed for another reason than a blinking mark. */
+/**
+ * Equal rows, or rows that differ by a blinking mark. A row with equal text and another style has changed.
+ */
 function isSameRow(one: string, other: string): boolean {
   if (one === other) return true;
   const [text, later] = [Bun.stripANSI(one), Bun.stripANSI(other)];
@@ -126,7 +128,7 @@ function isSameRow(one: string, other: string): boolean {
 
 const unmarked = (text: string) => text.replace(/^[●⏺](?= )/gmu, " ");
 
-/** Nothing but the marked option differs. */
+/** Whether two questions differ at most in the marked option. */
 function isSameQuestion(one: AwaitingDecision | undefined, other: AwaitingDecision | undefined): boolean {
   const facts = (of: AwaitingDecision | undefined) =>
     of && [

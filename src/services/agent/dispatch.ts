@@ -35,20 +35,20 @@ import {
 } from "./terminal-view.ts";
 
 /**
- * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a
- * menu, and that Enter would meet what follows. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a
- * busy machine.
+ * Minimum time before a visible command gets a second Enter: the command may be ending the tool or opening a
+ * menu, which would receive that Enter. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a busy
+ * machine.
  */
 const commandRetryMs = 2000;
 /** The longest wait for the proof of one Enter. */
 const maxProofMs = 15_000;
-/** A draft of many rows needs one clearing key a row in some tools. */
+/** Some tools need one clearing key for each row of a draft. */
 const clearAttempts = 12;
-/** How long a cleared composer may still show its draft. */
+/** Time for a cleared composer to stop showing its draft. */
 const clearedMs = 150;
 /**
- * C-c ends some tools when their composer is empty: it is pressed once, and only after so long a look at the
- * draft.
+ * Pause before C-c, which is pressed at most once: it ends some tools when their composer is empty, so the
+ * draft must still be visible after the pause.
  */
 const beforeInterruptMs = 1000;
 
@@ -61,22 +61,22 @@ export interface DispatchDeps {
 }
 
 /**
- * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took
- * it. `submission.ts` has the states and decides; this performs its effects. Source: spec/terminal.md 6.
+ * Types `text` into a composer that is ready for it, presses Enter, and proves that the tool took the text.
+ * `submission.ts` decides; this module performs its effects. Source: spec/terminal.md 6.
  */
 export function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const before = deps.view.state();
   return perform(deps, { text, before, joined: hasDraft(before) }, beginPaste());
 }
 
-/** Whether the question of a prompt has gone and left a draft, which may be the prompt, unsent. Pure. */
+/** Whether a draft is left after a question, which may be the unsent prompt. Pure. */
 export function mayBeHandedBack(state: TerminalState): boolean {
   return !state.awaiting_decision && hasDraft(state) && !isWorking(state);
 }
 
 /**
- * Submits `text` again when the tool put it back into its composer after a question. Null, and no key
- * pressed, when the composer holds anything else: a person may have changed it.
+ * Submits `text` again when the tool put it back into its composer after a question. Returns null, and
+ * presses no key, when the composer holds another text: a person may have changed it.
  */
 export async function submitAgain(deps: DispatchDeps, text: string): Promise<DispatchOutcome | null> {
   const before = await deps.view.look();
@@ -85,18 +85,18 @@ export async function submitAgain(deps: DispatchDeps, text: string): Promise<Dis
   return perform(deps, { text, before, joined: false }, beginAtDraft());
 }
 
-/** Performs the effects of one submission, in order, and answers each with its event until it is done. */
+/** Performs the effects of one submission, in order, and answers each with an event, until it is done. */
 async function perform(
   deps: DispatchDeps,
-  given: Pick<SubmissionFacts, "text" | "before" | "joined">,
+  prompt: Pick<SubmissionFacts, "text" | "before" | "joined">,
   first: SubmissionStep,
 ): Promise<DispatchOutcome> {
   const { view, profile } = deps;
-  const { before, text } = given;
-  const leastRetryMs = isCommand(text) ? commandRetryMs : 0;
-  const retriesMs = profile.data.submit.enter_retry_after_ms.map((ms) => Math.max(ms, leastRetryMs));
+  const { before, text } = prompt;
+  const minRetryMs = isCommand(text) ? commandRetryMs : 0;
+  const retriesMs = profile.data.submit.enter_retry_after_ms.map((ms) => Math.max(ms, minRetryMs));
   const facts: SubmissionFacts = {
-    ...given,
+    ...prompt,
     instanceId: view.instanceId(),
     proved: isProvedVersion(profile, before.tracked_session.observed_tool_version),
     proofMs: [...retriesMs, lastProofMs],
@@ -124,8 +124,8 @@ async function perform(
 }
 
 /**
- * What a person's keys added to the prompt, once the tool reports or shows that it took it; null until then.
- * The first prompt that shows after Enter decides: a later one may begin with the same words.
+ * Returns a function for the text that a person added to the prompt; null until the tool reports or shows the
+ * prompt. The first prompt after Enter decides, since a later one may begin with the same words.
  */
 function watchAlong(view: DispatchDeps["view"], facts: SubmissionFacts): () => string | null {
   let words: string | null = null;
@@ -147,10 +147,10 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   const beganAtMs = clock.monotonicMs();
   const activity = watchActivity(view);
   const list = watchList(view, (state) => isListed({ state, shown: view.shown() }, facts));
-  /** From the paste to its echo. */
+  /** Time from the paste to its echo. */
   let echoedMs = 0;
 
-  /** How long a tool as slow as at the paste may take for its next step. */
+  /** Time limit for the next step of a tool that was this slow at the paste. */
   const slowMs = () => Math.min(maxProofMs, 5 * echoedMs);
 
   const observe = (state: TerminalState): Observed => ({
@@ -251,8 +251,8 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
 }
 
 /**
- * Whether the screen has changed since `before`. One that shows no composer, or a question, need not show a
- * text; and where nothing is known of the screen, it may have.
+ * Whether the screen may have changed since `before`. True for a screen without a composer or with a
+ * question, which need not show a text, and for an unknown screen.
  */
 function hasMoved(before: TerminalState, state: TerminalState): boolean {
   if (before.surface.accepting_input !== "yes" || before.awaiting_decision) return true;
@@ -261,7 +261,7 @@ function hasMoved(before: TerminalState, state: TerminalState): boolean {
 }
 
 /**
- * The profile's pause after a paste, shorter once exactly the text is in the composer of a proved version.
+ * Waits for the profile's pause after a paste; shorter when a proved version shows exactly the text.
  */
 async function pauseBeforeEnter(deps: DispatchDeps, text: string, pastedAtMs: number): Promise<void> {
   const { view, clock, profile } = deps;
@@ -279,8 +279,8 @@ async function pauseBeforeEnter(deps: DispatchDeps, text: string, pastedAtMs: nu
 }
 
 /**
- * Whether the tool, idle when Enter was pressed, was seen to work at any moment since, until `end`. A late
- * frame of the turn before is no work on this text.
+ * Watches, until `end`, whether the tool worked at any moment since Enter. The tool must have been idle at
+ * Enter: a late frame of the previous turn is not work on this text.
  */
 function watchActivity(view: TerminalView) {
   let idleAtEnter = false;
@@ -289,7 +289,7 @@ function watchActivity(view: TerminalView) {
     saw ||= idleAtEnter && isWorking(state);
   });
   return {
-    /** Enter is about to be pressed in `state`. */
+    /** Called before Enter is pressed in `state`. */
     entered(state: TerminalState) {
       idleAtEnter ||= !isWorking(state);
     },
@@ -299,7 +299,8 @@ function watchActivity(view: TerminalView) {
 }
 
 /**
- * Knows, until `end`, whether a completion list that offers another text is open, and whether any list was.
+ * Watches completion lists until `end`: whether a list is open that offers another text, and whether a list
+ * was open before.
  */
 function watchList(view: TerminalView, isOpen: (state: TerminalState) => boolean) {
   let wasOpen = false;
@@ -309,7 +310,7 @@ function watchList(view: TerminalView, isOpen: (state: TerminalState) => boolean
   return { isOpen, isOver: (state: TerminalState) => wasOpen && !isOpen(state), end };
 }
 
-/** Types without being able to read the tool's screen: nothing is proved beyond the bytes. */
+/** Types for a tool whose screen cannot be read: only the sending of the bytes is proved. */
 export async function dispatchBlind(
   deps: Pick<DispatchDeps, "clock" | "pane" | "onEvidence">,
   text: string,
@@ -324,9 +325,9 @@ export async function dispatchBlind(
 }
 
 /**
- * Presses the tool's clearing key until the composer is empty, another series of keys of its profile when
- * that leaves the draft as it is, and leaves a mode in which its text is no prompt: an empty shell line of
- * claude 2.1.330 ends with Backspace. False when it will not be empty.
+ * Presses the tool's clearing key until the composer is empty. When the key does not change the draft, it
+ * tries the other key sequences of the profile. It also leaves a mode in which text is not a prompt: an empty
+ * shell line of claude 2.1.330 ends with Backspace. Returns false when the composer does not become empty.
  */
 export async function clearDraft(
   deps: Pick<DispatchDeps, "view" | "clock" | "profile" | "pane">,
@@ -334,19 +335,19 @@ export async function clearDraft(
   const { view, clock, profile, pane } = deps;
   const { clear_draft_key, clear_draft_otherwise = [] } = profile.data.interrupt;
   const all = [[clear_draft_key ?? "C-u"], ...clear_draft_otherwise];
-  const ways = all.filter((keys) => !keys.includes("C-c"));
+  const sequences = all.filter((keys) => !keys.includes("C-c"));
   const press = (keys: readonly string[]) =>
     pane.keys(keys.map((name) => ({ kind: "key", name: name as KeyName | "C-e" })));
   const isEmpty = async (withinMs: number) =>
     (await awaitState(view, clock, (state) => !hasDraft(state), withinMs)) !== null;
-  let way = 0;
+  let current = 0;
   for (let attempt = 0; attempt < clearAttempts; attempt++) {
     const before = view.draft();
-    await press(ways[way % ways.length] ?? []);
+    await press(sequences[current % sequences.length] ?? []);
     const state = await view.look();
     if (closedMode(state) !== null) await press(["BSpace"]);
     if (await isEmpty(clearedMs)) return true;
-    if (view.draft() === before) way += 1;
+    if (view.draft() === before) current += 1;
   }
   const last = all.find((keys) => keys.includes("C-c"));
   if (last === undefined) return false;

@@ -12,13 +12,13 @@ import type { TerminalView } from "./terminal-view.ts";
 
 type OnEvidence = Submission["onEvidence"];
 
-interface Followed {
+interface FollowedTurn {
   watch: TurnWatch;
-  /** Null once the prompt was seen to be taken, or given up. */
+  /** Null once the tool took the prompt or the prompt was given up. */
   asked: Asked | null;
-  /** Asked until it says something. */
+  /** The text that a person added to the prompt; called until it returns one. */
   along?: (() => string | null) | undefined;
-  /** Its prompt is being submitted again. */
+  /** Whether the prompt is being submitted again. */
   busy: boolean;
 }
 
@@ -28,73 +28,73 @@ export function createFollowedTurns(deps: {
   clock: Clock;
   log: Log;
   profile: CompiledProfile | null;
-  /** A text that was submitted again is in the composer and could not be cleared. */
+  /** Called when a text that was submitted again remains in the composer and could not be cleared. */
   onLeft: (text: string) => void;
 }) {
   const { view, exclusivePane, clock, log, profile } = deps;
-  const turns = new Map<Followed, OnEvidence>();
+  const turns = new Map<FollowedTurn, OnEvidence>();
 
   function look(state: TerminalState): void {
-    for (const [held, onEvidence] of turns) {
-      // Until the Enter is proved and noted, an idle screen is the one before the turn.
-      if (held.busy) continue;
-      watch(held, onEvidence, state);
-      if (held.asked && mayBeHandedBack(state)) void resubmit(held, onEvidence);
+    for (const [turn, onEvidence] of turns) {
+      // Before Enter is proved and noted, an idle screen is that of before the turn.
+      if (turn.busy) continue;
+      watch(turn, onEvidence, state);
+      if (turn.asked && mayBeHandedBack(state)) void resubmit(turn, onEvidence);
     }
   }
 
-  function watch(held: Followed, onEvidence: OnEvidence, state: TerminalState): void {
-    const news = followTurn(held.watch, state);
-    held.watch = news.watch;
-    if (news.watch.started || news.watch.ended) held.asked = null;
-    if (news.watch.ended) turns.delete(held);
+  function watch(turn: FollowedTurn, onEvidence: OnEvidence, state: TerminalState): void {
+    const news = followTurn(turn.watch, state);
+    turn.watch = news.watch;
+    if (news.watch.started || news.watch.ended) turn.asked = null;
+    if (news.watch.ended) turns.delete(turn);
     // The tool's report and its transcript may come after the proof of Enter.
-    const words = news.evidence.length > 0 ? held.along?.() : null;
-    if (words != null) held.along = undefined;
+    const words = news.evidence.length > 0 ? turn.along?.() : null;
+    if (words != null) turn.along = undefined;
     for (const [at, evidence] of news.evidence.entries()) {
       const proof = words != null && at === 0 ? `${evidence.proof}; ${describeAlong(words)}` : evidence.proof;
       const more = words != null && at === 0 ? { typed_along: words } : {};
-      stampedBy(clock, onEvidence)({ ...evidence, ...more, proof });
+      addTimestamps(clock, onEvidence)({ ...evidence, ...more, proof });
     }
   }
 
-  /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
-  async function resubmit(held: Followed, onEvidence: OnEvidence): Promise<void> {
-    if (held.busy || !profile) return;
-    held.busy = true;
+  /** Submits a prompt again that a question handed back. A later state tries again when there was none. */
+  async function resubmit(turn: FollowedTurn, onEvidence: OnEvidence): Promise<void> {
+    if (turn.busy || !profile) return;
+    turn.busy = true;
     try {
       await exclusivePane.exclusive(async (pane) => {
-        if (!held.asked) return;
-        const prove = stampedBy(clock, onEvidence);
-        const { text, left } = held.asked;
+        if (!turn.asked) return;
+        const prove = addTimestamps(clock, onEvidence);
+        const { text, remaining } = turn.asked;
         const outcome = await submitAgain({ view, clock, profile, pane, onEvidence: prove }, text);
         if (!outcome) return;
-        held.asked = null;
+        turn.asked = null;
         if (outcome.outcome === "failed") {
-          turns.delete(held);
+          turns.delete(turn);
           if (outcome.left) deps.onLeft(text);
           prove({ step: "settled", proof: `handed back after a question: ${outcome.detail}` });
           return;
         }
         view.notePrompt(outcome.note);
-        if (outcome.asked && left > 1) held.asked = { text, left: left - 1 };
+        if (outcome.asked && remaining > 1) turn.asked = { text, remaining: remaining - 1 };
       });
     } catch (error) {
       log.line("dispatch fault", { error: messageOf(error) });
     } finally {
-      held.busy = false;
+      turn.busy = false;
     }
-    // Nothing is submitted from here: a draft that is not the prompt would be looked at without end.
-    if (turns.has(held)) watch(held, onEvidence, view.state());
+    // Only watches: submitting from here would repeat without end for a draft that is not the prompt.
+    if (turns.has(turn)) watch(turn, onEvidence, view.state());
   }
 
   view.subscribe(look);
 
   return {
     /**
-     * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a
-     * question, to be submitted again should the question hand it back; null when it was taken. `along`: what a
-     * person's keys added to the prompt.
+     * Follows one more turn. `started`: the turn has already run. `asked`: the prompt whose Enter opened a
+     * question, for a new submission when the question hands it back; null when the tool took the prompt.
+     * `along`: the text that a person added to the prompt.
      */
     follow({
       started,
@@ -110,24 +110,24 @@ export function createFollowedTurns(deps: {
       turns.set({ watch: { started, ended: false }, asked, along, busy: false }, onEvidence);
       look(view.state());
     },
-    /** No prompt is submitted again once its question has gone. */
+    /** Gives up the prompts that wait for their question: they are not submitted again. */
     giveUpQuestions(): void {
-      for (const held of turns.keys()) held.asked = null;
+      for (const turn of turns.keys()) turn.asked = null;
     },
   };
 }
 
-/** Gives each piece of evidence the moment at which it was proved. */
-export function stampedBy(
+/** Adds the present time to each piece of evidence. */
+export function addTimestamps(
   clock: Clock,
   onEvidence: OnEvidence,
 ): (evidence: Omit<Evidence, "at_utc">) => void {
   return (evidence) => onEvidence({ ...evidence, at_utc: timestampNow(clock) });
 }
 
-/** How far one submitted prompt has come, judged by the states that followed it. */
+/** The progress of a submitted prompt, judged by later states. */
 interface TurnWatch {
-  /** A turn was seen to run since the prompt was submitted. */
+  /** Whether a turn ran since the prompt was submitted. */
   started: boolean;
   ended: boolean;
 }
@@ -138,10 +138,10 @@ interface TurnNews {
 }
 
 /**
- * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows
- * that it works; it has ended when the tracker, which holds `active` from the submission on, calls the
- * terminal ready again or records a result. A turn too quick to be seen working starts and ends at once. A
- * program that has ended took its turn with it; a program that cannot be looked at proves nothing. Pure.
+ * The evidence in `state` about a prompt that was submitted before. A turn has started when the tool shows
+ * work. It has ended when the tracker, which reports `active` from the submission on, reports the terminal
+ * ready again or records a result. A turn without visible work starts and ends at once. The end of the
+ * program ends its turn. A program that cannot be observed proves nothing. Pure.
  */
 export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   if (watch.ended) return { watch, evidence: [] };
@@ -161,7 +161,7 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
     const byTool = state.stability.witness === "tool";
     const began = byTool ? "the tool reported its end" : "the transcript changed";
     if (!started) evidence.push({ step: "turn_started", proof: began });
-    // How the turn went is settled only when the screen has been still for a while, or the tool reported it.
+    // The result is known only after the screen has not changed for a while, or from the tool's report.
     const { result } = state.last_turn;
     const ready = byTool ? "the tool reported its end and is ready again" : "ready again";
     evidence.push({ step: "turn_ended", proof: result === "none" ? ready : `${ready}: ${result}` });
@@ -169,13 +169,13 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   return { watch: { started: started || ended, ended }, evidence };
 }
 
-/** A prompt whose Enter brought up a question instead of a turn. */
+/** A prompt whose Enter opened a question instead of a turn. */
 interface Asked {
   /** As it was typed. */
   text: string;
-  /** How many times more it may be submitted after a question. */
-  left: number;
+  /** Number of further submissions after a question. */
+  remaining: number;
 }
 
-/** A tool that asks again at each Enter will not take the text. */
+/** A tool that asks again after this many submissions will not take the text. */
 export const maxQuestions = 3;

@@ -3,10 +3,10 @@ import { stripControl } from "../../system/visible.ts";
 import type { CompiledProfile } from "../terminal/profiles/profile.ts";
 
 /**
- * The text that is really typed for a prompt: without control characters and trailing newlines, with a
- * leading blank where the tool would read the first character as one of its commands, and a trailing blank
- * where the last word would open a popup that takes Enter. Slash commands the person asked for stay commands.
- * Null when nothing is left to type. Source: spec/terminal.md 6.3-6.5.
+ * The text that is typed for a prompt: without control characters and trailing newlines, with a leading blank
+ * when the tool would take the first character for a command, and with a trailing blank when the last word
+ * would open a popup that takes Enter. Slash commands of the prompt stay commands. Null when no text is left.
+ * Source: spec/terminal.md 6.3-6.5.
  */
 export function prepareText(prompt: string, profile: CompiledProfile): string | null {
   const text = stripControl(prompt);
@@ -17,10 +17,9 @@ export function prepareText(prompt: string, profile: CompiledProfile): string | 
 }
 
 /**
- * The pastes in which `text` is given to the tool: one, or several for a version that wraps a long paste into
- * markup (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no
- * grapheme is cut; the pieces together are `text`. `version`: as the tool's banner shows it, null when it is
- * not known. Pure.
+ * Splits `text` into pastes: one, or several for a version that wraps a long paste into markup
+ * (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no grapheme is
+ * cut; the pieces together are `text`. `version`: that of the tool's banner, null when unknown. Pure.
  */
 export function pastesOf(text: string, profile: CompiledProfile, version: string | null): string[] {
   const limits = profile.data.submit.paste_pieces;
@@ -59,7 +58,7 @@ function runsOf(text: string, length: number): string[] {
   return [...runs, run];
 }
 
-/** How long to leave a pasted text alone before Enter, milliseconds (spec/terminal.md 6.6). */
+/** Pause between a paste and Enter (spec/terminal.md 6.6). */
 export function enterDelayMs(text: string, profile: CompiledProfile): number {
   const { enter_delay_ms, enter_delay_ms_per_kib, enter_delay_max_ms } = profile.data.submit;
   const kib = Math.max(0, text.length / 1024 - 4);
@@ -67,27 +66,26 @@ export function enterDelayMs(text: string, profile: CompiledProfile): number {
 }
 
 /**
- * Whether the draft that a composer shows is the whole of `text` and nothing else: the same words however
- * they are wrapped, or one chip that stands for a paste of as many lines, line breaks or characters. `draft`:
- * without glyph and indent. Chips as recorded: `[Pasted text #1 +3 lines]` (claude 2.1.197),
- * `[Pasted Content 11496 chars]` (codex 0.169.0), `[Pasted Text: 201 lines]` (gemini 0.61.0),
- * `[Pasted ~4 lines]` (opencode 1.18.33). Pure.
+ * Whether a draft is exactly `text`: the same words in any wrapping, or one chip for a paste of as many
+ * lines, line breaks or characters. `draft`: without glyph and indent. Chips as recorded: `[Pasted text #1 +3
+ * lines]` (claude 2.1.197), `[Pasted Content 11496 chars]` (codex 0.169.0), `[Pasted Text: 201 lines]`
+ * (gemini 0.61.0), `[Pasted ~4 lines]` (opencode 1.18.33). Pure.
  */
 export function isDraftOf(draft: string, text: string): boolean {
   const found = findText(draft, text);
   return found !== null && squeeze(found.before + found.behind) === "";
 }
 
-/** Whether a draft is what clearing has spared of `text`: its end or its beginning. Pure. */
+/** Whether a draft is the beginning or the end of `text`, as after an incomplete clearing. Pure. */
 export function isRemainderOf(draft: string, text: string): boolean {
   const [remainder, whole] = [squeeze(draft), squeeze(text)];
   return remainder !== "" && (whole.startsWith(remainder) || whole.endsWith(remainder));
 }
 
 /**
- * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at
- * the same moment. Null when nothing is before `text`; words only behind it may be a hint of the tool's own,
- * and a `text` that is not to be seen whole proves nothing. Pure.
+ * The words of a person around `text` in a draft, as one line: the person typed at the same moment. Null when
+ * no word is before `text`, since words only after it may be a hint of the tool, and when the draft does not
+ * hold all of `text`, which proves nothing. Pure.
  */
 export function personsWords(draft: string, text: string): string | null {
   const found = findText(draft, text);
@@ -97,8 +95,8 @@ export function personsWords(draft: string, text: string): string | null {
 }
 
 /**
- * What a draft that begins with the whole of `text` holds behind it, as one line: a person's last letters, or
- * a hint of the tool's. Null when there is nothing, or when `text` is not to be seen whole. Pure.
+ * The words after `text` in a draft that begins with all of `text`, as one line: letters of a person, or a
+ * hint of the tool. Null without such words, and when the draft does not begin with all of `text`. Pure.
  */
 export function wordsBehind(draft: string, text: string): string | null {
   const found = findText(draft, text);
@@ -107,15 +105,14 @@ export function wordsBehind(draft: string, text: string): string | null {
 }
 
 /**
- * Whether the whole of `text`, or a chip that stands for it, is to be seen in a draft, alone or not. Pure.
+ * Whether a draft contains all of `text`, or a chip for it. Pure.
  */
 export function holdsText(draft: string, text: string): boolean {
   return findText(draft, text) !== null;
 }
 
 /**
- * Within how many milliseconds after the text the tool may open a completion list over it; 0 when it opens
- * none late. Pure.
+ * The delay after the text within which the tool may open a completion list; 0 when it opens none late. Pure.
  */
 export function listOpensWithinMs(text: string, profile: CompiledProfile): number {
   const rules = profile.popups.filter((popup) => popup.draft.test(text));
@@ -123,8 +120,8 @@ export function listOpensWithinMs(text: string, profile: CompiledProfile): numbe
 }
 
 /**
- * Whether Enter would put the first entry of a completion list, `offered`, in the place of `text`: the entry
- * is none of the text's own words. Aliases are beside a command's name: `quit (exit)`. Pure.
+ * Whether Enter would replace `text` by the first entry of a completion list, `offered`: no word of `text` is
+ * the entry or one of its aliases, as in `quit (exit)`. Pure.
  */
 export function offersAnother(offered: string, text: string): boolean {
   const [name = ""] = offered.replace(/^[^\p{L}\p{N}/]+/u, "").split(/ {2,}/u);
@@ -135,15 +132,16 @@ export function offersAnother(offered: string, text: string): boolean {
 /** A word without the character that opens a list. */
 const bare = (word: string) => word.replace(/^[/@$]/u, "").toLowerCase();
 
-/** A text that names one of the tool's commands, with whatever follows. A path is none. */
+/** Whether a text begins with a command name of the tool; a path is not a command. */
 export function isCommandName(text: string): boolean {
   return /^\/[\w:.-]+(?:\s|$)/u.test(text);
 }
 
 /**
- * Whether `taken`, the beginning of the prompt that the tool took, is proof that it is not the typed `text`:
- * it is a command that the text does not name, or the text with its last word completed. Tools wrap, cut,
- * trim and render what they show, and hold several texts for one turn, so no other difference counts. Pure.
+ * Whether `taken`, the beginning of the prompt that the tool took, proves that the tool took another text
+ * than `text`: `taken` is a command that `text` does not name, or `text` with its last word completed. No
+ * other difference is proof: tools wrap, cut, trim and render texts, and hold several texts for one turn.
+ * Pure.
  */
 export function isAnotherText(taken: string, text: string): boolean {
   if (isCommandName(text)) return false;
@@ -156,8 +154,9 @@ export function isAnotherText(taken: string, text: string): boolean {
 }
 
 /**
- * What a person typed that the tool took behind `text`: `taken`, the prompt as the tool reports or shows it,
- * begins with the whole of `text` and goes on. Null when it does not, or is shown cut or rendered. Pure.
+ * The words of a person that the tool took after `text`. `taken`: the prompt as the tool reports or shows it.
+ * Null when `taken` does not begin with all of `text`, as when it is cut or rendered, or has no further
+ * words. Pure.
  */
 export function wordsAlong(taken: string, text: string): string | null {
   if (isCommandName(text) || !squeeze(taken).startsWith(squeeze(text))) return null;
@@ -166,18 +165,18 @@ export function wordsAlong(taken: string, text: string): string | null {
 
 const maxAlong = 200;
 
-/** Whether the first row of `taken`, a prompt in the transcript, is the beginning of `text`. Pure. */
+/** Whether `text` begins with the first row of `taken`, a prompt in the transcript. Pure. */
 export function beginsText(taken: string, text: string): boolean {
   const first = squeeze(taken.split("\n")[0] ?? "");
   return first !== "" && squeeze(text).startsWith(first);
 }
 
-/** Every tool we know shows a line shorter than this as it is; opencode has the lowest limit. */
+/** Every supported tool shows a shorter line without a chip; opencode has the lowest limit. */
 const longLine = 150;
 
 function findText(draft: string, text: string): { before: string; behind: string } | null {
   const chip = /\[Pasted\b[^\]]*?(\d+) (lines|chars)\]/.exec(draft);
-  if (chip && standsFor({ count: Number(chip[1]), unit: chip[2] ?? "" }, text)) {
+  if (chip && matchesChip({ count: Number(chip[1]), unit: chip[2] ?? "" }, text)) {
     return { before: draft.slice(0, chip.index), behind: draft.slice(chip.index + chip[0].length) };
   }
   const wanted = squeeze(text);
@@ -187,14 +186,14 @@ function findText(draft: string, text: string): { before: string; behind: string
   return { before: draft.slice(0, rawIndex(draft, start)), behind: draft.slice(end) };
 }
 
-function standsFor({ count, unit }: { count: number; unit: string }, text: string): boolean {
+function matchesChip({ count, unit }: { count: number; unit: string }, text: string): boolean {
   if (unit === "chars") return count === text.length || count === [...text].length;
   const lines = text.split("\n").length;
   if (lines === 1) return count === 1 && text.length > longLine;
   return count === lines || count === lines - 1;
 }
 
-/** Where in `text` its first `count` characters that are not blank have passed. */
+/** Index in `text` after its first `count` characters that are not blank. */
 function rawIndex(text: string, count: number): number {
   let passed = 0;
   for (let index = 0; index < text.length; index++) {

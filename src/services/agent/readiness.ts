@@ -3,13 +3,13 @@ import { describeParked, describeSuspended, failingFacts } from "../terminal/rea
 import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 import { closedMode } from "./terminal-view.ts";
 /**
- * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this
- * tool's screen; otherwise only its process counts. No policy types into a dead pane or a shell; only
- * `always` and `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract
- * 4.2; rulings 6, 7; spec/terminal.md 3.
+ * Whether a terminal in `state` may get a prompt under `policy`. `tracked`: the tool's screen can be read;
+ * otherwise only its process counts. No policy types into a dead pane or a shell. Only `always` and
+ * `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract 4.2; rulings
+ * 6, 7; spec/terminal.md 3.
  */
 export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, tracked: boolean): Readiness {
-  const absent = absence(state, tracked);
+  const absent = refuseAbsent(state, tracked);
   if (absent) return absent;
   if (policy === "always" || !tracked) return { ready: true };
   if (policy !== "if_no_pending" && state.awaiting_decision) {
@@ -27,8 +27,8 @@ export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, track
   return judgePending(state);
 }
 
-/** Why no text may be typed at all, or null. */
-function absence(state: TerminalState, tracked: boolean): Refusal | null {
+/** Why no text may be typed at all; null when it may. */
+function refuseAbsent(state: TerminalState, tracked: boolean): Refusal | null {
   const { transport_state, process_state } = state.diagnostics;
   if (transport_state !== "tmux_up") {
     return refuse(
@@ -57,10 +57,10 @@ function judgeComposer(state: TerminalState): Readiness {
 }
 
 /**
- * Why no policy may submit a prompt: the tool is suspended and reads nothing, or the composer is in a mode
- * that takes text for something else. Null otherwise.
+ * Why no policy may submit a prompt: the tool is suspended, or the composer is in a mode in which text is not
+ * a prompt. Null otherwise.
  */
-export function refusedMode(state: TerminalState): Refusal | null {
+export function refuseMode(state: TerminalState): Refusal | null {
   const suspended = describeSuspended(state);
   if (suspended !== null) return refuse("not_ready", suspended);
   const mode = closedMode(state);
@@ -84,28 +84,28 @@ function refuse(code: Refusal["code"], detail: string): Refusal {
   return { ready: false, code, detail };
 }
 
-/** Whether a tracked terminal is in the state that a caller waits for. Pure. */
-export function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
+/** Whether a tracked terminal is in the awaited state. Pure. */
+export function isInState(state: TerminalState, wanted: WaitFor): boolean {
   switch (wanted) {
     case "ready":
       return judgeReadiness(state, "turn_boundary", true).ready;
     case "busy":
       return state.turn.phase === "active";
     case "decision":
-      return isWhole(state);
+      return isQuestionPainted(state);
   }
 }
 
 /**
- * The title may show a question before its rows are painted; without options it is one once the
- * screen rests.
+ * Whether the agent asks a question that is completely painted. The title may show a question before its
+ * rows. A question without options counts once the screen is stable.
  */
-function isWhole({ awaiting_decision, stability }: TerminalState): boolean {
+function isQuestionPainted({ awaiting_decision, stability }: TerminalState): boolean {
   const asked = agentQuestion(awaiting_decision);
   return asked !== null && (asked.options.length > 0 || stability.stable);
 }
 
-/** What the terminal's state says of the agent's connectivity. `tracked` as in `judgeReadiness`. Pure. */
+/** The agent's connectivity by the state of its terminal. `tracked` as in `judgeReadiness`. Pure. */
 export function toConnectivity(
   state: TerminalState,
   instanceId: string | null,

@@ -6,9 +6,9 @@ import type { Chosen } from "./decision.ts";
 import type { TerminalView } from "./terminal-view.ts";
 
 /**
- * Answers the questions with which the program of an unattended agent starts, as far as its profile has an
- * `unattended_answer` to them. Each rule once for each instance, and none any more once the instance was
- * ready for a prompt: what it asks later is for a person, and so is a question whose answer failed.
+ * Answers startup questions of an unattended agent that have an `unattended_answer` in its profile. Each rule
+ * answers once for each instance, and only until the instance was ready for a prompt. Later questions, and
+ * questions whose answer failed, are for a person.
  */
 export function createStartupAnswers(deps: {
   view: Pick<TerminalView, "subscribe" | "dialogRule" | "instanceId">;
@@ -20,7 +20,7 @@ export function createStartupAnswers(deps: {
   const { view, profile, decide, onAnswered, log } = deps;
   let instance: string | null = null;
   let hasStarted = false;
-  const tried = new Set<string>();
+  const triedRules = new Set<string>();
   let unsubscribe: (() => void) | null = null;
 
   function look(state: TerminalState): void {
@@ -29,15 +29,15 @@ export function createStartupAnswers(deps: {
     if (now !== instance) {
       instance = now;
       hasStarted = false;
-      tried.clear();
+      triedRules.clear();
     }
     hasStarted ||= state.surface.ready_posture === "yes" || state.turn.phase === "active";
     const asked = agentQuestion(state.awaiting_decision);
     if (hasStarted || asked?.id === undefined) return;
     const rule = profile.dialogs.find(({ id }) => id === view.dialogRule());
     const option = asked.options.find(({ text }) => rule?.unattended_answer?.test(text));
-    if (!rule || !option || tried.has(rule.id)) return;
-    tried.add(rule.id);
+    if (!rule || !option || triedRules.has(rule.id)) return;
+    triedRules.add(rule.id);
     const { id, question } = asked;
     decide({ schema_version: 1, option: option.index, id }).then(
       () => onAnswered({ question, option: option.text }),

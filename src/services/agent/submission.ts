@@ -25,8 +25,8 @@ import {
 
 /**
  * The submission of one prompt to a tool: paste the text once, press Enter until the tool takes it, and clear
- * a text that it does not take. Events and effects alternate: each state below awaits the answer to its
- * effect.
+ * a text that the tool does not take. Effects and events alternate: each state awaits the event that answers
+ * its effect.
  *
  * ```
  *   pasting ──shown──> settling ──rested──> looking ──press Enter──> proving ──taken──> done
@@ -42,9 +42,9 @@ import {
  *                      └──cleared──> done, or ──a person's words──> restoring ──> done
  * ```
  *
- * Before each Enter `looking` may lead to `listed`, until no completion list is open that Enter would take an
- * entry of, and after it `proving` to `confirming`, where the tool may open such a list late: what it took
- * must not be another text. `looking` and `last_look` also lead to `done` or `clearing` when the tool has a
+ * Before an Enter, `looking` leads to `listed` while a completion list is open whose entry Enter would take.
+ * After an Enter, `proving` leads to `confirming` when the tool may open such a list late, to check that it
+ * did not take another text. `looking` and `last_look` also lead to `done` or `clearing` when the tool is a
  * new instance or has ended, when it reported the text, when a question came up, when the composer is in
  * another mode, or when a person types. The text is never pasted twice, and no Enter follows a question, an
  * ended tool or a person's words. Source: spec/terminal.md 6.
@@ -53,7 +53,7 @@ export type SubmissionState =
   | { at: "pasting" }
   | { at: "unread" }
   | { at: "settling"; echo: boolean }
-  /** Before Enter number `press` + 1. `repainted`: it has waited once for a whole frame. */
+  /** Before Enter number `press` + 1. `repainted`: the submission has already waited for a complete frame. */
   | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean; moved?: number }
   /** A completion list is open whose entry Enter would take. */
   | { at: "listed"; press: number; echo: boolean; shown: Shown; repainted: boolean; moved?: number }
@@ -63,13 +63,13 @@ export type SubmissionState =
   /** Enter was taken, perhaps for an entry of a list. */
   | { at: "confirming"; press: number; shown: Shown }
   | { at: "last_look"; echo: boolean; shown: Shown }
-  /** Other words replaced the text: now only work of the tool proves that it took the text. */
+  /** Other words replaced the text, so only work of the tool proves that it took the text. */
   | { at: "awaiting_work"; echo: boolean; shown: Shown }
   | { at: "clearing"; why: ClearReason }
   | { at: "restoring" }
   | { at: "done"; outcome: DispatchOutcome };
 
-/** The composer at the last Enter; `whole`: it showed all of the text. */
+/** The composer at the last Enter. `whole`: whether it showed all of the text. */
 interface Shown {
   whole: boolean;
   /** Words after the text: a person's, or a hint of the tool. */
@@ -77,31 +77,31 @@ interface Shown {
 }
 
 type ClearReason =
-  /** A person typed at the same moment: `words` go back into the composer. */
+  /** A person typed at the same moment; `words` are typed back into the composer. */
   | { cause: "person"; words: string }
-  /** Enter would submit the text as something else than a prompt. */
+  /** Enter would submit the text as something other than a prompt. */
   | { cause: "withdrawn"; detail: string }
-  /** The tool has read nothing: the clearing keys follow the text into it. */
+  /** The tool did not read the text yet; the clearing keys follow the text. */
   | { cause: "unread" }
-  /** No Enter was taken. */
+  /** The tool took no Enter. */
   | { cause: "untaken" };
 
 /** Facts that do not change during one submission. */
 export interface SubmissionFacts {
   text: string;
-  /** The terminal before the text was typed; every proof is compared with it. */
+  /** The terminal before the text was typed, the baseline of every proof. */
   before: TerminalState;
   /** The instance of the tool that gets the text; null while it cannot be read. */
   instanceId: string | null;
-  /** The composer held a draft before the text; the caller decided that both may be submitted. */
+  /** Whether the composer held a draft before the text, which the caller allows to submit with it. */
   joined: boolean;
-  /** The profile was tested with the tool's version, or the version is not known. */
+  /** Whether the profile was tested with the tool's version, or the version is unknown. */
   proved: boolean;
-  /** How long to wait for the proof after each Enter; its length is the number of presses. */
+  /** Time limit of the proof after each Enter; one entry for each press. */
   proofMs: readonly number[];
-  /** What the screen showed before the text. */
+  /** The screen before the text. */
   shownBefore: ShownBeside;
-  /** The tool may open a completion list over the text after it shows it. */
+  /** Whether the tool may open a completion list after it shows the text. */
   opensList: boolean;
 }
 
@@ -111,48 +111,48 @@ export interface Observed {
   /** The content of the composer; null when it is not visible as a whole. */
   draft: string | null;
   instanceId: string | null;
-  /** The tool's own report of the text. */
+  /** The tool's report of the text. */
   report: "exact" | "other" | null;
   /** The text of the other prompt that it reported. */
   otherPrompt: string | null;
   shown: ShownBeside;
-  /** The tool, idle when Enter was pressed, has worked since. */
+  /** Whether the tool, idle at Enter, has worked since. */
   sawActivity: boolean;
 }
 
 export type SubmissionEvent =
   /**
-   * `found`: the first state that shows a draft or a new question, or null. `moved`: the screen has changed
-   * since the paste.
+   * `found`: the first state that shows a draft or a new question; null without one. `moved`: whether the
+   * screen has changed since the paste.
    */
   | { event: "pasted"; found: TerminalState | null; moved: boolean }
   | { event: "rested" }
   | { event: "looked"; seen: Observed }
-  /** `found`: the awaited state came in time; `seen` is that state, else the latest one. */
+  /** `found`: whether the awaited state came in time. `seen`: that state, else the latest one. */
   | { event: "awaited"; found: boolean; seen: Observed }
-  /** Enter was not pressed: the cursor was not where it was at the last look. */
+  /** Enter was not pressed, because the cursor had moved since the last look. */
   | { event: "moved"; seen: Observed }
   | { event: "cleared"; empty: boolean }
   | { event: "restored" };
 
 export type SubmissionEffect =
   | { do: "paste"; echoMs: number }
-  /** Any change of the screen of before the paste. */
+  /** Awaits any change of the screen since before the paste. */
   | { do: "await_change"; withinMs: number }
-  /** Leave the pasted text alone for as long as the tool needs. */
+  /** Pauses for as long as the tool needs after a paste. */
   | { do: "rest" }
   | { do: "look" }
   | { do: "await_draft"; withinMs: number }
-  /** No list offers another text. */
+  /** Awaits that no list offers another text. */
   | { do: "await_no_list"; withinMs: number }
-  /** The tool shows what it took. */
+  /** Awaits that the tool shows the text that it took. */
   | { do: "await_taken"; withinMs: number }
-  /** `at`: the cursor at the last look; null to press wherever it is. */
+  /** `at`: the cursor at the last look; null: press Enter at any position. */
   | { do: "press_enter"; proofMs: number; at: ShownBeside["cursor"] }
   | { do: "await_work"; withinMs: number }
   | { do: "clear" }
   | { do: "restore"; words: string }
-  /** Needs no answer, unlike the others. */
+  /** The only effect without an answer. */
   | { do: "prove"; step: "typed" | "submitted"; proof: string; along?: string };
 
 export interface SubmissionStep {
@@ -160,24 +160,24 @@ export interface SubmissionStep {
   effects: SubmissionEffect[];
 }
 
-/** How long the composer may take to show the paste. Not fatal: some tools repaint late. */
+/** Time for the composer to show the paste. Later is not fatal: some tools repaint late. */
 const echoMs = 2000;
-/** How long a tool may take to read a text: claude 2.1.330 took 20 s on a busy machine. */
+/** Time for a tool to read a text: claude 2.1.330 took 20 s on a busy machine. */
 const unreadMs = 60_000;
-/** After the last Enter, how long the tool may take to show that it took the text. */
+/** Time for the tool to show that it took the text after the last Enter. */
 export const lastProofMs = 3000;
-/** How long a composer that does not show the text may be half repainted. */
+/** Time for a half repainted composer to show the text. */
 const repaintMs = 1000;
 /**
- * How long a completion list may stay open: gemini 0.61.0 closes one that fits nothing after 80 ms of its
- * processor time.
+ * Time for a completion list to close: gemini 0.61.0 closes one without a match after 80 ms of its processor
+ * time.
  */
 const listMs = 3000;
-/** How long a tool that took Enter may take to show the prompt. */
+/** Time for a tool to show the prompt after it took Enter. */
 const confirmMs = 1500;
-/** How often Enter waits for a cursor that is not where it was: a tool at work moves it while it repaints. */
+/** Looks that repeat because the cursor moved: a working tool moves it while it repaints. */
 const maxMoves = 5;
-/** Characters of the words behind a prompt that its proof quotes. */
+/** Maximum characters of the quoted words after a prompt. */
 const maxQuoted = 40;
 const replaced = "other words replaced the text in the composer; whether it was taken is not known";
 const notSeen = "whether the tool took the text is not known: neither is visible";
@@ -196,8 +196,8 @@ export function beginAtDraft(): SubmissionStep {
 }
 
 /**
- * The transition when `event` answers the effect of `state`. Pure; throws for an event that answers no
- * effect.
+ * The transition for `event`, the answer to the effect of `state`. Throws for an event that is not an answer.
+ * Pure.
  */
 export function transition(
   state: SubmissionState,
@@ -279,7 +279,7 @@ function beforeEnter(
   seen: Observed,
   facts: SubmissionFacts,
 ): SubmissionStep {
-  // A half repainted frame shows no draft; only an unproved version must show it before the first Enter.
+  // A half repainted frame shows no draft. An unproved version must show the draft before the first Enter.
   const mayBeTorn = press === 0 && !facts.proved && !hasDraft(seen.state) && !hasEnded(seen.state);
   if (mayBeTorn && !repainted) {
     return {
@@ -287,9 +287,9 @@ function beforeEnter(
       effects: [{ do: "await_draft", withinMs: repaintMs }],
     };
   }
-  // The screen of a new instance proves nothing about a text that the former one got.
+  // The screen of a new instance proves nothing about a text that the previous instance got.
   if (isOtherInstance(seen, facts)) return failed(true, otherInstance);
-  // A person may have pressed Enter before us, and a tool reports a text whose Enter it seemed to swallow.
+  // A person may have pressed Enter first, or the tool took an Enter without showing it.
   if (seen.report === "exact") return submitted(shown, seen, facts, describeProof(seen));
   const decision = decideEnter({ press, shown, moved }, seen, facts);
   switch (decision.do) {
@@ -360,7 +360,7 @@ export function isListed(
 ): boolean {
   const { offered } = shown;
   if (offered === null || !hasDraft(state) || !offersAnother(offered, facts.text)) return false;
-  // A row that was there before the text is the transcript's.
+  // A row from before the text belongs to the transcript.
   return projectionOf(facts.before)?.includes(offered) !== true;
 }
 
@@ -369,7 +369,7 @@ function listDetail({ shown: { offered } }: Observed): string {
   return `the tool keeps a completion list open${entry}, which Enter would take in place of the text`;
 }
 
-/** Whether the tool shows what it took: this text, or proof of another one. */
+/** Whether the screen shows that the tool took this text, or proves that it took another one. */
 export function showsTaken(seen: Observed, facts: SubmissionFacts): boolean {
   const { report, state, shown } = seen;
   if (report === "exact" || isWorking(state) || state.awaiting_decision || hasEnded(state)) return true;
@@ -386,8 +386,8 @@ export function showsNewPrompt(
 }
 
 /**
- * What a person typed at the moment of Enter and the tool took with the text: no look can see a letter that
- * the tool has not drawn yet. Null when the tool neither reports nor shows it.
+ * The words that a person typed at the moment of Enter and that the tool took with the text; a look cannot
+ * show letters that the tool has not drawn yet. Null when the tool neither reports nor shows such words.
  */
 export function typedAlong(
   { otherPrompt, shown }: Pick<Observed, "otherPrompt" | "shown">,
@@ -402,15 +402,15 @@ export function typedAlong(
   return null;
 }
 
-/** For people. */
+/** Describes the words of `typedAlong` for people. */
 export function describeAlong(along: string): string {
   return `a person typed at that moment, and ${JSON.stringify(along.slice(0, maxQuoted))} went along`;
 }
 
 /**
- * Proof that the tool took another text than the typed one, for people; null without proof. A caller would
- * submit the text again, so nothing that may be a late frame, an older prompt or another spelling of the text
- * is proof.
+ * The proof, for people, that the tool took another text than the typed one; null without proof. Since a
+ * caller would submit the text again, a possible late frame, older prompt or other spelling of the text is
+ * not proof.
  */
 function takenInstead(
   seen: Observed,
@@ -441,7 +441,7 @@ function afterLastEnter(
     return submitted(shown, seen, facts, `${describeProof(seen)} after the last Enter`);
   const rest = decideEnter({ press: facts.proofMs.length, shown, moved: 0 }, seen, facts);
   if (rest.do === "clear") return clear(rest.why);
-  // A person types on while the tool may be slow to show that it took the text.
+  // A person continued to type, and the tool may be slow to show that it took the text.
   if (rest.do === "replaced") {
     return {
       state: { at: "awaiting_work", echo, shown },
@@ -516,13 +516,13 @@ function submitted(shown: Shown, seen: Observed, facts: SubmissionFacts, proof: 
 
 type EnterDecision =
   | { do: "press"; shown: Shown }
-  /** The tool took the text meanwhile, or never will. */
+  /** The tool has taken the text, or will never take it. */
   | { do: "stop" }
   /** The pane runs another program than the tool: Enter could make a shell run the text. */
   | { do: "gone" }
   /** Enter would answer a question. */
   | { do: "leave" }
-  /** The text was visible and has been replaced by other words. */
+  /** Other words replaced the text, which was visible before. */
   | { do: "replaced" }
   | { do: "clear"; why: ClearReason };
 
@@ -545,12 +545,12 @@ function decideEnter(
   const draft = drafted ?? "";
   const words = personsWords(draft, text);
   if (words !== null) return { do: "clear", why: { cause: "person", words } };
-  // A command may be followed by a hint of the tool.
+  // A hint of the tool may follow a command.
   if (isCommand(text)) return { do: "press", shown };
   const now: Shown = { whole: holdsText(draft, text), behind: wordsBehind(draft, text) };
   if (press > 0 && shown.whole && !now.whole && draft !== "") return { do: "replaced" };
-  // Words before the cursor come from a person, and so do words that appear after a look; others may be a
-  // hint of the tool.
+  // Words before the cursor are a person's, and so are words that appeared after the first look. Other words
+  // may be a hint of the tool.
   const isTyped = beside.cursorAtEnd || ((press > 0 || moved > 0) && now.behind !== shown.behind);
   if (now.behind !== null && isTyped) {
     return { do: "clear", why: { cause: "person", words: now.behind } };
@@ -562,7 +562,7 @@ function withdraw(detail: string): EnterDecision {
   return { do: "clear", why: { cause: "withdrawn", detail } };
 }
 
-/** Both are known, and they differ. */
+/** Whether both instances are known and differ. */
 function isOtherInstance(seen: Observed, facts: SubmissionFacts): boolean {
   return seen.instanceId !== null && facts.instanceId !== null && seen.instanceId !== facts.instanceId;
 }

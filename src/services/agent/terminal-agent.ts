@@ -23,9 +23,9 @@ import {
 } from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
-import { createFollowedTurns, maxQuestions, stampedBy } from "./followed-turns.ts";
+import { addTimestamps, createFollowedTurns, maxQuestions } from "./followed-turns.ts";
 import { isDraftOf, isRemainderOf, prepareText } from "./prompt-text.ts";
-import { isAsWanted, judgeReadiness, refusedMode, toConnectivity } from "./readiness.ts";
+import { isInState, judgeReadiness, refuseMode, toConnectivity } from "./readiness.ts";
 import {
   awaitState,
   type DispatchOutcome,
@@ -35,7 +35,7 @@ import {
   type TerminalView,
 } from "./terminal-view.ts";
 
-/** How long the reset of a conversation may take before its prompt fails. */
+/** Time limit of the reset of a conversation. */
 const resetMs = 15_000;
 
 interface TerminalAgentDeps {
@@ -49,16 +49,16 @@ interface TerminalAgentDeps {
   log: Log;
 }
 
-/** How long a person's typing may delay a prompt that has begun, and how often. */
+/** Limits for a started prompt that a person's typing delays: the wait, and the number of attempts. */
 const personMs = 20_000;
 const maxAttempts = 3;
 
-/** How long a cleared composer may take to be fit for a prompt. */
+/** Time for a cleared composer to be ready for a prompt. */
 const clearedMs = 3000;
-/** Characters of a left text that its refusal quotes. */
+/** Maximum characters of a leftover text that its refusal quotes. */
 const maxQuoted = 40;
 
-const beingInterrupted = (): Refusal => ({
+const interruptRefusal = (): Refusal => ({
   ready: false,
   code: "not_ready",
   detail: "an interrupt is being carried out; try again once it has ended",
@@ -70,10 +70,10 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
   const tracked = profile !== null;
   let judged: { state: TerminalState; connectivity: Connectivity } | null = null;
   let interrupting = 0;
-  /** A text that this gateway typed and could not clear; `isStuck`: not by a later attempt, either. */
+  /** A text that this gateway typed and could not clear. `isStuck`: a second attempt failed, too. */
   let leftover: { text: string; isStuck: boolean } | null = null;
-  /** The text that the tool took last, which it may hand back. */
-  let taken: string | null = null;
+  /** The text that the tool took last and may hand back. */
+  let lastTaken: string | null = null;
   const turns = createFollowedTurns({
     view,
     exclusivePane,
@@ -84,40 +84,40 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
       leftover = { text, isStuck: false };
     },
   });
-  // In a composer that was empty since, its first letters may be a person's.
+  // Once the composer was empty, a text like the beginning of the leftover may be a person's.
   view.subscribe((state) => {
     if (leftover !== null && failingFacts(state).length === 0) leftover = null;
   });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
-    const onEvidence = stampedBy(clock, submission.onEvidence);
+    const onEvidence = addTimestamps(clock, submission.onEvidence);
     if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
     const outcome = await dispatchText({ view, clock, profile, pane, onEvidence }, text);
     leftover = outcome.outcome === "failed" && outcome.left ? { text, isStuck: false } : null;
-    taken = outcome.outcome === "submitted" ? text : null;
+    lastTaken = outcome.outcome === "submitted" ? text : null;
     return outcome;
   }
 
   /**
-   * Retries after a person who typed at the same moment has finished. A policy that permits typing into a
-   * draft does not permit submitting those words.
+   * Types a prompt, again after a person who typed at the same moment has finished. A policy that permits
+   * typing into a draft does not permit submitting the person's words.
    */
   async function typeUndisturbed(
     pane: PaneWriter,
     text: string,
     submission: Submission,
   ): Promise<DispatchOutcome> {
-    const fit = (state: TerminalState) =>
+    const isReady = (state: TerminalState) =>
       !hasDraft(state) && judgeReadiness(state, submission.policy, tracked).ready;
     for (let attempt = 1; ; attempt++) {
       const outcome = await type(pane, text, submission);
       const disturbed = outcome.outcome === "failed" && outcome.disturbed === true;
       if (!disturbed || attempt === maxAttempts) return outcome;
-      if (!(await awaitState(view, clock, fit, personMs))) return outcome;
+      if (!(await awaitState(view, clock, isReady, personMs))) return outcome;
     }
   }
 
-  /** Whether the composer of an idle tool holds what this gateway left there, and nothing else. */
+  /** Whether the composer of an idle tool holds only the leftover of this gateway. */
   function holdsLeftover(state: TerminalState): boolean {
     const draft = view.draft();
     if (leftover === null || draft === null || !hasDraft(state) || isWorking(state)) return false;
@@ -131,17 +131,16 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     return { ready: false, code: "not_ready", detail };
   }
 
-  /** Whether the composer of an idle tool holds exactly the text that the tool took last. */
+  /** Whether the composer of an idle tool holds exactly `lastTaken`. */
   function holdsTaken(state: TerminalState): boolean {
     const draft = view.draft();
-    return (
-      taken !== null && draft !== null && hasDraft(state) && !isWorking(state) && isDraftOf(draft, taken)
-    );
+    if (lastTaken === null || draft === null) return false;
+    return hasDraft(state) && !isWorking(state) && isDraftOf(draft, lastTaken);
   }
 
   /**
-   * As `judgeReadiness`, but that what this gateway left in the composer keeps no prompt waiting without an
-   * attempt to clear it.
+   * Like `judgeReadiness`, but a leftover of this gateway does not make the agent unready until an attempt to
+   * clear it has failed.
    */
   function judge(state: TerminalState, policy: SubmitPolicy): Readiness {
     const answer = judgeReadiness(state, policy, tracked);
@@ -154,12 +153,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
   }
 
   /**
-   * Clears what this gateway left in the composer. Null when the agent is then fit for a prompt, or nothing
-   * was left.
+   * Clears the leftover of this gateway from the composer. Returns null after that and without a leftover.
    */
   async function clearLeftover(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
     const left = leftover;
-    // Without such a text there is nothing to look for: each look delays the prompt.
+    // Without a leftover there is no look, since each look delays the prompt.
     if (left === null || !profile || !holdsLeftover(await view.look())) return null;
     if (!(await clearDraft({ view, clock, profile, pane }))) {
       left.isStuck = true;
@@ -171,7 +169,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     return null;
   }
 
-  /** Resets the conversation and waits until the agent can begin a turn. Null when it did. */
+  /** Resets the conversation and waits until the agent can begin a turn. Returns null on success. */
   async function reset(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome | null> {
     if (!profile) return failed(false, "this tool has no known command that resets its conversation");
     const quiet = { ...submission, onEvidence: () => {} };
@@ -184,13 +182,13 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
       : failed(false, "the conversation was reset but the agent did not become ready again");
   }
 
-  /** Why the agent cannot take the prompt after all; what this gateway left in the composer is cleared first. */
+  /** Clears a leftover, then reads the state again. Returns why the agent cannot take the prompt, or null. */
   async function refuseIn(pane: PaneWriter, policy: SubmitPolicy): Promise<Refusal | null> {
     const stuck = await clearLeftover(pane, policy);
     if (stuck) return stuck;
     const state = await view.look();
     const answer = judgeReadiness(state, policy, tracked);
-    return answer.ready ? refusedMode(state) : answer;
+    return answer.ready ? refuseMode(state) : answer;
   }
 
   async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
@@ -202,7 +200,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
       const outcome = await typeUndisturbed(pane, text, submission);
       if (outcome.outcome === "failed") return outcome;
       view.notePrompt(outcome.note);
-      const asked = outcome.asked && !outcome.note.command ? { text, left: maxQuestions } : null;
+      const asked = outcome.asked && !outcome.note.command ? { text, remaining: maxQuestions } : null;
       turns.follow({ started: false, asked, along: outcome.along, onEvidence: submission.onEvidence });
       return { outcome: "submitted" };
     } catch (error) {
@@ -211,10 +209,10 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     }
   }
 
-  /** Refuses at once a prompt that would wait for the pane only to be refused. */
+  /** Refuses a prompt at once that would be refused after a wait for the pane. */
   async function refuseWaiting(policy: SubmitPolicy): Promise<Refusal | null> {
     if (!exclusivePane.busy()) return null;
-    if (interrupting > 0) return beingInterrupted();
+    if (interrupting > 0) return interruptRefusal();
     const answer = judge(await view.look(), policy);
     return answer.ready ? null : answer;
   }
@@ -237,7 +235,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     });
     const { pane } = reserved.use(await reservePane(exclusivePane));
     return createPermit(reserved.move(), async () => {
-      // An interrupt also cancels the prompts that would be submitted again after a question.
+      // An interrupt also cancels prompts that wait for a new submission after a question.
       turns.giveUpQuestions();
       try {
         return await interruptIn(pane);
@@ -251,7 +249,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     if (exclusivePane.busy()) {
       requireAnswerable(await view.look());
       chooseOption(view.state().awaiting_decision, answer);
-      if (interrupting > 0) throw new ServiceError("precondition_failed", beingInterrupted().detail);
+      if (interrupting > 0) throw new ServiceError("precondition_failed", interruptRefusal().detail);
     }
     return exclusivePane.exclusive(async (pane) => {
       const usable = requireAnswerable(await view.look());
@@ -292,7 +290,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     }
     const outcome = await stopTurn({ view, clock, profile, pane });
     if (outcome.outcome !== "interrupted") return outcome;
-    // Also one that came back before the interrupt: a person pressed the tool's own key.
+    // The draft may be a prompt that came back before the interrupt, when a person pressed the tool's key.
     const isLeft = holdsTaken(view.state())
       ? !(await clearDraft({ view, clock, profile, pane }))
       : outcome.leftDraft;
@@ -301,7 +299,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     return outcome;
   }
 
-  /** Each state is judged once, because every request and every reader of the status asks. */
+  /** Judges each state once, since every request and every read of the status needs it. */
   function connectivity(): Connectivity {
     const state = view.judged();
     const instanceId = view.instanceId();
@@ -357,7 +355,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps) {
     },
     async waitFor(wanted, { timeoutMs, signal }) {
       if (!tracked) return null;
-      const holds = (state: TerminalState) => isAsWanted(state, wanted);
+      const holds = (state: TerminalState) => isInState(state, wanted);
       const startedMs = clock.monotonicMs();
       const found = signal.aborted ? null : await awaitState(view, clock, holds, timeoutMs, signal);
       const waitedMs = clock.monotonicMs() - startedMs;
@@ -385,19 +383,22 @@ function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "fai
   return { outcome: "failed", typed, detail };
 }
 
-/** How long a tool may take to show that its turn has stopped. */
+/** Time for a tool to show that its turn has stopped. */
 const stopMs = 3000;
-/** Input that the tool held starts at once when a turn is stopped; each such turn needs its own interrupt. */
+/**
+ * Turns that one interrupt stops at most: input that the tool held starts a turn when the previous one stops.
+ */
 const maxTurns = 6;
 /**
- * A tool may swallow one key; one that ignores two without holding further input ignores the next ones, too.
+ * Keys that a tool may ignore: it may swallow one, but a tool that ignores two without held input will ignore
+ * the next ones.
  */
 const maxIgnored = 2;
 
 /**
- * Stops the running turn with the tool's own key and proves it. On an idle agent no key is sent: a second
- * Escape opens a modal in some tools. A prompt that the tool hands back as a draft is cleared, since it was
- * interrupted and would keep the composer from ever being ready. Source: spec/terminal.md 7; ruling 8.
+ * Stops the running turn with the tool's key and proves it. An idle agent gets no key, since a second Escape
+ * opens a modal in some tools. A prompt that the tool hands back as a draft is cleared, since it was
+ * interrupted and would keep the composer from being ready. Source: spec/terminal.md 7; ruling 8.
  */
 export async function stopTurn(deps: {
   view: TerminalView;
@@ -423,12 +424,12 @@ export async function stopTurn(deps: {
     if (!rested && !holdsInput) ignored += 1;
     const after = rested ?? view.state();
     if (isWorking(after) || after.awaiting_decision) continue;
-    // Active only because a prompt was noted, without any sign of a turn: another key would open a modal.
+    // Active only because a prompt was noted, without a sign of a turn: another key would open a modal.
     if (isBusy(after) && after.surface.accepting_input !== "yes") break;
-    // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in
-    // some tools an Enter soon after the key reads as one key with it: both want this pause. So may one
-    // before held input begins (gemini 0.61.0: 40 ms).
-    const handedBack = hasDraft(before) ? null : await handBack(deps);
+    // The pause has three reasons. A tool may hand the prompt back after an idle frame (claude 2.1.197: up to
+    // 110 ms later) or start held input after one (gemini 0.61.0: 40 ms). Some tools read an Enter right
+    // after the key as one key with it.
+    const handedBack = hasDraft(before) ? null : await awaitHandBack(deps);
     if (isWorking(view.state())) continue;
     const leftDraft = handedBack !== null && !(await clearDraft(deps));
     view.noteInterrupt();
@@ -442,8 +443,8 @@ export async function stopTurn(deps: {
   return { outcome: "failed", detail: "the turn was not seen to stop after the interrupt key" };
 }
 
-/** Waits for the pause that must follow the key; returns the state with a draft if one appeared. */
-async function handBack({
+/** Waits for the pause after the key. Returns the state with a draft if one appeared; else null. */
+async function awaitHandBack({
   view,
   clock,
   profile,
@@ -454,7 +455,7 @@ async function handBack({
   return draft;
 }
 
-/** Whether the screen shows its composer or a question, so that a turn that runs would be seen. */
+/** Whether the screen shows its composer or a question, so that a running turn would be visible. */
 function isReadable({ surface }: TerminalState): boolean {
   return surface.accepting_input !== "unknown";
 }

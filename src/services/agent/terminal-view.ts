@@ -1,39 +1,41 @@
 import type { TerminalExplanation, TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 
-/** What the terminal agent needs of a tracker. */
+/** The tracker, as the terminal agent uses it. */
 export interface TerminalView {
   state(): TerminalState;
-  /** As `state` without its durations: the same object until the state changes. */
+  /** Like `state` without its durations: the same object until the state changes. */
   judged(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. */
+  /** Reads the terminal now. The returned state is not older than this call or a valid read ahead. */
   look(): Promise<TerminalState>;
   /**
-   * Begins a read that the next `look` uses if nothing was written since; it is valid for some milliseconds.
+   * Starts a read that the next `look` uses within some milliseconds, if nothing was written since.
    */
   readAhead(): void;
-  /** Called after each new state; `material`: more than the text of the screen differs. */
+  /** Calls `listener` after each new state. `material`: more than the text of the screen has changed. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /**
    * The content of the composer without glyph and indent: empty without a draft, null when it is not visible
    * as a whole.
    */
   draft(): string | null;
-  /** Announces that `text` will be typed as a prompt: later reports of the tool may be about it. */
+  /** Announces that `text` will be typed as a prompt, so that later reports of the tool may be about it. */
   promptTyped(text: string, command: boolean): void;
-  /** The tool's report since then: it took exactly that text, or another one; null without a report. */
+  /**
+   * The tool's report since `promptTyped`: it took exactly that text or another one; null without a report.
+   */
   typedReport(): "exact" | "other" | null;
-  /** The text of that other prompt; null without one. */
+  /** The text of the other prompt that the tool reported; null without one. */
   otherPrompt(): string | null;
-  /** What the screen shows beside the composer's content. */
+  /** Facts of the screen besides the composer's content. */
   shown(): ShownBeside;
-  /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
+  /** Records that a prompt was submitted; see the reducer. */
   notePrompt(note: PromptNote): void;
-  /** We stopped the running turn and saw it stop; some tools leave no trace of that on the screen. */
+  /** Records a proved interrupt, which some tools do not show on the screen. */
   noteInterrupt(): void;
   history(limit: number): TerminalHistory;
   explain(): TerminalExplanation;
-  /** Which of the profile's dialogs is on the screen; null when none is. */
+  /** The id of the profile's dialog on the screen; null without one. */
   dialogRule(): string | null;
   /** The agent's instance; null while it cannot be read. */
   instanceId(): string | null;
@@ -42,51 +44,47 @@ export interface TerminalView {
 export interface ShownBeside {
   /** The first entry of an open completion list; null without a list. */
   offered: string | null;
-  /** The newest prompt in the transcript; null when none is in sight. */
+  /** The newest visible prompt in the transcript; null without one. */
   newestPrompt: string | null;
-  /** The transcript holds the banner and no turn yet. */
+  /** Whether the transcript holds the banner and no turn. */
   untouched: boolean;
-  /** The cursor is behind all that the composer shows, so that nothing there is a hint of the tool. */
+  /** Whether the cursor is after the whole content of the composer, which then has no hint of the tool. */
   cursorAtEnd: boolean;
   cursor: { row: number; column: number } | null;
 }
 
 export interface PromptNote {
-  /** Transcript before the prompt was typed: what changed since then belongs to its turn. */
+  /** Transcript before the prompt was typed; later changes belong to its turn. */
   baseline: string | null;
-  /** The tool has worked since the prompt was submitted. */
+  /** Whether the tool has worked since the prompt was submitted. */
   sawActivity: boolean;
-  /** The text is one of the tool's own commands, which may begin no turn. */
+  /** Whether the text is a command of the tool, which may begin no turn. */
   command: boolean;
-  /** A caller says so; we did not type it. */
+  /** Set when a caller reported the prompt and this gateway did not type it. */
   reported?: boolean;
-  /** Of a prompt that we did not type. */
+  /** Text of a reported prompt. */
   text?: string;
 }
 
 /** The outcome of a typed text. */
 export type DispatchOutcome =
   /**
-   * `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered.
-   */
-  /**
-   * `along`: what a person's keys added to it, as far as the tool has shown or reported it by the time of the
-   * call.
+   * `asked`: the only proof is a new question; the tool may hand the text back after the answer. `along`:
+   * returns the text that a person added, as far as the tool has shown or reported it by then.
    */
   | { outcome: "submitted"; note: PromptNote; asked: boolean; along?: () => string | null }
-  /** `disturbed`: only because a person typed at that moment; their words are back, the text is gone. */
+  /** `disturbed`: a person typed at that moment; the person's words are restored and the text is cleared. */
   | {
       outcome: "failed";
       typed: boolean;
       detail: string;
       disturbed?: true;
-      /** The text could not be cleared, and no words of a person are with it. */
+      /** Set when the text could not be cleared and no words of a person are with it. */
       left?: true;
     };
 
 /**
- * Resolves with the first state, present or future, that satisfies `wanted`; null when none does within
- * `timeoutMs`.
+ * Resolves with the first present or later state that satisfies `wanted`; with null after `timeoutMs`.
  */
 export function awaitState(
   view: Pick<TerminalView, "state" | "subscribe">,
@@ -98,10 +96,10 @@ export function awaitState(
   const now = view.state();
   if (wanted(now)) return Promise.resolve(now);
   return new Promise((resolve) => {
-    const nap = new AbortController();
+    const timeout = new AbortController();
     const finish = (state: TerminalState | null) => {
       unsubscribe();
-      nap.abort();
+      timeout.abort();
       signal?.removeEventListener("abort", giveUp);
       resolve(state);
     };
@@ -110,8 +108,8 @@ export function awaitState(
     const unsubscribe = view.subscribe((state) => {
       if (wanted(state)) finish(state);
     });
-    sleep(clock, timeoutMs, nap.signal).then(() => {
-      if (!nap.signal.aborted) finish(null);
+    sleep(clock, timeoutMs, timeout.signal).then(() => {
+      if (!timeout.signal.aborted) finish(null);
     });
   });
 }
@@ -126,8 +124,8 @@ export function hasDraft(state: TerminalState): boolean {
 }
 
 /**
- * The mode of the composer in which its text is not a prompt (`shell`, `memory`, `help`), or null. What is
- * submitted there may run as a command.
+ * The mode of the composer in which text is not a prompt (`shell`, `memory`, `help`) and may run as a
+ * command; null otherwise.
  */
 export function closedMode(state: TerminalState): string | null {
   const parsed = state.parsed_surface;
@@ -139,12 +137,12 @@ export function isWorking(state: TerminalState): boolean {
   return (state.active_reasons ?? []).length > 0;
 }
 
-/** The tool's own report of a typed text. */
+/** The tool's report of a typed text. */
 type TypedReport = "exact" | "other" | null;
 
 /**
- * Whether `state` proves that the tool took the text; `before`: the state before it was typed; `echo`: the
- * composer showed it.
+ * Whether `state` proves that the tool took the text. `before`: the state before the text was typed. `echo`:
+ * whether the composer showed the text.
  */
 export function wasTaken(facts: {
   before: TerminalState;
@@ -162,17 +160,17 @@ export function wasTaken(facts: {
   return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
 }
 
-/** The pane runs another program than the tool. */
+/** Whether the pane runs another program than the tool. */
 export function hasEnded(state: TerminalState): boolean {
   return state.diagnostics.process_state === "tui_down";
 }
 
-/** Whether a question that was not there before is on the screen. */
+/** Whether the screen shows a question and `before` showed none. */
 export function cameUp(before: TerminalState, state: TerminalState): boolean {
   return before.awaiting_decision === undefined && state.awaiting_decision !== undefined;
 }
 
-/** Describes the proof. */
+/** Describes the proof of `wasTaken`, for people. */
 export function describeProof({ state, report }: { state: TerminalState; report: TypedReport }): string {
   if (report === "exact") return "the tool reported exactly this text";
   if (hasEnded(state)) return "the tool ended";

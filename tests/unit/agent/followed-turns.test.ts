@@ -17,7 +17,7 @@ async function handBack(draft: string, options: { quick?: boolean } = {}) {
   const told: string[] = [];
   turns.follow({
     started: false,
-    asked: { text: "do it", left: 3 },
+    asked: { text: "do it", remaining: 3 },
     onEvidence: ({ step }) => told.push(step),
   });
   await clock.advance(20_000);

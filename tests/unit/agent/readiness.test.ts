@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AwaitingDecision, TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
-import { isAsWanted, judgeReadiness, toConnectivity } from "../../../src/services/agent/readiness.ts";
+import { isInState, judgeReadiness, toConnectivity } from "../../../src/services/agent/readiness.ts";
 import { stuckOn } from "../../../src/services/terminal/readiness.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
@@ -50,7 +50,7 @@ test("a list that somebody opened at the terminal holds prompts, and the agent a
       detail: "a list that somebody opened is on the screen: Select model",
     },
   ]);
-  expect([asked, opened].map((state) => isAsWanted(state, "decision"))).toEqual([true, false]);
+  expect([asked, opened].map((state) => isInState(state, "decision"))).toEqual([true, false]);
   const still = { stable_for_seconds: 600, stable_since_utc: until };
   const stuck = [asked, opened].map((state) =>
     stuckOn({ ...state, stability: { ...state.stability, ...still } }),
@@ -105,11 +105,11 @@ describe("while the tool shows a usage limit", () => {
     });
     const yes = { index: 1, text: "Yes", selected: true };
     const heard = [asked([], false), asked([yes], false), asked([], true), ready];
-    expect(heard.map((state) => isAsWanted(state, "decision"))).toEqual([false, true, true, false]);
+    expect(heard.map((state) => isInState(state, "decision"))).toEqual([false, true, true, false]);
   });
 
   test("nobody is reported that it is ready", () => {
-    expect([isAsWanted(ready, "ready"), isAsWanted(parked, "ready")]).toEqual([true, false]);
+    expect([isInState(ready, "ready"), isInState(parked, "ready")]).toEqual([true, false]);
     expect(toConnectivity(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });
   });
 });

@@ -175,18 +175,14 @@ export type SlotRefusal = string | null;
 
 /**
  * Whether `claimant` may take the execution slot. A running turn does not count here, since the agent's
- * readiness covers it. Rows: the claimant; columns: the holder of the slot, the strongest first.
+ * readiness covers it. Rows: the claimant. Columns: the holder of the slot, the strongest first; "maintenance" is
+ * that of the context, "lease" the typing lease.
  *
- * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease |
- * budget  |
- * | request       | itself  | waits             | waits               | waits               | waits        |
- * waits   |
- * | interrupt     | may     | may               | may                 | may                 | may          |
- * may     |
- * | reminder      | waits   | itself            | itself              | waits               | waits        |
- * waits   |
- * | direct prompt | refused | may               | refused             | refused             | refused      |
- * refused |
+ * |               | request | reminder: attempt | reminder: execution | maintenance | lease   | budget  |
+ * | request       | itself  | waits             | waits               | waits       | waits   | waits   |
+ * | interrupt     | may     | may               | may                 | may         | may     | may     |
+ * | reminder      | waits   | itself            | itself              | waits       | waits   | waits   |
+ * | direct prompt | refused | may               | refused             | refused     | refused | refused |
  *
  * Source: contract 2.2, 4.2; ruling 8.
  */

@@ -259,7 +259,7 @@ export function readWaitingPrompts(files: Pick<Files, "exists">, path: string): 
 /** The newest prompt at `path` whose turn had not ended when it was last written; null without one. */
 export function readOpenTurn(files: Pick<Files, "exists">, path: string): StoredRequest | null {
   if (!files.exists(path)) return null;
-  return withQueue(path, (queue) => queue.list({ limit: maxLooked })).find(hasOpenTurn) ?? null;
+  return withQueue(path, (queue) => queue.list({ limit: maxSearched })).find(hasOpenTurn) ?? null;
 }
 
 function withQueue<T>(path: string, read: (queue: QueueReader) => T): T {

@@ -66,7 +66,7 @@ export const HostCall = Strict({
   kind: Type.Literal("call"),
   id: Hex(16),
   operator: Hex(8),
-  /** Grows with each call of the operator. A repeated call keeps its number. */
+  /** Grows with each call of the operator. A repeated call keeps its number. Only older hosts read it. */
   seq: Type.Integer({ minimum: 1 }),
   operation: Type.String({ maxLength: 64 }),
   params: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 })),

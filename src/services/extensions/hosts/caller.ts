@@ -58,8 +58,8 @@ const usualTimeoutMs = 30_000;
 /** Of an hour's wait the first minute is waited for at a host that is gone. */
 const lostAfterMs = 20_000;
 const maxQuoted = 500;
-/** Their gateways keep the key with the request: another process of the host gives the first answer too. */
-const keyedByGateway = new Set(["agentSubmitGatewayRequest", "submitTurn"]);
+/** The outcome of these is found by their key. */
+const listedByKey = new Set(["agentSubmitGatewayRequest", "submitTurn"]);
 
 interface Pending {
   host: string;
@@ -116,44 +116,37 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       has_body: body !== null,
       head_only: request.method === "HEAD",
     };
-    const { response, isOfReplacement } = await answerOf(host, instance, { call, endpoint, request });
+    const { response, arrivals } = await answerOf(host, instance, { call, endpoint, request });
     if (reads) return response;
     const whole = await gathered(response, host, call);
     if (whole.status === outcomeUnknownStatus)
       throw notKnownTo(host, call, "its agent's gateway did not answer");
-    // A gateway knows the key again. What refused this may not have asked it, and the process before may
-    // have.
-    if (isOfReplacement && !whole.ok) {
-      throw notKnownTo(
-        host,
-        call,
-        `its process was replaced, and the other one refused it (${whole.status})`,
-      );
+    // A gateway knows the key again. What refused this may not have asked it, and the one before may have.
+    if (arrivals > 1 && !whole.ok) {
+      throw notKnownTo(host, call, `it was sent again, and was refused then (${whole.status})`);
     }
     return whole;
   }
 
-  /** Resolves when the answer begins. `isOfReplacement`: another process got it before this one. */
+  /** Resolves when the answer begins. `arrivals`: how many of what was sent may have reached the host. */
   function answerOf(
     host: string,
     instance: string,
     { call, endpoint, request }: { call: HostCall; endpoint: Endpoint; request: HostRequest },
-  ): Promise<{ response: Response; isOfReplacement: boolean }> {
+  ): Promise<{ response: Response; arrivals: number }> {
     const { id } = call;
-    const begun = Promise.withResolvers<{ response: Response; isOfReplacement: boolean }>();
+    const begun = Promise.withResolvers<{ response: Response; arrivals: number }>();
     const reads = isRead(endpoint);
     const deadlineMs = clock.monotonicMs() + timeoutOf(call.operation);
     const lostMs = () => clock.monotonicMs() + lostAfterMs;
     let silentUntilMs = lostMs();
-    /** How often it was sent: each may have reached a process of the host. */
-    let sent = 0;
-    let isOfReplacement = false;
+    let arrivals = 0;
     let cancelTimer = () => {};
     let bodySink: AnswerBody | null = null;
 
     const transmit = () => {
       carrier.send({ host, instance: one.instance }, call, request.body);
-      sent += 1;
+      arrivals += 1;
     };
     const notKnown = (why: string) =>
       reads ? new ServiceError("unavailable", `host "${host}": ${why}`) : notKnownTo(host, call, why);
@@ -172,19 +165,13 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       carrier.send({ host, instance: one.instance }, { kind: "cancel", id, operator, consumed: 0 }, null);
       fail(notKnown("the caller left before it answered"));
     };
-    /** Again to the same process, or to the one that took its place where the work cannot be done twice. */
+    /** Again, to the process that is alive now. */
     const repeat = () => {
-      const alive = carrier.instanceOf(host);
-      if (alive !== null && alive !== one.instance) {
-        if (!reads && sent > 0 && !keyedByGateway.has(call.operation)) {
-          return fail(notKnown("its process was replaced before it answered"));
-        }
-        isOfReplacement = sent > 0;
-        one.instance = alive;
-        one.run = 0;
-      }
       repeated += 1;
-      if (alive !== null) transmit();
+      const alive = carrier.instanceOf(host);
+      if (alive === null) return;
+      one.instance = alive;
+      transmit();
     };
     const watch = () => {
       cancelTimer = clock.after(repeatAfterMs, () => {
@@ -192,7 +179,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
         if (now >= deadlineMs) return fail(late());
         if (now >= silentUntilMs) return fail(notKnown(`no sign of it for ${lostAfterMs} ms`));
         repeat();
-        if (pending.has(id)) watch();
+        watch();
       });
     };
     const one: Pending = {
@@ -203,6 +190,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       fail,
       onNobody() {
         if (bodySink) return;
+        arrivals -= 1;
         const alive = carrier.instanceOf(host);
         // The process ended between two messages of its directory, or it is not subscribed yet.
         if (alive === null || alive === one.instance) return;
@@ -226,7 +214,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
           const why =
             answer.detail === undefined ? "it failed" : `it says ${quotedLine(answer.detail, maxQuoted)}`;
           // Of several that were sent this refuses one.
-          const isCertain = answer.reason !== "lost" && answer.reason !== undefined && sent === 1;
+          const isCertain = answer.reason !== "lost" && answer.reason !== undefined && arrivals <= 1;
           if (!isCertain) return fail(notKnown(why));
           const reason = answer.reason === "too_large" ? "too_large" : "unavailable";
           return fail(new ServiceError(reason, `host "${host}": ${why}`));
@@ -258,7 +246,7 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
           // An outcome is all of its answer; what is handed on as it comes ends with its reader.
           if (!reads)
             cancelTimer = clock.after(Math.max(0, deadlineMs - clock.monotonicMs()), () => fail(late()));
-          return begun.resolve({ response: toResponse(answer, endpoint, bodySink.stream), isOfReplacement });
+          return begun.resolve({ response: toResponse(answer, endpoint, bodySink.stream), arrivals });
         }
         if (!bodySink || answer.run !== one.run || answer.seq < one.nextSeq) return;
         if (answer.seq > one.nextSeq) {
@@ -331,7 +319,7 @@ function timeoutOf(operation: string): number {
 function notKnownTo(host: string, { operation, params, headers }: HostCall, why: string): ServiceError {
   const agent = params["agent_ref"] ?? "the agent";
   const key = headers[idempotencyHeader] ?? "";
-  const remedy: Remedy = keyedByGateway.has(operation)
+  const remedy: Remedy = listedByKey.has(operation)
     ? { code: "find_outcome", key, agent_name: `${agent}@${host}` }
     : { code: "show_remote_state", agent_id: agent };
   return new ServiceError("outcome_unknown", `it is not known whether host "${host}" did it: ${why}`, {

@@ -8,7 +8,7 @@ import {
 } from "../../../protocol/hosts.ts";
 import type { Clock } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { type HostLink, handedBack, isRead, wordsOf } from "./host-link.ts";
+import { type HostLink, handedBack, wordsOf } from "./host-link.ts";
 
 /** Carries out the calls of operators, on the host. */
 export interface Responder {
@@ -30,32 +30,9 @@ const takenIntervalMs = 1000;
 const silentMs = 30_000;
 const maxOpen = 256;
 const maxBodyBytes = 8 * 1024 * 1024;
-/** Calls of one operator that are remembered; older ones are refused. */
-const maxRemembered = 2048;
-const maxOperators = 1024;
-/** An answer that is kept for a repeated call, and all of them. */
-const keptAnswerBytes = 256 * 1024;
-const keptTotalBytes = 32 * 1024 * 1024;
-
-interface Piece {
-  answer: HostAnswer;
-  body: Uint8Array | null;
-}
-
-interface Entry {
-  call: HostCall;
-  /** Null when it is over. */
-  running: Running | null;
-  runs: number;
-  /**
-   * The answer of an operation that changes something; null while there is none or when it was too large to
-   * keep.
-   */
-  kept: Piece[] | null;
-  keptBytes: number;
-}
-
 interface Running {
+  /** Which execution it is of all. */
+  run: number;
   abort: AbortController;
   consumed: number;
   /** Called when the operator has taken further parts. */
@@ -63,16 +40,10 @@ interface Running {
   touch: () => void;
 }
 
-interface Window {
-  entries: Map<number, Entry>;
-  /** Calls up to here that are not remembered are refused. */
-  forgotten: number;
-}
-
 /**
- * A call with a known number is never carried out again when it changes something: the operator that lost the
- * answer gets the first one. A call older than the remembered ones is refused, so a replayed message does
- * nothing. `send` reaches the operator that called.
+ * A call that comes again while it is under way is carried out once. One that has ended is carried out again:
+ * gateways keep the keys of what acts, and what keeps no key is harmless to repeat (decision 139). `send`
+ * reaches the operator that called.
  */
 export function createResponder(deps: {
   clock: Clock;
@@ -80,91 +51,49 @@ export function createResponder(deps: {
   send: (operator: string, answer: HostAnswer, body: Uint8Array | null) => void;
 }): Responder {
   const { clock, link } = deps;
-  const windows = new Map<string, Window>();
-  const open = new Map<string, { entry: Entry; running: Running }>();
-  let keptBytes = 0;
+  const open = new Map<string, Running>();
   let dropped = 0;
   let calls = 0;
   let stopped = false;
+
+  const nameOf = ({ operator, id }: Pick<HostCall, "operator" | "id">) => `${operator} ${id}`;
 
   function drop(): void {
     dropped += 1;
   }
 
-  function windowOf(operator: string): Window {
-    const window = windows.get(operator) ?? { entries: new Map<number, Entry>(), forgotten: 0 };
-    windows.delete(operator);
-    windows.set(operator, window);
-    if (windows.size > maxOperators) {
-      const [oldest] = windows.keys();
-      if (oldest !== undefined) windows.delete(oldest);
-    }
-    return window;
-  }
-
-  function remember(window: Window, entry: Entry): void {
-    window.entries.set(entry.call.seq, entry);
-    for (const [seq, one] of window.entries) {
-      if (window.entries.size <= maxRemembered && keptBytes <= keptTotalBytes) break;
-      if (one.running) continue;
-      keptBytes -= one.keptBytes;
-      window.entries.delete(seq);
-      window.forgotten = Math.max(window.forgotten, seq);
-    }
-  }
-
-  function refuse(call: HostCall, reason: HostAnswer["reason"], detail: string, run = 0) {
-    const { id, operator } = call;
-    deps.send(operator, { kind: "failed", id, run, seq: 0, ...(reason ? { reason } : {}), detail }, null);
-  }
-
   function take(call: HostCall, body: Uint8Array) {
-    const endpoint = hostOperations.get(call.operation);
-    if (!endpoint) return refuse(call, "unknown_operation", `this host has no operation "${call.operation}"`);
-    if (body.length > maxBodyBytes)
-      return refuse(call, "too_large", `the body is larger than ${maxBodyBytes} bytes`);
-    const window = windowOf(call.operator);
-    const known = window.entries.get(call.seq);
-    if (known) return again(known, call, body, isRead(endpoint));
-    if (call.seq <= window.forgotten) {
-      return refuse(
-        call,
-        "lost",
-        "this call is older than those that the host remembers; it was not repeated",
-      );
-    }
-    if (open.size >= maxOpen)
-      return refuse(call, "not_taken", `${open.size} calls are under way at this host`);
-    const entry: Entry = { call, running: null, runs: 0, kept: null, keptBytes: 0 };
-    calls += 1;
-    void run(entry, body, isRead(endpoint));
-    remember(window, entry);
-  }
-
-  /** The operator has no answer, or the message was replayed. */
-  function again(entry: Entry, call: HostCall, body: Uint8Array, reads: boolean) {
-    const { id, operator } = entry.call;
-    if (call.id !== id || call.operation !== entry.call.operation) return drop();
-    if (entry.running) {
-      entry.running.touch();
-      deps.send(operator, { kind: "taken", id, run: entry.runs, seq: 0 }, null);
-    } else if (reads) {
-      void run(entry, body, true);
-    } else if (entry.kept) {
-      for (const piece of entry.kept) deps.send(operator, piece.answer, piece.body);
-    } else {
-      refuse(call, "lost", "it was carried out; its answer was not kept", entry.runs);
-    }
-  }
-
-  async function run(entry: Entry, body: Uint8Array, reads: boolean): Promise<void> {
-    const { call } = entry;
     const { id, operator } = call;
-    entry.runs += 1;
-    const number = entry.runs;
+    const answer = (kind: "taken" | "failed", run: number, more: Partial<HostAnswer> = {}) =>
+      deps.send(operator, { kind, id, run, seq: 0, ...more }, null);
+    const running = open.get(nameOf(call));
+    if (running) {
+      running.touch();
+      return answer("taken", running.run);
+    }
+    if (!hostOperations.has(call.operation)) {
+      const detail = `this host has no operation "${call.operation}"`;
+      return answer("failed", 0, { reason: "unknown_operation", detail });
+    }
+    if (body.length > maxBodyBytes) {
+      const detail = `the body is larger than ${maxBodyBytes} bytes`;
+      return answer("failed", 0, { reason: "too_large", detail });
+    }
+    if (open.size >= maxOpen) {
+      const detail = `${open.size} calls are under way at this host`;
+      return answer("failed", 0, { reason: "not_taken", detail });
+    }
+    void carryOut(call, body);
+  }
+
+  async function carryOut(call: HostCall, body: Uint8Array): Promise<void> {
+    const { id, operator } = call;
+    calls += 1;
+    const run = calls;
     const abort = new AbortController();
     let cancelWatch = () => {};
     const running: Running = {
+      run,
       abort,
       consumed: 0,
       rouse: () => {},
@@ -174,18 +103,11 @@ export function createResponder(deps: {
       },
     };
     running.touch();
-    entry.running = running;
-    open.set(`${operator} ${id}`, { entry, running });
-    const kept: Piece[] = [];
-    let size = 0;
-    const give = (answer: HostAnswer, part: Uint8Array | null) => {
-      if (!reads) size += (part?.length ?? 0) + 1;
-      if (!reads && size <= keptAnswerBytes) kept.push({ answer, body: part });
-      deps.send(operator, answer, part);
-    };
-    const taken = () => deps.send(operator, { kind: "taken", id, run: number, seq: 0 }, null);
-    const ticking = tick(clock, takenIntervalMs, taken);
-    taken();
+    open.set(nameOf(call), running);
+    const give = (kind: HostAnswer["kind"], seq: number, more: Partial<HostAnswer> = {}) =>
+      deps.send(operator, { kind, id, run, seq, ...more }, null);
+    const ticking = tick(clock, takenIntervalMs, () => give("taken", 0));
+    give("taken", 0);
     try {
       const response = await link.send({
         operation: call.operation,
@@ -197,26 +119,18 @@ export function createResponder(deps: {
         signal: abort.signal,
       });
       ticking.stop();
-      give({ kind: "head", id, run: number, seq: 0, status: response.status, headers: pick(response) }, null);
+      give("head", 0, { status: response.status, headers: pick(response) });
       const last = await giveBody(response, running, (seq, part) =>
-        give({ kind: "part", id, run: number, seq }, part),
+        deps.send(operator, { kind: "part", id, run, seq }, part),
       );
-      give({ kind: "end", id, run: number, seq: last + 1 }, null);
-      if (!reads && size <= keptAnswerBytes) {
-        entry.kept = kept;
-        entry.keptBytes = size;
-        keptBytes += size;
-      }
+      give("end", last + 1);
     } catch (error) {
       const notDone = error instanceof ServiceError && error.reason === "unavailable";
-      const detail = wordsOf(error);
-      give({ kind: "failed", id, run: number, seq: 0, reason: notDone ? "not_taken" : "lost", detail }, null);
-      if (!reads) entry.kept = kept;
+      give("failed", 0, { reason: notDone ? "not_taken" : "lost", detail: wordsOf(error) });
     } finally {
       ticking.stop();
       cancelWatch();
-      entry.running = null;
-      open.delete(`${operator} ${id}`);
+      open.delete(nameOf(call));
     }
   }
 
@@ -226,17 +140,17 @@ export function createResponder(deps: {
       if (stopped) return;
       if (Value.Check(HostCall, head)) return take(head, body);
       if (!Value.Check(HostControl, head)) return drop();
-      const found = open.get(`${head.operator} ${head.id}`);
-      if (!found) return;
-      if (head.kind === "cancel") return found.running.abort.abort(new Error("the caller has left"));
-      found.running.touch();
-      found.running.consumed = Math.max(found.running.consumed, head.consumed);
-      found.running.rouse();
+      const running = open.get(nameOf(head));
+      if (!running) return;
+      if (head.kind === "cancel") return running.abort.abort(new Error("the caller has left"));
+      running.touch();
+      running.consumed = Math.max(running.consumed, head.consumed);
+      running.rouse();
     },
     counts: () => ({ open: open.size, dropped, calls }),
     stop() {
       stopped = true;
-      for (const { running } of open.values()) running.abort.abort(new Error("the host ends"));
+      for (const { abort } of open.values()) abort.abort(new Error("the host ends"));
     },
   };
 }

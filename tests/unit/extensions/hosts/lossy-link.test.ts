@@ -11,7 +11,10 @@ import { createFakeClock, settle } from "../../../support/fake-clock.ts";
 
 type Sent = { head: HostCall | HostControl | HostAnswer; body: Uint8Array | null };
 
-/** An operator and one host over a way that the test interferes with. */
+/**
+ * An operator and one host over a way that the test interferes with. As a gateway does, the host keeps the
+ * answers of what acts by the key of the call: `handled` has what was carried out.
+ */
 function setup(
   options: {
     answer?: (request: Request) => Response | Promise<Response>;
@@ -24,12 +27,20 @@ function setup(
   const as = { instance: "aaaaaaaaaaaaaaaa" as string | null };
   const pass = (sent: Sent, deliver: (sent: Sent) => void) => deliver(sent);
   const { toHost = pass, toOperator = pass } = options;
+  const answers = new Map<string, Promise<Response>>();
   const respond = (name: string): Responder =>
     createResponder({
       clock,
       link: createLocalLink(async (request) => {
-        handled.push(`${name} ${request.method} ${new URL(request.url).pathname}`);
-        return (await options.answer?.(request)) ?? Response.json({ number: handled.length });
+        const key = request.headers.get("idempotency-key");
+        const carryOut = async () => {
+          handled.push(`${name} ${request.method} ${new URL(request.url).pathname}`);
+          return (await options.answer?.(request)) ?? Response.json({ number: handled.length });
+        };
+        if (key === null) return carryOut();
+        const answer = answers.get(key) ?? carryOut();
+        answers.set(key, answer);
+        return (await answer).clone();
       }),
       send: (_operator, head, body) =>
         toOperator({ head, body }, (one) =>
@@ -59,7 +70,7 @@ function setup(
       signal: new AbortController().signal,
       ...more,
     });
-  return { clock, handled, as, hosts, respond, caller, send };
+  return { clock, handled, answers, as, hosts, respond, caller, send };
 }
 
 const json = (value: unknown) => ({
@@ -161,29 +172,30 @@ describe("work over a way that fails", () => {
     expect([(await work)[0], (await read)[0]]).toEqual(["outcome_unknown", "unavailable"]);
   });
 
-  test("a process that replaced the first gets only what cannot be done twice", async () => {
-    const world = setup({
-      toOperator: (sent, deliver) => void (sent.head.kind === "taken" && deliver(sent)),
-    });
-    const { send, clock, handled, as, hosts, respond } = world;
-    const keyed = reasonOf(send("agentSubmitGatewayRequest", submit));
-    const other = reasonOf(send("agentSendKeys", json({ sequence: "x" })));
-    await settle();
-    as.instance = "bbbbbbbbbbbbbbbb";
-    hosts.set("bbbbbbbbbbbbbbbb", respond("b"));
-    hosts.get("aaaaaaaaaaaaaaaa")?.stop();
-    hosts.delete("aaaaaaaaaaaaaaaa");
-    await clock.advance(60_000);
-    expect((await other)[1]).toContain("its process was replaced");
-    expect([(await keyed)[0], (await other)[0]]).toEqual(["outcome_unknown", "outcome_unknown"]);
-    expect(handled.filter((one) => one.startsWith("b"))).toEqual([
-      "b POST /svc/agents/worker/gateway/requests",
-    ]);
-  });
+  test.each(["agentSubmitGatewayRequest", "agentSendKeys", "relaunchAgent"])(
+    "a process that replaced the first gets %s with the same key, and it is done once",
+    async (operation) => {
+      const way = { isLost: true };
+      const world = setup({
+        toOperator: (sent, deliver) => void ((sent.head.kind === "taken" || !way.isLost) && deliver(sent)),
+      });
+      const { send, clock, handled, answers, as, hosts, respond } = world;
+      const answer = send(operation, submit);
+      await settle();
+      as.instance = "bbbbbbbbbbbbbbbb";
+      hosts.set("bbbbbbbbbbbbbbbb", respond("b"));
+      hosts.get("aaaaaaaaaaaaaaaa")?.stop();
+      hosts.delete("aaaaaaaaaaaaaaaa");
+      way.isLost = false;
+      await clock.advance(10_000);
+      expect(await (await answer).json()).toEqual({ number: 1 });
+      expect([handled.length, answers.size]).toEqual([1, 1]);
+    },
+  );
 
   test("a refusal by the process that replaced the first does not say that the first did nothing", async () => {
     const way = { isLost: true };
-    const { send, clock, as, hosts, respond } = setup({
+    const { send, clock, answers, as, hosts, respond } = setup({
       answer: () =>
         way.isLost ? Response.json({}) : Response.json({ detail: "no live gateway" }, { status: 503 }),
       toOperator: (sent, deliver) => void (way.isLost || deliver(sent)),
@@ -191,12 +203,14 @@ describe("work over a way that fails", () => {
     const answer = reasonOf(send("agentSubmitGatewayRequest", submit));
     await settle();
     way.isLost = false;
+    // Its gateway is gone, and nobody knows the key.
+    answers.clear();
     as.instance = "bbbbbbbbbbbbbbbb";
     hosts.set("bbbbbbbbbbbbbbbb", respond("b"));
     hosts.delete("aaaaaaaaaaaaaaaa");
     await clock.advance(10_000);
     const [reason, message] = await answer;
-    expect([reason, message]).toEqual(["outcome_unknown", expect.stringContaining("refused it (503)")]);
+    expect([reason, message]).toEqual(["outcome_unknown", expect.stringContaining("was refused then (503)")]);
     // The same without an earlier process is what it says.
     expect((await send("agentSubmitGatewayRequest", submit)).status).toBe(503);
   });
@@ -256,30 +270,32 @@ describe("work over a way that fails", () => {
 });
 
 describe("what a host and an operator refuse", () => {
-  test("a replayed call of long ago is not carried out again", async () => {
-    const { handled, hosts } = setup();
+  test("a call that comes again while it is under way is carried out once", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { handled, hosts } = setup({
+      async answer() {
+        await gate.promise;
+        return Response.json({});
+      },
+    });
     const host = hosts.get("aaaaaaaaaaaaaaaa");
-    const call = (seq: number) => ({
+    const call = {
       kind: "call",
       operator: "00".repeat(8),
-      seq,
-      operation: "stopAgent",
+      seq: 1,
+      operation: "readAgent",
       params: { agent_ref: "w" },
-      id: seq.toString(16).padStart(32, "0"),
+      id: "1".padStart(32, "0"),
       query: "",
       headers: {},
       has_body: false,
       head_only: false,
-    });
-    for (let seq = 1; seq <= 2100; seq++) {
-      host?.receive(call(seq), new Uint8Array(0));
-      if (seq % 100 === 0) await settle();
-    }
-    expect(handled).toHaveLength(2100);
-    host?.receive(call(1), new Uint8Array(0));
-    host?.receive(call(2100), new Uint8Array(0));
+    };
+    for (let nth = 0; nth < 3; nth++) host?.receive(call, new Uint8Array(0));
+    expect(host?.counts()).toEqual({ open: 1, dropped: 0, calls: 1 });
+    gate.resolve();
     await settle();
-    expect(handled).toHaveLength(2100);
+    expect([handled.length, host?.counts().open]).toEqual([1, 0]);
   });
 
   const forged: { id: string; head: unknown }[] = [
